@@ -1,0 +1,428 @@
+//! The steps of a program over one chunk of rows, and the buffers that they work in.
+
+use crate::expr::cell::{self, Cell};
+use crate::expr::compile::{Operand, Placed, Program, Step, float_bits};
+use crate::expr::frame::{Bound, Frame, Slice};
+use crate::expr::tree::{Binary, Compare, Unary};
+use crate::expr::vector::{self, Register, Source, Valid, Values};
+use crate::kernel::gather::gather;
+use crate::kernel::wide::wide;
+use crate::rowset::Rows;
+use crate::value::Type;
+use std::mem::take;
+
+/// Buffers kept from run to run. One for each thread that evaluates.
+#[derive(Default)]
+pub struct Scratch {
+    ints: Vec<Register<i64>>,
+    floats: Vec<Register<f64>>,
+    bools: Vec<Register<bool>>,
+    symbols: Vec<Register<u32>>,
+    masks: Vec<Vec<bool>>,
+    loaded: Vec<Loaded>,
+    /// By string test: what is known of each symbol.
+    memos: Vec<Vec<Known>>,
+}
+
+/// The cells of a column slot at the rows of the chunk, where they do not lie side by side in the column.
+#[derive(Default)]
+struct Loaded {
+    ints: Register<i64>,
+    floats: Register<f64>,
+    bools: Register<bool>,
+    symbols: Register<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    Nothing,
+    Holds(bool),
+}
+
+impl Scratch {
+    /// Makes room for a program over an evaluation with so many symbols.
+    pub(super) fn prepare(&mut self, program: &Program, symbols: usize) {
+        fn at_least<T: Default>(list: &mut Vec<T>, len: usize) {
+            if list.len() < len {
+                list.resize_with(len, T::default);
+            }
+        }
+        let needs = program.registers;
+        at_least(&mut self.ints, needs.ints.into());
+        at_least(&mut self.floats, needs.floats.into());
+        at_least(&mut self.bools, needs.bools.into());
+        at_least(&mut self.symbols, needs.symbols.into());
+        at_least(&mut self.masks, needs.masks.into());
+        at_least(&mut self.loaded, program.columns.len());
+        at_least(&mut self.memos, program.memos.into());
+        for memo in &mut self.memos[..program.memos.into()] {
+            memo.clear();
+            memo.resize(symbols, Known::Nothing);
+        }
+    }
+}
+
+/// One chunk of a row set under evaluation.
+pub(super) struct Chunk<'a> {
+    pub(super) frame: &'a Frame<'a>,
+    pub(super) rows: Rows<'a>,
+    pub(super) n: usize,
+    pub(super) scratch: &'a mut Scratch,
+}
+
+/// A type that columns and registers hold. For strings that is the symbol.
+pub(super) trait Lane: Copy + Default {
+    fn of(cell: Cell) -> Option<Self>;
+    fn register(scratch: &mut Scratch, at: u16) -> &mut Register<Self>;
+    fn source<'c>(chunk: &'c Chunk<'_>, operand: Operand) -> Source<'c, Self>;
+}
+
+/// What `Lane::source` is for a type: its registers, its column slots, its row-independent values.
+macro_rules! lane {
+    ($type:ty, $registers:ident, $bound:pat => $slice:ident, $cell:expr) => {
+        impl Lane for $type {
+            fn of(cell: Cell) -> Option<$type> {
+                $cell(cell)
+            }
+
+            fn register(scratch: &mut Scratch, at: u16) -> &mut Register<$type> {
+                &mut scratch.$registers[at as usize]
+            }
+
+            #[inline(always)]
+            fn source<'c>(chunk: &'c Chunk<'_>, operand: Operand) -> Source<'c, $type> {
+                match operand {
+                    Operand::Register(at) => chunk.scratch.$registers[at as usize].source(),
+                    Operand::Column(slot) => match chunk.frame.columns[slot as usize] {
+                        $bound => chunk.side_by_side($slice, &chunk.scratch.loaded[slot as usize].$registers),
+                        _ => Source::null(),
+                    },
+                    Operand::Uniform(ix) => match Self::of(chunk.frame.uniforms[ix as usize]) {
+                        Some(value) => Source { values: Values::All(value), valid: Valid::All },
+                        None => Source::null(),
+                    },
+                }
+            }
+        }
+    };
+}
+
+lane!(i64, ints, Bound::Ints(slice) => slice, |cell| if let Cell::Int(v) = cell { Some(v) } else { None });
+lane!(f64, floats, Bound::Floats(slice) => slice, Cell::as_float);
+lane!(bool, bools, Bound::Bools(slice) => slice, |cell| if let Cell::Bool(v) = cell { Some(v) } else { None });
+lane!(u32, symbols, Bound::Codes(slice, _) => slice, |cell| if let Cell::Str(v) = cell { Some(v) } else { None });
+
+impl<'a> Chunk<'a> {
+    /// Runs every step. True when an int operation overflowed on some row, whether that row counts or not.
+    pub(super) fn run(&mut self) -> bool {
+        let program = self.frame.program;
+        wide(
+            #[inline(always)]
+            || {
+                self.load();
+                let mut overflowed = false;
+                for placed in &program.steps {
+                    overflowed |= self.step(placed);
+                }
+                overflowed
+            },
+        )
+    }
+
+    #[inline(always)]
+    fn side_by_side<'c, T: Copy + Default>(&'c self, slice: Slice<'c, T>, loaded: &'c Register<T>) -> Source<'c, T> {
+        match self.rows {
+            // Loaded all the same where codes had to be turned into symbols.
+            Rows::Range { start, len } if loaded.values.is_empty() => Source {
+                values: Values::Each(&slice.values[start..start + len]),
+                valid: slice.valid.map_or(Valid::All, |valid| Valid::Each(&valid[start..start + len])),
+            },
+            _ => loaded.source(),
+        }
+    }
+
+    /// Brings the cells of scattered rows side by side, and codes into the symbols of this evaluation.
+    #[inline(always)]
+    fn load(&mut self) {
+        let scattered = matches!(self.rows, Rows::Listed(_));
+        for (bound, loaded) in self.frame.columns.iter().zip(&mut self.scratch.loaded) {
+            match bound {
+                Bound::Ints(slice) => load(slice, scattered, self.rows, &mut loaded.ints),
+                Bound::Floats(slice) => load(slice, scattered, self.rows, &mut loaded.floats),
+                Bound::Bools(slice) => load(slice, scattered, self.rows, &mut loaded.bools),
+                Bound::Codes(slice, base) => {
+                    load(slice, scattered || *base > 0, self.rows, &mut loaded.symbols);
+                    loaded.symbols.values.iter_mut().for_each(|symbol| *symbol += base);
+                }
+                Bound::Missing => {}
+            }
+        }
+    }
+
+    /// The truth of a predicate operand.
+    #[inline(always)]
+    pub(super) fn mask(&self, operand: Operand) -> Values<'_, bool> {
+        match operand {
+            Operand::Register(at) => Values::Each(&self.scratch.masks[at as usize]),
+            Operand::Column(_) => Values::All(false),
+            Operand::Uniform(ix) => Values::All(self.frame.uniforms[ix as usize] == Cell::Bool(true)),
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, placed: &Placed) -> bool {
+        let (at, n) = (placed.register, self.n);
+        match &placed.step {
+            Step::Widen(x) => self.write(at, |chunk, out: &mut Register<f64>| {
+                let x = i64::source(chunk, *x);
+                vector::map(x.values, n, &mut out.values, |x| x as f64);
+                vector::both(x.valid, Valid::All, n, out);
+                false
+            }),
+            Step::IntUnary(op, x) => self.write(at, |chunk, out: &mut Register<i64>| {
+                let x = i64::source(chunk, *x);
+                vector::both(x.valid, Valid::All, n, out);
+                // Written as 0 op x, so that one checked loop serves unary and binary operations.
+                match op {
+                    Unary::Abs => vector::zip_checked(Values::All(0), x.values, n, &mut out.values, |_, x| {
+                        cell::int_unary(Unary::Abs, x)
+                    }),
+                    _ => vector::zip_checked(Values::All(0), x.values, n, &mut out.values, i64::overflowing_sub),
+                }
+            }),
+            Step::IntBinary(op, a, b) => self.write(at, |chunk, out: &mut Register<i64>| {
+                let (a, b) = (i64::source(chunk, *a), i64::source(chunk, *b));
+                vector::both(a.valid, b.valid, n, out);
+                int_binary(*op, a.values, b.values, n, &mut out.values)
+            }),
+            Step::FloatUnary(op, x) => self.write(at, |chunk, out: &mut Register<f64>| {
+                let x = f64::source(chunk, *x);
+                vector::both(x.valid, Valid::All, n, out);
+                float_unary(*op, x.values, n, &mut out.values);
+                false
+            }),
+            Step::FloatBinary(op, a, b) => self.write(at, |chunk, out: &mut Register<f64>| {
+                let (a, b) = (f64::source(chunk, *a), f64::source(chunk, *b));
+                vector::both(a.valid, b.valid, n, out);
+                float_binary(*op, a.values, b.values, n, &mut out.values);
+                false
+            }),
+            Step::Coalesce(type_of, a, b) => match type_of {
+                Type::Int => self.coalesce::<i64>(at, *a, *b),
+                Type::Float => self.coalesce::<f64>(at, *a, *b),
+                Type::Bool => self.coalesce::<bool>(at, *a, *b),
+                Type::Str => self.coalesce::<u32>(at, *a, *b),
+            },
+            Step::If(type_of, cond, a, b) => match type_of {
+                Type::Int => self.choose::<i64>(at, *cond, *a, *b),
+                Type::Float => self.choose::<f64>(at, *cond, *a, *b),
+                Type::Bool => self.choose::<bool>(at, *cond, *a, *b),
+                Type::Str => self.choose::<u32>(at, *cond, *a, *b),
+            },
+            predicate => {
+                self.test(at, predicate);
+                false
+            }
+        }
+    }
+
+    /// The steps whose result is true or false.
+    #[inline(always)]
+    fn test(&mut self, at: u16, step: &Step) {
+        let n = self.n;
+        let mut out = take(&mut self.scratch.masks[at as usize]);
+        match step {
+            Step::And(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a & b),
+            Step::Or(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a | b),
+            Step::Not(x) => vector::map(self.mask(*x), n, &mut out, |x| !x),
+            Step::CompareInts(op, a, b) => {
+                compare(*op, i64::source(self, *a), i64::source(self, *b), n, &mut out);
+            }
+            Step::CompareFloats(op, a, b) => {
+                compare(*op, f64::source(self, *a), f64::source(self, *b), n, &mut out);
+            }
+            Step::CompareBools(op, a, b) => {
+                compare(*op, bool::source(self, *a), bool::source(self, *b), n, &mut out);
+            }
+            Step::CompareIntFloat(op, a, b) => {
+                let (a, b) = (i64::source(self, *a), f64::source(self, *b));
+                vector::zip(a.values, b.values, n, &mut out, |a, b| cell::holds(*op, cell::order_int_float(a, b)));
+                vector::keep_valid(&mut out, a.valid);
+                vector::keep_valid(&mut out, b.valid);
+            }
+            Step::CompareStrings(op, a, b) => self.compare_strings(*op, *a, *b, &mut out),
+            Step::CompareText { compare, x, text, memo } => match self.frame.uniforms[*text as usize] {
+                Cell::Str(text) => {
+                    let text = self.frame.symbols.get(text);
+                    self.by_symbol(*x, *memo, &mut out, |x| cell::holds(*compare, Some(x.cmp(text))));
+                }
+                _ => vector::map(Values::All(false), n, &mut out, |x| x),
+            },
+            Step::InInts(x, set) => {
+                let x = i64::source(self, *x);
+                vector::map(x.values, n, &mut out, |x| set.contains(&x));
+                vector::keep_valid(&mut out, x.valid);
+            }
+            Step::InFloats(x, set) => {
+                let x = f64::source(self, *x);
+                vector::map(x.values, n, &mut out, |x| set.contains(&float_bits(x)));
+                vector::keep_valid(&mut out, x.valid);
+            }
+            Step::InBools(x, holds) => {
+                let x = bool::source(self, *x);
+                vector::map(x.values, n, &mut out, |x| holds[usize::from(x)]);
+                vector::keep_valid(&mut out, x.valid);
+            }
+            Step::InStrings { x, set, memo } => self.by_symbol(*x, *memo, &mut out, |x| set.contains(x)),
+            Step::Match { x, node, memo } => match self.frame.regex(*node) {
+                Some(regex) => self.by_symbol(*x, *memo, &mut out, |x| regex.is_match(x)),
+                None => vector::map(Values::All(false), n, &mut out, |x| x),
+            },
+            Step::IsNull(type_of, x, negated) => {
+                let valid = match type_of {
+                    Type::Int => i64::source(self, *x).valid,
+                    Type::Float => f64::source(self, *x).valid,
+                    Type::Bool => bool::source(self, *x).valid,
+                    Type::Str => u32::source(self, *x).valid,
+                };
+                vector::map(valid.as_values(), n, &mut out, |valid| valid == *negated);
+            }
+            // The steps that give values are run by `step`.
+            _ => {}
+        }
+        self.scratch.masks[at as usize] = out;
+    }
+
+    /// Takes a register out, has it written, and puts it back. Operands are never the register written.
+    #[inline(always)]
+    fn write<T: Lane>(&mut self, at: u16, fill: impl FnOnce(&Self, &mut Register<T>) -> bool) -> bool {
+        let mut out = take(T::register(self.scratch, at));
+        let overflowed = fill(self, &mut out);
+        *T::register(self.scratch, at) = out;
+        overflowed
+    }
+
+    #[inline(always)]
+    fn coalesce<T: Lane>(&mut self, at: u16, a: Operand, b: Operand) -> bool {
+        self.write(at, |chunk, out| {
+            vector::coalesce(T::source(chunk, a), T::source(chunk, b), chunk.n, out);
+            false
+        })
+    }
+
+    #[inline(always)]
+    fn choose<T: Lane>(&mut self, at: u16, cond: Operand, a: Operand, b: Operand) -> bool {
+        self.write(at, |chunk, out| {
+            vector::choose(chunk.mask(cond), T::source(chunk, a), T::source(chunk, b), chunk.n, out);
+            false
+        })
+    }
+
+    /// A test of strings, made once per distinct string of the evaluation.
+    #[inline(always)]
+    fn by_symbol(&mut self, x: Operand, memo: u16, out: &mut Vec<bool>, test: impl Fn(&str) -> bool) {
+        let mut known = take(&mut self.scratch.memos[memo as usize]);
+        let x = u32::source(self, x);
+        let valid = x.valid.as_values();
+        vector::zip(x.values, valid, self.n, out, |_, valid| valid);
+        if let Values::Each(symbols) = x.values {
+            for (holds, &symbol) in out.iter_mut().zip(symbols).filter(|(valid, _)| **valid) {
+                let slot = &mut known[symbol as usize];
+                *holds = match *slot {
+                    Known::Holds(holds) => holds,
+                    Known::Nothing => {
+                        let holds = test(self.frame.symbols.get(symbol));
+                        *slot = Known::Holds(holds);
+                        holds
+                    }
+                };
+            }
+        }
+        self.scratch.memos[memo as usize] = known;
+    }
+
+    #[inline(always)]
+    fn compare_strings(&self, op: Compare, a: Operand, b: Operand, out: &mut Vec<bool>) {
+        let (a, b) = (u32::source(self, a), u32::source(self, b));
+        vector::valid_mask(a.valid, self.n, out);
+        vector::keep_valid(out, b.valid);
+        let (Values::Each(xs), Values::Each(ys)) = (a.values, b.values) else {
+            // A missing column: its rows are null and the mask is already all false.
+            return;
+        };
+        let symbols = &self.frame.symbols;
+        for ((holds, &x), &y) in out.iter_mut().zip(xs).zip(ys).filter(|((valid, _), _)| **valid) {
+            *holds = cell::holds(
+                op,
+                Some(if x == y { std::cmp::Ordering::Equal } else { symbols.get(x).cmp(symbols.get(y)) }),
+            );
+        }
+    }
+}
+
+#[inline(always)]
+fn load<T: Copy + Default>(slice: &Slice<'_, T>, needed: bool, rows: Rows<'_>, out: &mut Register<T>) {
+    out.values.clear();
+    out.valid.clear();
+    if !needed {
+        return;
+    }
+    gather(slice.values, rows, &mut out.values);
+    out.nulls = slice.valid.is_some();
+    if let Some(valid) = slice.valid {
+        gather(valid, rows, &mut out.valid);
+    }
+}
+
+/// One loop for each operation, so that none dispatches per row.
+#[inline(always)]
+fn int_binary(op: Binary, a: Values<'_, i64>, b: Values<'_, i64>, n: usize, out: &mut Vec<i64>) -> bool {
+    match op {
+        Binary::Sub => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Sub, a, b)),
+        Binary::Mul => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Mul, a, b)),
+        Binary::Min => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Min, a, b)),
+        Binary::Max => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Max, a, b)),
+        _ => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Add, a, b)),
+    }
+}
+
+#[inline(always)]
+fn float_binary(op: Binary, a: Values<'_, f64>, b: Values<'_, f64>, n: usize, out: &mut Vec<f64>) {
+    match op {
+        Binary::Add => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Add, a, b)),
+        Binary::Sub => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Sub, a, b)),
+        Binary::Mul => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Mul, a, b)),
+        Binary::Div => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Div, a, b)),
+        Binary::Mod => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Mod, a, b)),
+        Binary::Pow => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Pow, a, b)),
+        Binary::Min => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Min, a, b)),
+        Binary::Max => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Max, a, b)),
+    }
+}
+
+#[inline(always)]
+fn float_unary(op: Unary, x: Values<'_, f64>, n: usize, out: &mut Vec<f64>) {
+    match op {
+        Unary::Neg => vector::map(x, n, out, |x| cell::float_unary(Unary::Neg, x)),
+        Unary::Abs => vector::map(x, n, out, |x| cell::float_unary(Unary::Abs, x)),
+        Unary::Floor => vector::map(x, n, out, |x| cell::float_unary(Unary::Floor, x)),
+        Unary::Ceil => vector::map(x, n, out, |x| cell::float_unary(Unary::Ceil, x)),
+        Unary::Sqrt => vector::map(x, n, out, |x| cell::float_unary(Unary::Sqrt, x)),
+        // A call of the mathematics library a row outweighs the dispatch.
+        op => vector::map(x, n, out, |x| cell::float_unary(op, x)),
+    }
+}
+
+#[inline(always)]
+fn compare<T: Copy + PartialOrd>(op: Compare, a: Source<'_, T>, b: Source<'_, T>, n: usize, out: &mut Vec<bool>) {
+    match op {
+        Compare::Eq => vector::zip(a.values, b.values, n, out, |a, b| a == b),
+        Compare::Ne => vector::zip(a.values, b.values, n, out, |a, b| a != b),
+        Compare::Lt => vector::zip(a.values, b.values, n, out, |a, b| a < b),
+        Compare::Le => vector::zip(a.values, b.values, n, out, |a, b| a <= b),
+        Compare::Gt => vector::zip(a.values, b.values, n, out, |a, b| a > b),
+        Compare::Ge => vector::zip(a.values, b.values, n, out, |a, b| a >= b),
+    }
+    vector::keep_valid(out, a.valid);
+    vector::keep_valid(out, b.valid);
+}

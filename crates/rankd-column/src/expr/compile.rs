@@ -1,0 +1,503 @@
+//! A checked tree flattened into steps, each of which works on a chunk of rows.
+//!
+//! What does not depend on the row (constants, parameters, whatever is made of them) becomes no step at all: it is computed
+//! once a run. Registers are reused as soon as their one reader has read them.
+
+use crate::batch::Key;
+use crate::expr::tree::{Binary, Compare, Ix, Op, Pattern, Tree, Unary};
+use crate::expr::types::{self, Kind, Schema, TypeError, TypeFault};
+use crate::value::{Type, Value};
+use hashbrown::HashSet;
+use regex::{Regex, RegexBuilder};
+
+/// A pattern whose automaton would be larger than this is refused.
+pub const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// What the place of an expression takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// A column of this type; ints widen to float.
+    Column(Type),
+    Predicate,
+    /// Any value: for checking an expression that nothing uses yet.
+    Value,
+}
+
+/// Where a step finds an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operand {
+    Register(u16),
+    Column(u16),
+    /// The value of this node is the same on all rows.
+    Uniform(Ix),
+}
+
+/// One pass over a chunk. Operands are of the type that the step's name says.
+#[derive(Debug)]
+pub(super) enum Step {
+    Widen(Operand),
+    IntUnary(Unary, Operand),
+    IntBinary(Binary, Operand, Operand),
+    FloatUnary(Unary, Operand),
+    FloatBinary(Binary, Operand, Operand),
+    Coalesce(Type, Operand, Operand),
+    If(Type, Operand, Operand, Operand),
+    And(Operand, Operand),
+    Or(Operand, Operand),
+    Not(Operand),
+    CompareInts(Compare, Operand, Operand),
+    CompareFloats(Compare, Operand, Operand),
+    /// An int on the left, a float on the right, ordered exactly.
+    CompareIntFloat(Compare, Operand, Operand),
+    CompareBools(Compare, Operand, Operand),
+    CompareStrings(Compare, Operand, Operand),
+    /// A string against one that is the same on all rows: once per distinct string.
+    CompareText {
+        compare: Compare,
+        x: Operand,
+        text: Ix,
+        memo: u16,
+    },
+    InInts(Operand, HashSet<i64>),
+    InFloats(Operand, HashSet<u64>),
+    InBools(Operand, [bool; 2]),
+    InStrings {
+        x: Operand,
+        set: HashSet<Box<str>>,
+        memo: u16,
+    },
+    IsNull(Type, Operand, bool),
+    Match {
+        x: Operand,
+        node: Ix,
+        memo: u16,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) step: Step,
+    pub(super) register: u16,
+}
+
+/// How many registers of each type a program needs at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Registers {
+    pub(super) ints: u16,
+    pub(super) floats: u16,
+    pub(super) bools: u16,
+    pub(super) symbols: u16,
+    pub(super) masks: u16,
+}
+
+/// An expression or predicate, ready to run over any row set.
+#[derive(Debug)]
+pub struct Program {
+    pub(super) tree: Tree,
+    /// By node: whether its value is the same on all rows.
+    pub(super) uniform: Vec<bool>,
+    pub(super) steps: Vec<Placed>,
+    pub(super) root: Operand,
+    /// The type of the result; `None` for a predicate.
+    pub(super) result: Option<Type>,
+    pub(super) columns: Vec<Key>,
+    pub(super) registers: Registers,
+    pub(super) memos: u16,
+    /// The literal patterns, by node.
+    pub(super) regexes: Vec<(Ix, Regex)>,
+}
+
+impl Program {
+    /// Checks and flattens a tree. All mistakes are found, not just the first.
+    pub fn compile(tree: &Tree, schema: &impl Schema, want: Want) -> Result<Program, Vec<TypeError>> {
+        let mut errors = Vec::new();
+        let kinds = types::check(tree, schema, &mut errors);
+        let regexes = compile_regexes(tree, &mut errors);
+        let root_kind = kinds.last().copied().unwrap_or(Kind::Null);
+        let result = match (want, root_kind) {
+            (_, Kind::Wrong) | (Want::Predicate, Kind::Predicate) => None,
+            (Want::Column(wanted), Kind::Null) => Some(wanted),
+            (Want::Value, Kind::Null) => Some(Type::Float),
+            (Want::Value, Kind::Value(found)) => Some(found),
+            (Want::Column(Type::Float), Kind::Value(Type::Int)) => Some(Type::Float),
+            (Want::Column(wanted), Kind::Value(found)) if wanted == found => Some(wanted),
+            (want, found) => {
+                let node = (tree.nodes().len() as Ix).saturating_sub(1);
+                let fault = match want {
+                    Want::Column(wanted) => TypeFault::WrongResult { wanted, found },
+                    Want::Predicate => TypeFault::Misplaced { wanted: "predicate", found },
+                    Want::Value => TypeFault::Misplaced { wanted: "value", found },
+                };
+                errors.push(TypeError { node, fault });
+                None
+            }
+        };
+        if !errors.is_empty() || tree.nodes().is_empty() {
+            return Err(errors);
+        }
+        Ok(Compiler::new(tree, &kinds).flatten(result).into_program(result, regexes))
+    }
+
+    /// The type of the column that `compute` makes; `None` for a predicate.
+    pub fn result(&self) -> Option<Type> {
+        self.result
+    }
+
+    /// Where node `ix` was written.
+    pub fn source(&self, ix: Ix) -> Option<u32> {
+        self.tree.nodes()[ix as usize].source
+    }
+
+    pub fn keys(&self) -> Vec<Key> {
+        self.tree.keys()
+    }
+
+    /// The parameters that the program reads, each once.
+    pub fn params(&self) -> Vec<u32> {
+        let mut params: Vec<u32> = self
+            .tree
+            .nodes()
+            .iter()
+            .filter_map(|node| match node.op {
+                Op::Param(param) | Op::Match { pattern: Pattern::Param(param), .. } => Some(param),
+                _ => None,
+            })
+            .collect();
+        params.sort_unstable();
+        params.dedup();
+        params
+    }
+}
+
+/// Builds a pattern within the limits.
+pub(super) fn build_regex(pattern: &str, ignore_case: bool) -> Result<Regex, String> {
+    RegexBuilder::new(pattern)
+        .case_insensitive(ignore_case)
+        .size_limit(REGEX_BYTES_MAX)
+        .dfa_size_limit(REGEX_BYTES_MAX)
+        .nest_limit(64)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes"),
+            other => other.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+        })
+}
+
+fn compile_regexes(tree: &Tree, errors: &mut Vec<TypeError>) -> Vec<(Ix, Regex)> {
+    let mut regexes = Vec::new();
+    for (ix, node) in tree.nodes().iter().enumerate() {
+        if let Op::Match { pattern: Pattern::Literal(pattern), ignore_case, .. } = &node.op {
+            match build_regex(pattern, *ignore_case) {
+                Ok(regex) => regexes.push((ix as Ix, regex)),
+                Err(why) => errors.push(TypeError { node: ix as Ix, fault: TypeFault::BadRegex(why) }),
+            }
+        }
+    }
+    regexes
+}
+
+/// The register file that a value lives in. A predicate has its own: it is never null.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum File {
+    Typed(Type),
+    Mask,
+}
+
+/// The registers of one file: which are free, and how many there are.
+#[derive(Default)]
+struct Pool {
+    free: Vec<u16>,
+    made: u16,
+}
+
+impl Pool {
+    fn take(&mut self) -> u16 {
+        self.free.pop().unwrap_or_else(|| {
+            self.made += 1;
+            self.made - 1
+        })
+    }
+}
+
+/// An operand and the file to give its register back to.
+#[derive(Clone, Copy)]
+struct Held {
+    operand: Operand,
+    file: File,
+}
+
+struct Compiler<'a> {
+    tree: &'a Tree,
+    kinds: &'a [Kind],
+    uniform: Vec<bool>,
+    operands: Vec<Operand>,
+    steps: Vec<Placed>,
+    columns: Vec<Key>,
+    pools: [Pool; 5],
+    memos: u16,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(tree: &'a Tree, kinds: &'a [Kind]) -> Compiler<'a> {
+        let mut uniform: Vec<bool> = Vec::with_capacity(kinds.len());
+        for (node, kind) in tree.nodes().iter().zip(kinds) {
+            let same = match &node.op {
+                Op::Key(_) | Op::Match { .. } => false,
+                op => *kind == Kind::Null || op.children().all(|child| uniform[child as usize]),
+            };
+            uniform.push(same);
+        }
+        let operands = Vec::with_capacity(kinds.len());
+        let (steps, columns, pools) = Default::default();
+        Compiler { tree, kinds, uniform, operands, steps, columns, pools, memos: 0 }
+    }
+
+    fn flatten(mut self, result: Option<Type>) -> Self {
+        for ix in 0..self.kinds.len() as Ix {
+            let operand = if self.uniform[ix as usize] { Operand::Uniform(ix) } else { self.place(ix) };
+            self.operands.push(operand);
+        }
+        if let Some(type_of) = result {
+            let root = self.held(self.kinds.len() as Ix - 1);
+            let root = self.seen_as(root, type_of);
+            self.operands.push(root.operand);
+        }
+        self
+    }
+
+    fn into_program(self, result: Option<Type>, regexes: Vec<(Ix, Regex)>) -> Program {
+        let [ints, floats, bools, symbols, masks] = self.pools.map(|pool| pool.made);
+        Program {
+            root: self.operands[self.operands.len() - 1],
+            tree: self.tree.clone(),
+            uniform: self.uniform,
+            steps: self.steps,
+            result,
+            columns: self.columns,
+            registers: Registers { ints, floats, bools, symbols, masks },
+            memos: self.memos,
+            regexes,
+        }
+    }
+
+    /// Adds the steps of a node whose value differs by row.
+    fn place(&mut self, ix: Ix) -> Operand {
+        match self.tree.op(ix) {
+            // These never differ by row, so `flatten` does not come here with them.
+            Op::Const(_) | Op::Param(_) | Op::Truth(_) => Operand::Uniform(ix),
+            Op::Key(key) => self.column(*key),
+            Op::Unary(op, x) => {
+                let type_of = self.type_of(ix);
+                let x = self.typed(*x, type_of);
+                let step = match type_of {
+                    Type::Int => Step::IntUnary(*op, x.operand),
+                    _ => Step::FloatUnary(*op, x.operand),
+                };
+                self.emit(File::Typed(type_of), step, &[x])
+            }
+            Op::Binary(op, a, b) => {
+                let type_of = self.type_of(ix);
+                let (a, b) = (self.typed(*a, type_of), self.typed(*b, type_of));
+                self.arithmetic(*op, type_of, a, b).operand
+            }
+            Op::Clamp { x, lo, hi } => {
+                let type_of = self.type_of(ix);
+                let (x, lo, hi) = (self.typed(*x, type_of), self.typed(*lo, type_of), self.typed(*hi, type_of));
+                let raised = self.arithmetic(Binary::Max, type_of, x, lo);
+                self.arithmetic(Binary::Min, type_of, raised, hi).operand
+            }
+            Op::Coalesce(a, b) => {
+                let type_of = self.type_of(ix);
+                let (a, b) = (self.typed(*a, type_of), self.typed(*b, type_of));
+                self.emit(File::Typed(type_of), Step::Coalesce(type_of, a.operand, b.operand), &[a, b])
+            }
+            Op::If { cond, then, other } => {
+                let type_of = self.type_of(ix);
+                let (cond, a, b) = (self.held(*cond), self.typed(*then, type_of), self.typed(*other, type_of));
+                let step = Step::If(type_of, cond.operand, a.operand, b.operand);
+                self.emit(File::Typed(type_of), step, &[cond, a, b])
+            }
+            Op::And(a, b) => {
+                let (a, b) = (self.held(*a), self.held(*b));
+                self.emit(File::Mask, Step::And(a.operand, b.operand), &[a, b])
+            }
+            Op::Or(a, b) => {
+                let (a, b) = (self.held(*a), self.held(*b));
+                self.emit(File::Mask, Step::Or(a.operand, b.operand), &[a, b])
+            }
+            Op::Not(x) => {
+                let x = self.held(*x);
+                self.emit(File::Mask, Step::Not(x.operand), &[x])
+            }
+            Op::Compare(compare, a, b) => self.compare(*compare, *a, *b),
+            Op::In(x, list) => self.list(*x, list),
+            Op::Null { x, negated } => {
+                let (type_of, x) = (self.type_of(*x), self.held(*x));
+                self.emit(File::Mask, Step::IsNull(type_of, x.operand, *negated), &[x])
+            }
+            Op::Match { key, .. } => {
+                let (x, memo) = (self.column(*key), self.memo());
+                self.emit(File::Mask, Step::Match { x, node: ix, memo }, &[])
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, op: Binary, type_of: Type, a: Held, b: Held) -> Held {
+        let step = match type_of {
+            Type::Int => Step::IntBinary(op, a.operand, b.operand),
+            _ => Step::FloatBinary(op, a.operand, b.operand),
+        };
+        let file = File::Typed(type_of);
+        Held { operand: self.emit(file, step, &[a, b]), file }
+    }
+
+    fn compare(&mut self, compare: Compare, a: Ix, b: Ix) -> Operand {
+        let (left, right) = (self.held(a), self.held(b));
+        let (x, y) = (left.operand, right.operand);
+        let step = match (self.compared_as(a, b), self.compared_as(b, a)) {
+            (Type::Int, Type::Int) => Step::CompareInts(compare, x, y),
+            (Type::Int, Type::Float) => Step::CompareIntFloat(compare, x, y),
+            (Type::Float, Type::Int) => Step::CompareIntFloat(mirrored(compare), y, x),
+            (Type::Bool, _) => Step::CompareBools(compare, x, y),
+            (Type::Str, _) => match (x, y) {
+                (x, Operand::Uniform(text)) => Step::CompareText { compare, x, text, memo: self.memo() },
+                (Operand::Uniform(text), y) => {
+                    Step::CompareText { compare: mirrored(compare), x: y, text, memo: self.memo() }
+                }
+                (x, y) => Step::CompareStrings(compare, x, y),
+            },
+            _ => Step::CompareFloats(compare, x, y),
+        };
+        self.emit(File::Mask, step, &[left, right])
+    }
+
+    /// The type that `x` is compared as: its own, or the other side's where it is null or an int that a float holds exactly.
+    fn compared_as(&self, x: Ix, other: Ix) -> Type {
+        match (self.kinds[x as usize], self.kinds[other as usize], self.tree.op(x)) {
+            (Kind::Value(Type::Int), Kind::Value(Type::Float), Op::Const(Value::Int(v)))
+                if v.unsigned_abs() <= 1 << 53 =>
+            {
+                Type::Float
+            }
+            (Kind::Value(type_of), ..) | (_, Kind::Value(type_of), _) => type_of,
+            _ => Type::Float,
+        }
+    }
+
+    fn list(&mut self, x: Ix, list: &[Value]) -> Operand {
+        let (type_of, x) = (self.type_of(x), self.held(x));
+        let step = match type_of {
+            Type::Int => Step::InInts(x.operand, list.iter().filter_map(exact_int).collect()),
+            Type::Float => Step::InFloats(x.operand, list.iter().filter_map(exact_float).map(float_bits).collect()),
+            Type::Bool => Step::InBools(x.operand, [false, true].map(|v| list.contains(&Value::Bool(v)))),
+            Type::Str => {
+                let texts = list.iter().filter_map(|item| match item {
+                    Value::Str(text) => Some(Box::from(&**text)),
+                    _ => None,
+                });
+                Step::InStrings { x: x.operand, set: texts.collect(), memo: self.memo() }
+            }
+        };
+        self.emit(File::Mask, step, &[x])
+    }
+
+    fn column(&mut self, key: Key) -> Operand {
+        let slot = self.columns.iter().position(|&known| known == key).unwrap_or_else(|| {
+            self.columns.push(key);
+            self.columns.len() - 1
+        });
+        Operand::Column(slot as u16)
+    }
+
+    fn memo(&mut self) -> u16 {
+        self.memos += 1;
+        self.memos - 1
+    }
+
+    /// The type of a node that differs by row and gives a value. Such a node is never of kind null.
+    fn type_of(&self, ix: Ix) -> Type {
+        match self.kinds[ix as usize] {
+            Kind::Value(type_of) => type_of,
+            _ => Type::Float,
+        }
+    }
+
+    fn held(&self, ix: Ix) -> Held {
+        let file = match self.kinds[ix as usize] {
+            Kind::Predicate => File::Mask,
+            _ => File::Typed(self.type_of(ix)),
+        };
+        Held { operand: self.operands[ix as usize], file }
+    }
+
+    fn typed(&mut self, ix: Ix, type_of: Type) -> Held {
+        let held = self.held(ix);
+        self.seen_as(held, type_of)
+    }
+
+    /// Widens an int that differs by row; what is the same on all rows is widened where it is read.
+    fn seen_as(&mut self, held: Held, type_of: Type) -> Held {
+        if type_of != Type::Float || held.file != File::Typed(Type::Int) || matches!(held.operand, Operand::Uniform(_))
+        {
+            return held;
+        }
+        let file = File::Typed(Type::Float);
+        Held { operand: self.emit(file, Step::Widen(held.operand), &[held]), file }
+    }
+
+    /// Adds a step. Its register is taken before those of its operands are given back, so a step never writes what it reads.
+    fn emit(&mut self, file: File, step: Step, used: &[Held]) -> Operand {
+        let register = self.pool(file).take();
+        for held in used {
+            if let Operand::Register(used) = held.operand {
+                self.pool(held.file).free.push(used);
+            }
+        }
+        self.steps.push(Placed { step, register });
+        Operand::Register(register)
+    }
+
+    fn pool(&mut self, file: File) -> &mut Pool {
+        let at = match file {
+            File::Typed(Type::Int) => 0,
+            File::Typed(Type::Float) => 1,
+            File::Typed(Type::Bool) => 2,
+            File::Typed(Type::Str) => 3,
+            File::Mask => 4,
+        };
+        &mut self.pools[at]
+    }
+}
+
+fn mirrored(compare: Compare) -> Compare {
+    match compare {
+        Compare::Lt => Compare::Gt,
+        Compare::Le => Compare::Ge,
+        Compare::Gt => Compare::Lt,
+        Compare::Ge => Compare::Le,
+        same => same,
+    }
+}
+
+/// The int equal to a number, if there is one: nothing else in a list can equal an int.
+pub(super) fn exact_int(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(v) => Some(*v),
+        Value::Float(v) if v.fract() == 0.0 && (-(2f64.powi(63))..2f64.powi(63)).contains(v) => Some(*v as i64),
+        _ => None,
+    }
+}
+
+/// The float equal to a number, if there is one.
+pub(super) fn exact_float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(v) if !v.is_nan() => Some(*v),
+        Value::Int(v) if exact_int(&Value::Float(*v as f64)) == Some(*v) => Some(*v as f64),
+        _ => None,
+    }
+}
+
+/// Equal floats have equal bits: -0.0 counts as 0.0.
+pub(super) fn float_bits(value: f64) -> u64 {
+    (value + 0.0).to_bits()
+}

@@ -1,0 +1,222 @@
+//! A program bound to one row set and one set of parameters: columns found, patterns built, row-independent values computed.
+//!
+//! It also evaluates single rows by the definitions of [`cell`](crate::expr::cell).
+
+use crate::batch::{Batch, Key};
+use crate::column::{Cells, Column};
+use crate::dictionary::Dictionary;
+use crate::expr::cell::{self, Cell};
+use crate::expr::compile::{Program, build_regex, exact_float, exact_int, float_bits};
+use crate::expr::eval::Fault;
+use crate::expr::tree::{Binary, Ix, Op, Pattern};
+use crate::value::Value;
+use regex::Regex;
+
+/// A column slot of the program, found in the batch.
+#[derive(Clone, Copy)]
+pub(super) enum Bound<'a> {
+    Missing,
+    Ints(Slice<'a, i64>),
+    Floats(Slice<'a, f64>),
+    Bools(Slice<'a, bool>),
+    /// Codes, and what turns a code into a symbol of this evaluation.
+    Codes(Slice<'a, u32>, u32),
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Slice<'a, T> {
+    pub(super) values: &'a [T],
+    pub(super) valid: Option<&'a [bool]>,
+}
+
+impl<'a, T: Copy + Default> From<&'a Cells<T>> for Slice<'a, T> {
+    fn from(cells: &'a Cells<T>) -> Slice<'a, T> {
+        Slice { values: cells.values(), valid: cells.valid() }
+    }
+}
+
+impl<T: Copy> Slice<'_, T> {
+    fn get(&self, row: usize) -> Option<T> {
+        self.valid.is_none_or(|valid| valid[row]).then(|| self.values[row])
+    }
+}
+
+/// Numbers all strings of one evaluation: the entries of each dictionary in turn, then single texts.
+#[derive(Default)]
+pub(super) struct Symbols<'a> {
+    dictionaries: Vec<(u32, &'a Dictionary)>,
+    texts: Vec<&'a str>,
+    first_text: u32,
+}
+
+impl<'a> Symbols<'a> {
+    fn add_dictionary(&mut self, dictionary: &'a Dictionary) -> u32 {
+        let base = self.first_text;
+        self.dictionaries.push((base, dictionary));
+        self.first_text += dictionary.len() as u32;
+        base
+    }
+
+    /// Call after all dictionaries were added.
+    fn add_text(&mut self, text: &'a str) -> u32 {
+        self.texts.push(text);
+        self.first_text + self.texts.len() as u32 - 1
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.first_text as usize + self.texts.len()
+    }
+
+    pub(super) fn get(&self, symbol: u32) -> &'a str {
+        if symbol >= self.first_text {
+            return self.texts[(symbol - self.first_text) as usize];
+        }
+        let at = self.dictionaries.partition_point(|(base, _)| *base <= symbol) - 1;
+        let (base, dictionary) = self.dictionaries[at];
+        dictionary.get(symbol - base)
+    }
+}
+
+pub(super) struct Frame<'a> {
+    pub(super) program: &'a Program,
+    pub(super) columns: Vec<Bound<'a>>,
+    pub(super) symbols: Symbols<'a>,
+    /// By node; meaningful where the program says that the node is uniform.
+    pub(super) uniforms: Vec<Cell>,
+    /// Patterns that came from parameters, by node; `None` where the parameter is null.
+    param_regexes: Vec<(Ix, Option<Regex>)>,
+}
+
+impl<'a> Frame<'a> {
+    /// `params` are by registry position; a missing one is null.
+    pub(super) fn bind(program: &'a Program, batch: &'a Batch, params: &'a [Value]) -> Result<Frame<'a>, Fault> {
+        let mut symbols = Symbols::default();
+        let columns = program.columns.iter().map(|&key| bind_column(batch, key, &mut symbols)).collect();
+        let mut frame = Frame { program, columns, symbols, uniforms: Vec::new(), param_regexes: Vec::new() };
+        frame.uniforms.reserve_exact(program.tree.nodes().len());
+        for (ix, node) in program.tree.nodes().iter().enumerate() {
+            let cell = match &node.op {
+                Op::Const(value) => frame.cell_of(value),
+                Op::Param(param) => params.get(*param as usize).map_or(Cell::Null, |value| frame.cell_of(value)),
+                Op::Match { pattern: Pattern::Param(param), ignore_case, .. } => {
+                    let regex = match params.get(*param as usize) {
+                        Some(Value::Str(pattern)) => {
+                            Some(build_regex(pattern, *ignore_case).map_err(|why| Fault::BadRegex { why })?)
+                        }
+                        _ => None,
+                    };
+                    frame.param_regexes.push((ix as Ix, regex));
+                    Cell::Null
+                }
+                op if program.uniform[ix] => frame.apply(ix as Ix, op, &frame.uniforms),
+                _ => Cell::Null,
+            };
+            frame.uniforms.push(cell);
+        }
+        Ok(frame)
+    }
+
+    /// Whether some row-independent part overflowed. Then every row must be looked at by itself.
+    pub(super) fn uniform_overflow(&self) -> bool {
+        self.uniforms.contains(&Cell::Overflow)
+    }
+
+    pub(super) fn regex(&self, node: Ix) -> Option<&Regex> {
+        let literal = self.program.regexes.iter().find(|(ix, _)| *ix == node).map(|(_, regex)| regex);
+        literal.or_else(|| self.param_regexes.iter().find(|(ix, _)| *ix == node)?.1.as_ref())
+    }
+
+    /// The value of every node on one stored row; the root's is last.
+    pub(super) fn row(&self, row: usize, cells: &mut Vec<Cell>) {
+        cells.clear();
+        for (ix, node) in self.program.tree.nodes().iter().enumerate() {
+            let cell = match &node.op {
+                _ if self.program.uniform[ix] => self.uniforms[ix],
+                Op::Key(key) => self.column_cell(*key, row),
+                Op::Match { key, .. } => match (self.column_cell(*key, row), self.regex(ix as Ix)) {
+                    (Cell::Str(symbol), Some(regex)) => Cell::Bool(regex.is_match(self.symbols.get(symbol))),
+                    _ => Cell::Bool(false),
+                },
+                op => self.apply(ix as Ix, op, cells),
+            };
+            cells.push(cell);
+        }
+    }
+
+    fn column_cell(&self, key: Key, row: usize) -> Cell {
+        let slot = self.program.columns.iter().position(|&known| known == key);
+        match slot.map(|slot| self.columns[slot]) {
+            None | Some(Bound::Missing) => Cell::Null,
+            Some(Bound::Ints(slice)) => slice.get(row).map_or(Cell::Null, Cell::Int),
+            Some(Bound::Floats(slice)) => slice.get(row).map_or(Cell::Null, Cell::Float),
+            Some(Bound::Bools(slice)) => slice.get(row).map_or(Cell::Null, Cell::Bool),
+            Some(Bound::Codes(slice, base)) => slice.get(row).map_or(Cell::Null, |code| Cell::Str(base + code)),
+        }
+    }
+
+    fn cell_of(&mut self, value: &'a Value) -> Cell {
+        match value {
+            Value::Null => Cell::Null,
+            Value::Int(v) => Cell::Int(*v),
+            Value::Float(v) => Cell::Float(*v),
+            Value::Bool(v) => Cell::Bool(*v),
+            Value::Str(text) => Cell::Str(self.symbols.add_text(text)),
+        }
+    }
+
+    /// One operation on the cells of its children.
+    fn apply(&self, ix: Ix, op: &Op, cells: &[Cell]) -> Cell {
+        let at = |ix: &Ix| cells[*ix as usize];
+        match op {
+            // Handled by the callers, which know the row.
+            Op::Const(_) | Op::Key(_) | Op::Param(_) | Op::Match { .. } => self.uniforms[ix as usize],
+            Op::Unary(op, x) => Cell::unary(*op, at(x)),
+            Op::Binary(op, a, b) => Cell::binary(*op, at(a), at(b)),
+            Op::Clamp { x, lo, hi } => Cell::binary(Binary::Min, Cell::binary(Binary::Max, at(x), at(lo)), at(hi)),
+            Op::Coalesce(a, b) => Cell::coalesce(at(a), at(b)),
+            Op::If { cond, then, other } => Cell::choose(at(cond), at(then), at(other)),
+            Op::Truth(value) => Cell::Bool(*value),
+            Op::And(a, b) => Cell::and(at(a), at(b)),
+            Op::Or(a, b) => Cell::or(at(a), at(b)),
+            Op::Not(x) => match at(x) {
+                Cell::Bool(value) => Cell::Bool(!value),
+                other => other,
+            },
+            Op::Compare(compare, a, b) => {
+                cell::Cell::compare(*compare, at(a), at(b), |a, b| self.symbols.get(a).cmp(self.symbols.get(b)))
+            }
+            Op::In(x, list) => match at(x) {
+                Cell::Overflow => Cell::Overflow,
+                Cell::Null => Cell::Bool(false),
+                x => Cell::Bool(list.iter().any(|item| self.equals(x, item))),
+            },
+            Op::Null { x, negated } => match at(x) {
+                Cell::Overflow => Cell::Overflow,
+                x => Cell::Bool((x == Cell::Null) != *negated),
+            },
+        }
+    }
+
+    fn equals(&self, cell: Cell, item: &Value) -> bool {
+        match (cell, item) {
+            (Cell::Int(x), item) => exact_int(item) == Some(x),
+            (Cell::Float(x), item) => exact_float(item).is_some_and(|item| float_bits(item) == float_bits(x)),
+            (Cell::Bool(x), Value::Bool(item)) => x == *item,
+            (Cell::Str(x), Value::Str(item)) => self.symbols.get(x) == &**item,
+            _ => false,
+        }
+    }
+}
+
+fn bind_column<'a>(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>) -> Bound<'a> {
+    if key == Key::ID {
+        return Bound::Ints(Slice { values: batch.ids(), valid: None });
+    }
+    match batch.column(key).map(|column| &**column) {
+        None => Bound::Missing,
+        Some(Column::Int(cells)) => Bound::Ints(cells.into()),
+        Some(Column::Float(cells)) => Bound::Floats(cells.into()),
+        Some(Column::Bool(cells)) => Bound::Bools(cells.into()),
+        Some(Column::Str(cells, dictionary)) => Bound::Codes(cells.into(), symbols.add_dictionary(dictionary)),
+    }
+}

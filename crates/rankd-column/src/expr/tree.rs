@@ -1,0 +1,155 @@
+//! An expression or predicate as a flat list of nodes, children before parents, the root last.
+//!
+//! Nothing is checked here but the order. A tree of a million nodes is a vector of a million nodes: no recursion anywhere.
+
+use crate::batch::Key;
+use crate::value::Value;
+
+/// A node's position in its tree.
+pub type Ix = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    Neg,
+    Abs,
+    Floor,
+    Ceil,
+    Round,
+    Sqrt,
+    Log,
+    Log1p,
+    Exp,
+    Sigmoid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    Pow,
+    Min,
+    Max,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// Where a regular expression comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    Literal(String),
+    /// A string parameter, by its position in the registry; compiled once a run.
+    Param(u32),
+}
+
+/// What a node does. The first group gives values, the second (from `Truth` on) gives true or false.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    Const(Value),
+    Key(Key),
+    Param(u32),
+    Unary(Unary, Ix),
+    Binary(Binary, Ix, Ix),
+    Clamp { x: Ix, lo: Ix, hi: Ix },
+    Coalesce(Ix, Ix),
+    If { cond: Ix, then: Ix, other: Ix },
+
+    Truth(bool),
+    And(Ix, Ix),
+    Or(Ix, Ix),
+    Not(Ix),
+    Compare(Compare, Ix, Ix),
+    In(Ix, Vec<Value>),
+    Null { x: Ix, negated: bool },
+    Match { key: Key, pattern: Pattern, ignore_case: bool },
+}
+
+impl Op {
+    /// The nodes that this one reads, at most three.
+    pub fn children(&self) -> impl Iterator<Item = Ix> {
+        let (a, b, c) = match *self {
+            Op::Const(_) | Op::Key(_) | Op::Param(_) | Op::Truth(_) | Op::Match { .. } => (None, None, None),
+            Op::Unary(_, x) | Op::Not(x) | Op::In(x, _) | Op::Null { x, .. } => (Some(x), None, None),
+            Op::Binary(_, a, b) | Op::Coalesce(a, b) | Op::And(a, b) | Op::Or(a, b) | Op::Compare(_, a, b) => {
+                (Some(a), Some(b), None)
+            }
+            Op::Clamp { x, lo, hi } => (Some(x), Some(lo), Some(hi)),
+            Op::If { cond, then, other } => (Some(cond), Some(then), Some(other)),
+        };
+        [a, b, c].into_iter().flatten()
+    }
+
+    pub fn is_predicate(&self) -> bool {
+        matches!(
+            self,
+            Op::Truth(_)
+                | Op::And(..)
+                | Op::Or(..)
+                | Op::Not(_)
+                | Op::Compare(..)
+                | Op::In(..)
+                | Op::Null { .. }
+                | Op::Match { .. }
+        )
+    }
+}
+
+/// One operation, and where its author wrote it (an index into a table of places that only the author's tools know).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub op: Op,
+    pub source: Option<u32>,
+}
+
+/// A whole expression or predicate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    nodes: Vec<Node>,
+}
+
+impl Tree {
+    pub fn new() -> Tree {
+        Tree::default()
+    }
+
+    /// Adds a node and gives its position. Panics when a child does not stand before it: a bug in the builder.
+    pub fn push(&mut self, op: Op, source: Option<u32>) -> Ix {
+        let ix = self.nodes.len() as Ix;
+        assert!(op.children().all(|child| child < ix), "a child must stand before its parent");
+        self.nodes.push(Node { op, source });
+        ix
+    }
+
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub fn op(&self, ix: Ix) -> &Op {
+        &self.nodes[ix as usize].op
+    }
+
+    /// The keys that the tree reads, each once, in key order.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = self
+            .nodes
+            .iter()
+            .filter_map(|node| match node.op {
+                Op::Key(key) | Op::Match { key, .. } => Some(key),
+                _ => None,
+            })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}

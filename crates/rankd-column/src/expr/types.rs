@@ -1,0 +1,227 @@
+//! The type of every node of a tree, or all that is wrong with it.
+//!
+//! Rules: `add sub mul neg abs min max clamp` of ints are ints; with a float among them, or under any other arithmetic,
+//! the result is a float. `coalesce` and `if` take the type of their branches, an int and a float meeting as float.
+//! Null fits anywhere. An operand that is itself wrong is not complained about twice.
+
+use crate::batch::Key;
+use crate::expr::tree::{Binary, Compare, Ix, Op, Tree, Unary};
+use crate::value::{Type, Value};
+use std::fmt;
+
+/// What a tree needs to know of the world: the types behind its names.
+pub trait Schema {
+    fn key_type(&self, key: Key) -> Type;
+    fn param_type(&self, param: u32) -> Type;
+}
+
+/// What a node gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Value(Type),
+    /// A value that is null on every row and fits every type.
+    Null,
+    Predicate,
+    /// Its own error has been reported.
+    Wrong,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Value(type_of) => type_of.fmt(f),
+            Kind::Null => f.write_str("null"),
+            Kind::Predicate => f.write_str("predicate"),
+            Kind::Wrong => f.write_str("an error"),
+        }
+    }
+}
+
+/// One mistake and the node that it is at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeError {
+    pub node: Ix,
+    pub fault: TypeFault,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypeFault {
+    /// Arithmetic on something that is not a number.
+    NotANumber(Kind),
+    /// Two operands that must agree and do not.
+    Mismatch(Kind, Kind),
+    /// `<` and its kin on bools.
+    NoOrder,
+    /// A predicate where a value belongs, or the other way round.
+    Misplaced { wanted: &'static str, found: Kind },
+    /// `regex` on something that is not a string.
+    NotAString(Type),
+    /// The list of `in` is empty, holds null, or mixes types.
+    BadList,
+    /// The regular expression does not compile within its limits.
+    BadRegex(String),
+    /// The whole gives another type than its place takes.
+    WrongResult { wanted: Type, found: Kind },
+}
+
+impl fmt::Display for TypeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypeFault::NotANumber(found) => write!(f, "arithmetic needs a number, not {found}"),
+            TypeFault::Mismatch(a, b) => write!(f, "{a} and {b} do not go together"),
+            TypeFault::NoOrder => f.write_str("bools have no order; use == or !="),
+            TypeFault::Misplaced { wanted, found } => write!(f, "a {wanted} belongs here, not a {found}"),
+            TypeFault::NotAString(found) => write!(f, "regex needs a string key, not {found}"),
+            TypeFault::BadList => f.write_str("the list of `in` must hold values of one type, and at least one"),
+            TypeFault::BadRegex(why) => write!(f, "this regular expression cannot be used: {why}"),
+            TypeFault::WrongResult { wanted, found } => write!(f, "the result is {found}, but {wanted} is wanted"),
+        }
+    }
+}
+
+/// The kind of each node, in the tree's order.
+pub(super) fn check(tree: &Tree, schema: &impl Schema, errors: &mut Vec<TypeError>) -> Vec<Kind> {
+    let mut checker = Checker { kinds: Vec::with_capacity(tree.nodes().len()), errors };
+    for (ix, node) in tree.nodes().iter().enumerate() {
+        let kind = checker.kind(ix as Ix, &node.op, schema);
+        checker.kinds.push(kind);
+    }
+    checker.kinds
+}
+
+struct Checker<'a> {
+    kinds: Vec<Kind>,
+    errors: &'a mut Vec<TypeError>,
+}
+
+impl Checker<'_> {
+    fn kind(&mut self, ix: Ix, op: &Op, schema: &impl Schema) -> Kind {
+        match op {
+            Op::Const(value) => value.type_of().map_or(Kind::Null, Kind::Value),
+            Op::Key(key) => Kind::Value(schema.key_type(*key)),
+            Op::Param(param) => Kind::Value(schema.param_type(*param)),
+            Op::Unary(Unary::Neg | Unary::Abs, x) => self.number(ix, &[*x]),
+            Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max, a, b) => {
+                self.number(ix, &[*a, *b])
+            }
+            Op::Clamp { x, lo, hi } => self.number(ix, &[*x, *lo, *hi]),
+            Op::Unary(_, x) => self.float(ix, &[*x]),
+            Op::Binary(_, a, b) => self.float(ix, &[*a, *b]),
+            Op::Coalesce(a, b) => self.meet(ix, *a, *b),
+            Op::If { cond, then, other } => {
+                self.predicate(ix, *cond);
+                self.meet(ix, *then, *other)
+            }
+            predicate => {
+                self.check_predicate(ix, predicate, schema);
+                Kind::Predicate
+            }
+        }
+    }
+
+    fn check_predicate(&mut self, ix: Ix, op: &Op, schema: &impl Schema) {
+        match op {
+            Op::And(a, b) | Op::Or(a, b) => {
+                self.predicate(ix, *a);
+                self.predicate(ix, *b);
+            }
+            Op::Not(x) => self.predicate(ix, *x),
+            Op::Compare(compare, a, b) => {
+                let met = self.meet(ix, *a, *b);
+                let ordered = !matches!(compare, Compare::Eq | Compare::Ne);
+                if ordered && met == Kind::Value(Type::Bool) {
+                    self.fail(ix, TypeFault::NoOrder);
+                }
+            }
+            Op::In(x, list) => match (self.value(ix, *x), list_type(list)) {
+                (_, None) => self.fail(ix, TypeFault::BadList),
+                (Kind::Value(x), Some(item)) if x != item && !(x.is_number() && item.is_number()) => {
+                    self.fail(ix, TypeFault::Mismatch(Kind::Value(x), Kind::Value(item)));
+                }
+                _ => {}
+            },
+            Op::Null { x, .. } => {
+                self.value(ix, *x);
+            }
+            Op::Match { key, .. } => {
+                let found = schema.key_type(*key);
+                if found != Type::Str {
+                    self.fail(ix, TypeFault::NotAString(found));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fail(&mut self, node: Ix, fault: TypeFault) {
+        self.errors.push(TypeError { node, fault });
+    }
+
+    fn predicate(&mut self, ix: Ix, child: Ix) {
+        let found = self.kinds[child as usize];
+        if !matches!(found, Kind::Predicate | Kind::Wrong) {
+            self.fail(ix, TypeFault::Misplaced { wanted: "predicate", found });
+        }
+    }
+
+    fn value(&mut self, ix: Ix, child: Ix) -> Kind {
+        let found = self.kinds[child as usize];
+        if found == Kind::Predicate {
+            self.fail(ix, TypeFault::Misplaced { wanted: "value", found });
+            return Kind::Wrong;
+        }
+        found
+    }
+
+    /// Int if all operands are (or are null), else float.
+    fn number(&mut self, ix: Ix, operands: &[Ix]) -> Kind {
+        let mut result = Kind::Null;
+        for &operand in operands {
+            result = match (self.value(ix, operand), result) {
+                (Kind::Wrong, _) | (_, Kind::Wrong) => Kind::Wrong,
+                (Kind::Value(Type::Float), _) | (Kind::Value(Type::Int), Kind::Value(Type::Float)) => {
+                    Kind::Value(Type::Float)
+                }
+                (Kind::Value(Type::Int), _) => Kind::Value(Type::Int),
+                (Kind::Null, result) => result,
+                (found, _) => {
+                    self.fail(ix, TypeFault::NotANumber(found));
+                    Kind::Wrong
+                }
+            };
+        }
+        result
+    }
+
+    fn float(&mut self, ix: Ix, operands: &[Ix]) -> Kind {
+        match self.number(ix, operands) {
+            Kind::Value(_) => Kind::Value(Type::Float),
+            other => other,
+        }
+    }
+
+    /// The type that both can be seen as.
+    fn meet(&mut self, ix: Ix, a: Ix, b: Ix) -> Kind {
+        match (self.value(ix, a), self.value(ix, b)) {
+            (Kind::Wrong, _) | (_, Kind::Wrong) => Kind::Wrong,
+            (Kind::Null, other) | (other, Kind::Null) => other,
+            (a, b) if a == b => a,
+            (Kind::Value(a), Kind::Value(b)) if a.is_number() && b.is_number() => Kind::Value(Type::Float),
+            (a, b) => {
+                self.fail(ix, TypeFault::Mismatch(a, b));
+                Kind::Wrong
+            }
+        }
+    }
+}
+
+/// The one type of a list of literals; ints and floats together are numbers and count as float.
+pub(super) fn list_type(list: &[Value]) -> Option<Type> {
+    let mut types = list.iter().map(Value::type_of);
+    let first = types.next()??;
+    types.try_fold(first, |seen, next| match (seen, next?) {
+        (seen, next) if seen == next => Some(seen),
+        (seen, next) if seen.is_number() && next.is_number() => Some(Type::Float),
+        _ => None,
+    })
+}

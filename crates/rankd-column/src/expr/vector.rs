@@ -1,0 +1,219 @@
+//! Loops over one chunk of rows: operands in, a register out.
+//!
+//! Plain safe loops over slices, shaped so that the compiler vectorises them; everything is inlined into the evaluator, which
+//! runs under [`wide`](crate::kernel::wide). Values of null cells are computed like all others and mean nothing.
+
+/// The values of an operand: one a row, or one for all.
+#[derive(Clone, Copy)]
+pub(super) enum Values<'a, T> {
+    Each(&'a [T]),
+    All(T),
+}
+
+/// Which rows of an operand are there.
+#[derive(Clone, Copy)]
+pub(super) enum Valid<'a> {
+    All,
+    Nothing,
+    Each(&'a [bool]),
+}
+
+impl<'a> Valid<'a> {
+    pub(super) fn as_values(self) -> Values<'a, bool> {
+        match self {
+            Valid::All => Values::All(true),
+            Valid::Nothing => Values::All(false),
+            Valid::Each(valid) => Values::Each(valid),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a, T> {
+    pub(super) values: Values<'a, T>,
+    pub(super) valid: Valid<'a>,
+}
+
+impl<T: Default> Source<'_, T> {
+    pub(super) fn null() -> Self {
+        Source { values: Values::All(T::default()), valid: Valid::Nothing }
+    }
+}
+
+/// A chunk of values of one type. Only as long as the chunk at hand; `nulls` says whether `valid` is in use.
+#[derive(Default)]
+pub(super) struct Register<T> {
+    pub(super) values: Vec<T>,
+    pub(super) valid: Vec<bool>,
+    pub(super) nulls: bool,
+}
+
+impl<T: Copy + Default> Register<T> {
+    pub(super) fn from_cells(cells: impl Iterator<Item = Option<T>>) -> Register<T> {
+        let (values, valid) = cells.map(|cell| (cell.unwrap_or_default(), cell.is_some())).unzip();
+        Register { values, valid, nulls: true }
+    }
+
+    pub(super) fn source(&self) -> Source<'_, T> {
+        let valid = if self.nulls { Valid::Each(&self.valid) } else { Valid::All };
+        Source { values: Values::Each(&self.values), valid }
+    }
+}
+
+/// `out[i] = f(x[i])`
+#[inline(always)]
+pub(super) fn map<A: Copy, T: Copy>(x: Values<'_, A>, n: usize, out: &mut Vec<T>, f: impl Fn(A) -> T) {
+    out.clear();
+    match x {
+        Values::Each(x) => out.extend(x[..n].iter().map(|&x| f(x))),
+        Values::All(x) => out.resize(n, f(x)),
+    }
+}
+
+/// `out[i] = f(a[i], b[i])`
+#[inline(always)]
+pub(super) fn zip<A: Copy, B: Copy, T: Copy>(
+    a: Values<'_, A>,
+    b: Values<'_, B>,
+    n: usize,
+    out: &mut Vec<T>,
+    f: impl Fn(A, B) -> T,
+) {
+    out.clear();
+    match (a, b) {
+        (Values::Each(a), Values::Each(b)) => out.extend(a[..n].iter().zip(&b[..n]).map(|(&a, &b)| f(a, b))),
+        (Values::Each(a), Values::All(b)) => out.extend(a[..n].iter().map(|&a| f(a, b))),
+        (Values::All(a), Values::Each(b)) => out.extend(b[..n].iter().map(|&b| f(a, b))),
+        (Values::All(a), Values::All(b)) => out.resize(n, f(a, b)),
+    }
+}
+
+/// Like `zip`, for operations that can overflow; true when one did.
+#[inline(always)]
+pub(super) fn zip_checked(
+    a: Values<'_, i64>,
+    b: Values<'_, i64>,
+    n: usize,
+    out: &mut Vec<i64>,
+    f: impl Fn(i64, i64) -> (i64, bool),
+) -> bool {
+    let overflowed = std::cell::Cell::new(false);
+    zip(
+        a,
+        b,
+        n,
+        out,
+        #[inline(always)]
+        |a, b| {
+            let (value, over) = f(a, b);
+            overflowed.set(overflowed.get() | over);
+            value
+        },
+    );
+    overflowed.get()
+}
+
+/// Sets a register's validity to the rows where both operands are there.
+#[inline(always)]
+pub(super) fn both<T>(a: Valid<'_>, b: Valid<'_>, n: usize, out: &mut Register<T>) {
+    out.nulls = true;
+    out.valid.clear();
+    match (a, b) {
+        (Valid::All, Valid::All) => out.nulls = false,
+        (Valid::Nothing, _) | (_, Valid::Nothing) => out.valid.resize(n, false),
+        (Valid::Each(x), Valid::All) | (Valid::All, Valid::Each(x)) => out.valid.extend_from_slice(&x[..n]),
+        (Valid::Each(a), Valid::Each(b)) => out.valid.extend(a[..n].iter().zip(&b[..n]).map(|(&a, &b)| a & b)),
+    }
+}
+
+/// Clears the mask where the operand is not there.
+#[inline(always)]
+pub(super) fn keep_valid(mask: &mut [bool], valid: Valid<'_>) {
+    match valid {
+        Valid::All => {}
+        Valid::Nothing => mask.fill(false),
+        Valid::Each(valid) => mask.iter_mut().zip(valid).for_each(|(mask, &valid)| *mask &= valid),
+    }
+}
+
+/// The validity as a mask.
+#[inline(always)]
+pub(super) fn valid_mask(valid: Valid<'_>, n: usize, out: &mut Vec<bool>) {
+    out.clear();
+    match valid {
+        Valid::All => out.resize(n, true),
+        Valid::Nothing => out.resize(n, false),
+        Valid::Each(valid) => out.extend_from_slice(&valid[..n]),
+    }
+}
+
+/// The first operand where it is there, else the second.
+#[inline(always)]
+pub(super) fn coalesce<T: Copy + Default>(a: Source<'_, T>, b: Source<'_, T>, n: usize, out: &mut Register<T>) {
+    match a.valid {
+        Valid::All => copy(a, n, out),
+        Valid::Nothing => copy(b, n, out),
+        Valid::Each(there) => {
+            select(Values::Each(there), a.values, b.values, n, &mut out.values);
+            out.nulls = !matches!(b.valid, Valid::All);
+            match b.valid {
+                Valid::All => {}
+                Valid::Nothing => copy_into(there, n, &mut out.valid),
+                Valid::Each(valid) => {
+                    out.valid.clear();
+                    out.valid.extend(there[..n].iter().zip(&valid[..n]).map(|(&a, &b)| a | b));
+                }
+            }
+        }
+    }
+}
+
+/// The first operand where the condition holds, else the second.
+#[inline(always)]
+pub(super) fn choose<T: Copy + Default>(
+    cond: Values<'_, bool>,
+    a: Source<'_, T>,
+    b: Source<'_, T>,
+    n: usize,
+    out: &mut Register<T>,
+) {
+    select(cond, a.values, b.values, n, &mut out.values);
+    out.nulls = !matches!((a.valid, b.valid), (Valid::All, Valid::All));
+    if out.nulls {
+        select(cond, a.valid.as_values(), b.valid.as_values(), n, &mut out.valid);
+    }
+}
+
+#[inline(always)]
+fn copy<T: Copy>(x: Source<'_, T>, n: usize, out: &mut Register<T>) {
+    map(x.values, n, &mut out.values, |x| x);
+    both(x.valid, Valid::All, n, out);
+}
+
+#[inline(always)]
+fn copy_into(x: &[bool], n: usize, out: &mut Vec<bool>) {
+    out.clear();
+    out.extend_from_slice(&x[..n]);
+}
+
+#[inline(always)]
+fn select<T: Copy>(cond: Values<'_, bool>, a: Values<'_, T>, b: Values<'_, T>, n: usize, out: &mut Vec<T>) {
+    let cond = match cond {
+        Values::Each(cond) => &cond[..n],
+        Values::All(true) => return map(a, n, out, |x| x),
+        Values::All(false) => return map(b, n, out, |x| x),
+    };
+    out.clear();
+    match (a, b) {
+        (Values::Each(a), Values::Each(b)) => {
+            out.extend(cond.iter().zip(&a[..n]).zip(&b[..n]).map(|((&c, &a), &b)| if c { a } else { b }));
+        }
+        (Values::Each(a), Values::All(b)) => {
+            out.extend(cond.iter().zip(&a[..n]).map(|(&c, &a)| if c { a } else { b }));
+        }
+        (Values::All(a), Values::Each(b)) => {
+            out.extend(cond.iter().zip(&b[..n]).map(|(&c, &b)| if c { a } else { b }));
+        }
+        (Values::All(a), Values::All(b)) => out.extend(cond.iter().map(|&c| if c { a } else { b })),
+    }
+}

@@ -1,0 +1,133 @@
+//! Two row sets end to end.
+//!
+//! Columns are the union of both sides. Dictionaries merge the same way every time: the left's entries in order, then the
+//! right's that the left has not; equal dictionaries are reused as they are.
+
+use crate::batch::{Batch, Key};
+use crate::column::{Cells, Column};
+use crate::dictionary::{Dictionary, DictionaryBuilder};
+use crate::kernel::gather::gather;
+use crate::rowset::{RowSet, Rows};
+use std::sync::Arc;
+
+/// The rows of `left`, then those of `right`.
+pub fn concat(left: &RowSet, right: &RowSet) -> RowSet {
+    let (l, r) = (left.batch(), right.batch());
+    let rows = (left.rows(), right.rows());
+    let mut ids = Vec::with_capacity(left.len() + right.len());
+    gather(l.ids(), rows.0, &mut ids);
+    gather(r.ids(), rows.1, &mut ids);
+    let mut keys: Vec<Key> = l.columns().iter().chain(r.columns()).map(|(key, _)| *key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let batch = keys.into_iter().fold(Batch::new(ids), |batch, key| {
+        let column = join(l.column(key).map(|c| &**c), r.column(key).map(|c| &**c), rows);
+        batch.with(key, Arc::new(column))
+    });
+    RowSet::new(batch)
+}
+
+/// A key has one type everywhere, so both sides agree where both are there; a disagreement is a bug and panics.
+#[expect(clippy::panic, reason = "a key with two types cannot come from input: the registry types every column")]
+fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>)) -> Column {
+    match (left, right) {
+        (Some(Column::Int(l)), Some(Column::Int(r))) => Column::Int(join_cells(Some(l), Some(r), rows)),
+        (Some(Column::Int(l)), None) => Column::Int(join_cells(Some(l), None, rows)),
+        (None, Some(Column::Int(r))) => Column::Int(join_cells(None, Some(r), rows)),
+        (Some(Column::Float(l)), Some(Column::Float(r))) => Column::Float(join_cells(Some(l), Some(r), rows)),
+        (Some(Column::Float(l)), None) => Column::Float(join_cells(Some(l), None, rows)),
+        (None, Some(Column::Float(r))) => Column::Float(join_cells(None, Some(r), rows)),
+        (Some(Column::Bool(l)), Some(Column::Bool(r))) => Column::Bool(join_cells(Some(l), Some(r), rows)),
+        (Some(Column::Bool(l)), None) => Column::Bool(join_cells(Some(l), None, rows)),
+        (None, Some(Column::Bool(r))) => Column::Bool(join_cells(None, Some(r), rows)),
+        (Some(Column::Str(l, dictionary)), None) => Column::Str(join_cells(Some(l), None, rows), dictionary.clone()),
+        (None, Some(Column::Str(r, dictionary))) => Column::Str(join_cells(None, Some(r), rows), dictionary.clone()),
+        (Some(Column::Str(l, ld)), Some(Column::Str(r, rd))) => {
+            if Arc::ptr_eq(ld, rd) || ld == rd {
+                return Column::Str(join_cells(Some(l), Some(r), rows), ld.clone());
+            }
+            let (merged, codes) = merge(ld, rd);
+            let recoded = r.values().iter().map(|&code| codes.get(code as usize).copied().unwrap_or(0)).collect();
+            let r = Cells::new(recoded, r.valid().map(<[bool]>::to_vec));
+            Column::Str(join_cells(Some(l), Some(&r), rows), Arc::new(merged))
+        }
+        (Some(l), Some(r)) => panic!("a key has type {} on one side and {} on the other", l.type_of(), r.type_of()),
+        (None, None) => panic!("a key of neither side"),
+    }
+}
+
+/// Left entries, then unseen right ones; and the new code of each right entry.
+fn merge(left: &Dictionary, right: &Dictionary) -> (Dictionary, Vec<u32>) {
+    let mut builder = DictionaryBuilder::extending(left);
+    let codes = right.iter().map(|entry| builder.code(entry)).collect();
+    (builder.finish(), codes)
+}
+
+fn join_cells<T: Copy + Default>(
+    left: Option<&Cells<T>>,
+    right: Option<&Cells<T>>,
+    rows: (Rows<'_>, Rows<'_>),
+) -> Cells<T> {
+    let len = rows.0.len() + rows.1.len();
+    let sides = [(left, rows.0), (right, rows.1)];
+    let mut values = Vec::with_capacity(len);
+    for (cells, rows) in sides {
+        match cells {
+            Some(cells) => gather(cells.values(), rows, &mut values),
+            None => values.resize(values.len() + rows.len(), T::default()),
+        }
+    }
+    let has_nulls = sides.iter().any(|(cells, rows)| match cells {
+        Some(cells) => cells.valid().is_some(),
+        None => !rows.is_empty(),
+    });
+    let valid = has_nulls.then(|| {
+        let mut valid = Vec::with_capacity(len);
+        for (cells, rows) in sides {
+            match cells.map(Cells::valid) {
+                Some(Some(mask)) => gather(mask, rows, &mut valid),
+                Some(None) => valid.resize(valid.len() + rows.len(), true),
+                None => valid.resize(valid.len() + rows.len(), false),
+            }
+        }
+        valid
+    });
+    Cells::new(values, valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(entries: &[&str]) -> (Column, Arc<Dictionary>) {
+        let mut builder = DictionaryBuilder::default();
+        let codes = entries.iter().map(|entry| builder.code(entry)).collect();
+        let dictionary = Arc::new(builder.finish());
+        (Column::Str(Cells::full(codes), dictionary.clone()), dictionary)
+    }
+
+    fn rows(entries: &[&str]) -> RowSet {
+        let ids = (0..entries.len() as i64).collect();
+        RowSet::new(Batch::new(ids).with(Key(1), Arc::new(strings(entries).0)))
+    }
+
+    #[test]
+    fn dictionaries_merge_left_first() {
+        let joined = rows(&["b", "a"]).concat(&rows(&["c", "a", "d"]));
+        let Column::Str(_, dictionary) = &**joined.batch().column(Key(1)).unwrap() else { unreachable!() };
+        assert_eq!(dictionary.iter().collect::<Vec<_>>(), ["b", "a", "c", "d"]);
+        assert_eq!((0..5).map(|at| joined.value(Key(1), at).to_string()).collect::<String>(), r#""b""a""c""a""d""#);
+    }
+
+    #[test]
+    fn an_equal_dictionary_is_reused() {
+        let (left, right) = (rows(&["a", "b"]), rows(&["a", "b"]));
+        let joined = left.concat(&right);
+        let (Column::Str(_, before), Column::Str(_, after)) =
+            (&**left.batch().column(Key(1)).unwrap(), &**joined.batch().column(Key(1)).unwrap())
+        else {
+            unreachable!()
+        };
+        assert!(Arc::ptr_eq(before, after));
+    }
+}

@@ -1,0 +1,19 @@
+//! Values: typed columns, the row sets made of them, and the expressions computed over them.
+//!
+//! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
+//! Reading order: [`value`], [`dictionary`], [`column`], [`batch`], [`rowset`], then [`kernel`] (the loops over rows)
+//! and [`expr`] (tree → types → program → evaluation).
+
+pub mod batch;
+pub mod column;
+pub mod dictionary;
+pub mod expr;
+pub mod kernel;
+pub mod rowset;
+pub mod value;
+
+pub use batch::{Batch, Key};
+pub use column::{Cells, Column};
+pub use dictionary::{Dictionary, DictionaryBuilder};
+pub use rowset::RowSet;
+pub use value::{Type, Value};

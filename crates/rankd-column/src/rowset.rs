@@ -1,0 +1,146 @@
+//! A row set: a batch and the ordered rows of it that are looked at.
+//!
+//! `filter`, `sort` and `take` make a new view (at most four bytes a row) and never copy or move column data.
+//! What a batch holds at rows outside the view is nobody's business and may be anything.
+
+use crate::batch::{Batch, Key};
+use crate::column::Column;
+use crate::kernel::sort::Order;
+use crate::kernel::{concat, sort, top};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// Ordered rows of a shared batch. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RowSet {
+    batch: Arc<Batch>,
+    view: View,
+}
+
+#[derive(Clone, Debug)]
+enum View {
+    /// Stored rows `start..start + len`, in order.
+    Range { start: usize, len: usize },
+    /// The first `len` of the listed rows.
+    Listed { rows: Arc<Vec<u32>>, len: usize },
+}
+
+/// The rows of a view as a caller iterates them: a run of neighbours, or a list.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    Range { start: usize, len: usize },
+    Listed(&'a [u32]),
+}
+
+impl<'a> Rows<'a> {
+    pub fn len(self) -> usize {
+        match self {
+            Rows::Range { len, .. } => len,
+            Rows::Listed(rows) => rows.len(),
+        }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The stored row at `position` of the view.
+    pub fn at(self, position: usize) -> usize {
+        match self {
+            Rows::Range { start, .. } => start + position,
+            Rows::Listed(rows) => rows[position] as usize,
+        }
+    }
+
+    /// The part of the view from `start`, `len` rows long.
+    pub fn slice(self, start: usize, len: usize) -> Rows<'a> {
+        match self {
+            Rows::Range { start: first, .. } => Rows::Range { start: first + start, len },
+            Rows::Listed(rows) => Rows::Listed(&rows[start..start + len]),
+        }
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = usize> + 'a {
+        (0..self.len()).map(move |position| self.at(position))
+    }
+}
+
+impl RowSet {
+    /// All rows of `batch`. Rows are numbered with 32 bits; a larger batch is a bug in the caller, who bounds its reads.
+    pub fn new(batch: Batch) -> RowSet {
+        assert!(u32::try_from(batch.len()).is_ok(), "more rows than a view can number");
+        let len = batch.len();
+        RowSet { batch: Arc::new(batch), view: View::Range { start: 0, len } }
+    }
+
+    pub fn empty() -> RowSet {
+        RowSet::new(Batch::new(Vec::new()))
+    }
+
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    pub fn rows(&self) -> Rows<'_> {
+        match &self.view {
+            View::Range { start, len } => Rows::Range { start: *start, len: *len },
+            View::Listed { rows, len } => Rows::Listed(&rows[..*len]),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self.view {
+            View::Range { len, .. } | View::Listed { len, .. } => len,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
+        let ids = self.batch.ids();
+        self.rows().iter().map(move |row| ids[row])
+    }
+
+    /// The cell at `position` of the view.
+    pub fn value(&self, key: Key, position: usize) -> Value {
+        self.batch.value(key, self.rows().at(position))
+    }
+
+    /// The same batch seen through `rows`: stored row numbers, in the order wanted.
+    pub fn looking_at(&self, rows: Vec<u32>) -> RowSet {
+        debug_assert!(rows.iter().all(|&row| (row as usize) < self.batch.len()));
+        let len = rows.len();
+        RowSet { batch: self.batch.clone(), view: View::Listed { rows: Arc::new(rows), len } }
+    }
+
+    /// The same view with one more column, or another in its place; every other column is shared.
+    pub fn with(&self, key: Key, column: Arc<Column>) -> RowSet {
+        RowSet { batch: Arc::new(self.batch.with(key, column)), view: self.view.clone() }
+    }
+
+    /// The first `count` rows.
+    pub fn take(&self, count: usize) -> RowSet {
+        let mut taken = self.clone();
+        match &mut taken.view {
+            View::Range { len, .. } | View::Listed { len, .. } => *len = (*len).min(count),
+        }
+        taken
+    }
+
+    /// Stable sort by `key`, nulls last in both orders.
+    pub fn sort(&self, key: Key, order: Order) -> RowSet {
+        self.looking_at(sort::sorted(&self.batch, self.rows(), key, order))
+    }
+
+    /// What `sort` and then `take(count)` give, without sorting the rest.
+    pub fn top(&self, key: Key, order: Order, count: usize) -> RowSet {
+        self.looking_at(top::top(&self.batch, self.rows(), key, order, count))
+    }
+
+    /// The rows of `self`, then those of `right`, with the columns of both; missing cells are null.
+    pub fn concat(&self, right: &RowSet) -> RowSet {
+        concat::concat(self, right)
+    }
+}
