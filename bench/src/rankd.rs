@@ -1,0 +1,87 @@
+//! The pipeline through rankd's own columns, expressions and row sets, as a plan's nodes call them.
+
+use crate::data::{C_DEFAULT, Table};
+use rankd_column::expr::{Binary, Compare, Op, Program, Schema, Scratch, Stop, Tree, Want, compute, select};
+use rankd_column::kernel::sort::Order;
+use rankd_column::{Batch, Cells, Column, Key, RowSet, Type, Value};
+use std::sync::Arc;
+
+const A: Key = Key(1);
+const B: Key = Key(2);
+const C: Key = Key(3);
+const SCORE: Key = Key(4);
+const W: u32 = 0;
+const X: u32 = 1;
+
+struct Floats;
+
+impl Schema for Floats {
+    fn key_type(&self, _: Key) -> Type {
+        Type::Float
+    }
+
+    fn param_type(&self, _: u32) -> Type {
+        Type::Float
+    }
+}
+
+/// Rows, linked programs and buffers: everything that exists before a request's nodes run.
+pub struct Rankd {
+    rows: RowSet,
+    params: Vec<Value>,
+    score: Program,
+    passes: Program,
+    scratch: Scratch,
+    take: usize,
+}
+
+impl Rankd {
+    pub fn new(table: &Table) -> Rankd {
+        let full = |values: &[f64]| Arc::new(Column::Float(Cells::full(values.to_vec())));
+        let batch = Batch::new(table.ids.clone())
+            .with(A, full(&table.a))
+            .with(B, full(&table.b))
+            .with(C, Arc::new(Column::Float(Cells::new(table.c.clone(), Some(table.c_valid.clone())))));
+        let (score, passes) = programs();
+        let params = vec![Value::Float(table.w), Value::Float(table.x)];
+        Rankd { rows: RowSet::new(batch), params, score, passes, scratch: Scratch::default(), take: table.take }
+    }
+
+    pub fn vm(&mut self) -> Column {
+        let column = compute(&self.score, &self.rows, &self.params, &mut self.scratch, Stop::default());
+        column.expect("scores are finite")
+    }
+
+    fn filtered(&mut self) -> RowSet {
+        let scores = self.vm();
+        let scored = self.rows.with(SCORE, Arc::new(scores));
+        let kept = select(&self.passes, &scored, &self.params, &mut self.scratch, Stop::default());
+        scored.looking_at(kept.expect("a comparison cannot fail"))
+    }
+
+    pub fn top(&mut self) -> RowSet {
+        self.filtered().top(SCORE, Order::Desc, self.take)
+    }
+
+    pub fn sort(&mut self) -> RowSet {
+        self.filtered().sort(SCORE, Order::Desc).take(self.take)
+    }
+}
+
+fn programs() -> (Program, Program) {
+    let mut tree = Tree::new();
+    let mut push = |op| tree.push(op, None);
+    let (a, b, c, w) = (push(Op::Key(A)), push(Op::Key(B)), push(Op::Key(C)), push(Op::Param(W)));
+    let default = push(Op::Const(Value::Float(C_DEFAULT)));
+    let ab = push(Op::Binary(Binary::Mul, a, b));
+    let c = push(Op::Coalesce(c, default));
+    let cw = push(Op::Binary(Binary::Mul, c, w));
+    push(Op::Binary(Binary::Add, ab, cw));
+    let score = Program::compile(&tree, &Floats, Want::Column(Type::Float)).expect("the score is well typed");
+
+    let mut tree = Tree::new();
+    let (score_key, x) = (tree.push(Op::Key(SCORE), None), tree.push(Op::Param(X), None));
+    tree.push(Op::Compare(Compare::Ge, score_key, x), None);
+    let passes = Program::compile(&tree, &Floats, Want::Predicate).expect("the predicate is well typed");
+    (score, passes)
+}
