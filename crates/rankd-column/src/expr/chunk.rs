@@ -48,14 +48,14 @@ impl Scratch {
             }
         }
         let needs = program.registers;
-        at_least(&mut self.ints, needs.ints.into());
-        at_least(&mut self.floats, needs.floats.into());
-        at_least(&mut self.bools, needs.bools.into());
-        at_least(&mut self.symbols, needs.symbols.into());
-        at_least(&mut self.masks, needs.masks.into());
+        at_least(&mut self.ints, needs.ints as usize);
+        at_least(&mut self.floats, needs.floats as usize);
+        at_least(&mut self.bools, needs.bools as usize);
+        at_least(&mut self.symbols, needs.symbols as usize);
+        at_least(&mut self.masks, needs.masks as usize);
         at_least(&mut self.loaded, program.columns.len());
-        at_least(&mut self.memos, program.memos.into());
-        for memo in &mut self.memos[..program.memos.into()] {
+        at_least(&mut self.memos, program.memos as usize);
+        for memo in &mut self.memos[..program.memos as usize] {
             memo.clear();
             memo.resize(symbols, Known::Nothing);
         }
@@ -73,7 +73,7 @@ pub(super) struct Chunk<'a> {
 /// A type that columns and registers hold. For strings that is the symbol.
 pub(super) trait Lane: Copy + Default {
     fn of(cell: Cell) -> Option<Self>;
-    fn register(scratch: &mut Scratch, at: u16) -> &mut Register<Self>;
+    fn register(scratch: &mut Scratch, at: u32) -> &mut Register<Self>;
     fn source<'c>(chunk: &'c Chunk<'_>, operand: Operand) -> Source<'c, Self>;
 }
 
@@ -85,7 +85,7 @@ macro_rules! lane {
                 $cell(cell)
             }
 
-            fn register(scratch: &mut Scratch, at: u16) -> &mut Register<$type> {
+            fn register(scratch: &mut Scratch, at: u32) -> &mut Register<$type> {
                 &mut scratch.$registers[at as usize]
             }
 
@@ -152,7 +152,8 @@ impl<'a> Chunk<'a> {
                 Bound::Bools(slice) => load(slice, scattered, self.rows, &mut loaded.bools),
                 Bound::Codes(slice, base) => {
                     load(slice, scattered || *base > 0, self.rows, &mut loaded.symbols);
-                    loaded.symbols.values.iter_mut().for_each(|symbol| *symbol += base);
+                    // The code of a null cell may be any number.
+                    loaded.symbols.values.iter_mut().for_each(|symbol| *symbol = symbol.wrapping_add(*base));
                 }
                 Bound::Missing => {}
             }
@@ -228,7 +229,7 @@ impl<'a> Chunk<'a> {
 
     /// The steps whose result is true or false.
     #[inline(always)]
-    fn test(&mut self, at: u16, step: &Step) {
+    fn test(&mut self, at: u32, step: &Step) {
         let n = self.n;
         let mut out = take(&mut self.scratch.masks[at as usize]);
         match step {
@@ -295,7 +296,7 @@ impl<'a> Chunk<'a> {
 
     /// Takes a register out, has it written, and puts it back. Operands are never the register written.
     #[inline(always)]
-    fn write<T: Lane>(&mut self, at: u16, fill: impl FnOnce(&Self, &mut Register<T>) -> bool) -> bool {
+    fn write<T: Lane>(&mut self, at: u32, fill: impl FnOnce(&Self, &mut Register<T>) -> bool) -> bool {
         let mut out = take(T::register(self.scratch, at));
         let overflowed = fill(self, &mut out);
         *T::register(self.scratch, at) = out;
@@ -303,7 +304,7 @@ impl<'a> Chunk<'a> {
     }
 
     #[inline(always)]
-    fn coalesce<T: Lane>(&mut self, at: u16, a: Operand, b: Operand) -> bool {
+    fn coalesce<T: Lane>(&mut self, at: u32, a: Operand, b: Operand) -> bool {
         self.write(at, |chunk, out| {
             vector::coalesce(T::source(chunk, a), T::source(chunk, b), chunk.n, out);
             false
@@ -311,7 +312,7 @@ impl<'a> Chunk<'a> {
     }
 
     #[inline(always)]
-    fn choose<T: Lane>(&mut self, at: u16, cond: Operand, a: Operand, b: Operand) -> bool {
+    fn choose<T: Lane>(&mut self, at: u32, cond: Operand, a: Operand, b: Operand) -> bool {
         self.write(at, |chunk, out| {
             vector::choose(chunk.mask(cond), T::source(chunk, a), T::source(chunk, b), chunk.n, out);
             false
@@ -320,7 +321,7 @@ impl<'a> Chunk<'a> {
 
     /// A test of strings, made once per distinct string of the evaluation.
     #[inline(always)]
-    fn by_symbol(&mut self, x: Operand, memo: u16, out: &mut Vec<bool>, test: impl Fn(&str) -> bool) {
+    fn by_symbol(&mut self, x: Operand, memo: u32, out: &mut Vec<bool>, test: impl Fn(&str) -> bool) {
         let mut known = take(&mut self.scratch.memos[memo as usize]);
         let x = u32::source(self, x);
         let valid = x.valid.as_values();

@@ -1,9 +1,10 @@
 //! A checked tree flattened into steps, each of which works on a chunk of rows.
 //!
 //! What does not depend on the row (constants, parameters, whatever is made of them) becomes no step at all: it is computed
-//! once a run. Registers are reused as soon as their one reader has read them.
+//! once a run. Registers are reused as soon as their last reader has read them.
 
 use crate::batch::Key;
+use crate::expr::order::Order;
 use crate::expr::tree::{Binary, Compare, Ix, Op, Pattern, Tree, Unary};
 use crate::expr::types::{self, Kind, Schema, TypeError, TypeFault};
 use crate::value::{Type, Value};
@@ -26,8 +27,8 @@ pub enum Want {
 /// Where a step finds an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
-    Register(u16),
-    Column(u16),
+    Register(u32),
+    Column(u32),
     /// The value of this node is the same on all rows.
     Uniform(Ix),
 }
@@ -56,7 +57,7 @@ pub(super) enum Step {
         compare: Compare,
         x: Operand,
         text: Ix,
-        memo: u16,
+        memo: u32,
     },
     InInts(Operand, HashSet<i64>),
     InFloats(Operand, HashSet<u64>),
@@ -64,36 +65,37 @@ pub(super) enum Step {
     InStrings {
         x: Operand,
         set: HashSet<Box<str>>,
-        memo: u16,
+        memo: u32,
     },
     IsNull(Type, Operand, bool),
     Match {
         x: Operand,
         node: Ix,
-        memo: u16,
+        memo: u32,
     },
 }
 
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) step: Step,
-    pub(super) register: u16,
+    pub(super) register: u32,
 }
 
 /// How many registers of each type a program needs at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Registers {
-    pub(super) ints: u16,
-    pub(super) floats: u16,
-    pub(super) bools: u16,
-    pub(super) symbols: u16,
-    pub(super) masks: u16,
+    pub(super) ints: u32,
+    pub(super) floats: u32,
+    pub(super) bools: u32,
+    pub(super) symbols: u32,
+    pub(super) masks: u32,
 }
 
 /// An expression or predicate, ready to run over any row set.
 #[derive(Debug)]
 pub struct Program {
     pub(super) tree: Tree,
+    pub(super) kinds: Vec<Kind>,
     /// By node: whether its value is the same on all rows.
     pub(super) uniform: Vec<bool>,
     pub(super) steps: Vec<Placed>,
@@ -102,7 +104,7 @@ pub struct Program {
     pub(super) result: Option<Type>,
     pub(super) columns: Vec<Key>,
     pub(super) registers: Registers,
-    pub(super) memos: u16,
+    pub(super) memos: u32,
     /// The literal patterns, by node.
     pub(super) regexes: Vec<(Ix, Regex)>,
 }
@@ -135,7 +137,7 @@ impl Program {
         if !errors.is_empty() || tree.nodes().is_empty() {
             return Err(errors);
         }
-        Ok(Compiler::new(tree, &kinds).flatten(result).into_program(result, regexes))
+        Ok(Compiler::new(tree, kinds).flatten(result).into_program(result, regexes))
     }
 
     /// The type of the column that `compute` makes; `None` for a predicate.
@@ -203,19 +205,31 @@ enum File {
     Mask,
 }
 
-/// The registers of one file: which are free, and how many there are.
+/// The registers of one file, and which of them are free.
 #[derive(Default)]
 struct Pool {
-    free: Vec<u16>,
-    made: u16,
+    free: Vec<u32>,
+    /// By register: how many times it is still to be read.
+    readers: Vec<u32>,
 }
 
 impl Pool {
-    fn take(&mut self) -> u16 {
-        self.free.pop().unwrap_or_else(|| {
-            self.made += 1;
-            self.made - 1
-        })
+    /// A register for a value that is read once.
+    fn take(&mut self) -> u32 {
+        let register = self.free.pop().unwrap_or(self.readers.len() as u32);
+        match self.readers.get_mut(register as usize) {
+            Some(readers) => *readers = 1,
+            None => self.readers.push(1),
+        }
+        register
+    }
+
+    fn read(&mut self, register: u32) {
+        let readers = &mut self.readers[register as usize];
+        *readers -= 1;
+        if *readers == 0 {
+            self.free.push(register);
+        }
     }
 }
 
@@ -228,34 +242,39 @@ struct Held {
 
 struct Compiler<'a> {
     tree: &'a Tree,
-    kinds: &'a [Kind],
+    kinds: Vec<Kind>,
     uniform: Vec<bool>,
     operands: Vec<Operand>,
     steps: Vec<Placed>,
     columns: Vec<Key>,
     pools: [Pool; 5],
-    memos: u16,
+    memos: u32,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(tree: &'a Tree, kinds: &'a [Kind]) -> Compiler<'a> {
+    fn new(tree: &'a Tree, kinds: Vec<Kind>) -> Compiler<'a> {
         let mut uniform: Vec<bool> = Vec::with_capacity(kinds.len());
-        for (node, kind) in tree.nodes().iter().zip(kinds) {
+        for (node, kind) in tree.nodes().iter().zip(&kinds) {
             let same = match &node.op {
                 Op::Key(_) | Op::Match { .. } => false,
                 op => *kind == Kind::Null || op.children().all(|child| uniform[child as usize]),
             };
             uniform.push(same);
         }
-        let operands = Vec::with_capacity(kinds.len());
+        let operands = (0..kinds.len() as Ix).map(Operand::Uniform).collect();
         let (steps, columns, pools) = Default::default();
         Compiler { tree, kinds, uniform, operands, steps, columns, pools, memos: 0 }
     }
 
     fn flatten(mut self, result: Option<Type>) -> Self {
-        for ix in 0..self.kinds.len() as Ix {
-            let operand = if self.uniform[ix as usize] { Operand::Uniform(ix) } else { self.place(ix) };
-            self.operands.push(operand);
+        let order = Order::of(self.tree, &self.uniform);
+        for ix in order.nodes {
+            let operand = self.place(ix);
+            self.operands[ix as usize] = operand;
+            if let (Operand::Register(register), readers @ 1..) = (operand, order.readers[ix as usize]) {
+                let file = self.held(ix).file;
+                self.pool(file).readers[register as usize] = readers;
+            }
         }
         if let Some(type_of) = result {
             let root = self.held(self.kinds.len() as Ix - 1);
@@ -266,10 +285,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn into_program(self, result: Option<Type>, regexes: Vec<(Ix, Regex)>) -> Program {
-        let [ints, floats, bools, symbols, masks] = self.pools.map(|pool| pool.made);
+        let [ints, floats, bools, symbols, masks] = self.pools.map(|pool| pool.readers.len() as u32);
         Program {
             root: self.operands[self.operands.len() - 1],
             tree: self.tree.clone(),
+            kinds: self.kinds,
             uniform: self.uniform,
             steps: self.steps,
             result,
@@ -406,10 +426,10 @@ impl<'a> Compiler<'a> {
             self.columns.push(key);
             self.columns.len() - 1
         });
-        Operand::Column(slot as u16)
+        Operand::Column(slot as u32)
     }
 
-    fn memo(&mut self) -> u16 {
+    fn memo(&mut self) -> u32 {
         self.memos += 1;
         self.memos - 1
     }
@@ -450,7 +470,7 @@ impl<'a> Compiler<'a> {
         let register = self.pool(file).take();
         for held in used {
             if let Operand::Register(used) = held.operand {
-                self.pool(held.file).free.push(used);
+                self.pool(held.file).read(used);
             }
         }
         self.steps.push(Placed { step, register });

@@ -149,8 +149,12 @@ impl Evaluation<'_> {
             let rows = rows.slice(start, CHUNK.min(rows.len() - start));
             let mut chunk = Chunk { frame: self.frame, rows, n: rows.len(), scratch };
             let result = if row_by_row || chunk.run() {
-                let roots = self.row_by_row(rows, &mut cells)?;
-                put(rows, Root::Rows(&roots))
+                let roots = self.row_by_row(rows, &mut cells);
+                put(rows.slice(0, roots.len()), Root::Rows(&roots)).and_then(|()| match roots.len() {
+                    // The row after the last good one.
+                    good if good < rows.len() => Err((good, Fault::Overflow)),
+                    _ => Ok(()),
+                })
             } else {
                 put(rows, Root::Chunk(&chunk))
             };
@@ -159,17 +163,18 @@ impl Evaluation<'_> {
         Ok(())
     }
 
-    fn row_by_row(&self, rows: Rows<'_>, cells: &mut Vec<Cell>) -> Result<Vec<Cell>, EvalError> {
+    /// The root on each row, up to the first that overflows.
+    fn row_by_row(&self, rows: Rows<'_>, cells: &mut Vec<Cell>) -> Vec<Cell> {
         let mut roots = Vec::with_capacity(rows.len());
         for row in rows.iter() {
             self.frame.row(row, cells);
             match cells.last() {
-                Some(Cell::Overflow) => return Err(self.blame(row, Fault::Overflow, cells)),
+                Some(Cell::Overflow) => break,
                 Some(&root) => roots.push(root),
                 None => roots.push(Cell::Null),
             }
         }
-        Ok(roots)
+        roots
     }
 
     /// Names the operation that the fault came from: down from the root along the operands that carry it.

@@ -7,9 +7,10 @@ use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Program, build_regex, exact_float, exact_int, float_bits};
-use crate::expr::eval::Fault;
+use crate::expr::eval::{EvalError, Fault};
 use crate::expr::tree::{Binary, Ix, Op, Pattern};
-use crate::value::Value;
+use crate::expr::types::Kind;
+use crate::value::{Type, Value};
 use regex::Regex;
 
 /// A column slot of the program, found in the batch.
@@ -89,7 +90,7 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// `params` are by registry position; a missing one is null.
-    pub(super) fn bind(program: &'a Program, batch: &'a Batch, params: &'a [Value]) -> Result<Frame<'a>, Fault> {
+    pub(super) fn bind(program: &'a Program, batch: &'a Batch, params: &'a [Value]) -> Result<Frame<'a>, EvalError> {
         let mut symbols = Symbols::default();
         let columns = program.columns.iter().map(|&key| bind_column(batch, key, &mut symbols)).collect();
         let mut frame = Frame { program, columns, symbols, uniforms: Vec::new(), param_regexes: Vec::new() };
@@ -101,7 +102,9 @@ impl<'a> Frame<'a> {
                 Op::Match { pattern: Pattern::Param(param), ignore_case, .. } => {
                     let regex = match params.get(*param as usize) {
                         Some(Value::Str(pattern)) => {
-                            Some(build_regex(pattern, *ignore_case).map_err(|why| Fault::BadRegex { why })?)
+                            let fault =
+                                |why| EvalError { fault: Fault::BadRegex { why }, id: None, node: Some(ix as Ix) };
+                            Some(build_regex(pattern, *ignore_case).map_err(fault)?)
                         }
                         _ => None,
                     };
@@ -111,7 +114,7 @@ impl<'a> Frame<'a> {
                 op if program.uniform[ix] => frame.apply(ix as Ix, op, &frame.uniforms),
                 _ => Cell::Null,
             };
-            frame.uniforms.push(cell);
+            frame.uniforms.push(frame.settled(ix, cell));
         }
         Ok(frame)
     }
@@ -139,7 +142,16 @@ impl<'a> Frame<'a> {
                 },
                 op => self.apply(ix as Ix, op, cells),
             };
-            cells.push(cell);
+            cells.push(self.settled(ix, cell));
+        }
+    }
+
+    /// A cell as the kind of its node: an int branch beside a float one is a float, and what can only be null is null.
+    fn settled(&self, ix: usize, cell: Cell) -> Cell {
+        match (self.program.kinds[ix], cell) {
+            (Kind::Value(Type::Float), Cell::Int(v)) => Cell::Float(v as f64),
+            (Kind::Null, _) => Cell::Null,
+            (_, cell) => cell,
         }
     }
 

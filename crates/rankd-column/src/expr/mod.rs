@@ -1,14 +1,17 @@
 //! Expressions and predicates: how a score or a condition is computed for many rows at once.
 //!
 //! A [`tree`] is what an author wrote. [`types`] gives every node its type or says what is wrong. [`compile`] flattens the
-//! tree into a program of steps over whole columns. [`eval`] runs a program over a row set, one `chunk` after another, with the
-//! loops of `vector`; [`cell`] defines each operation on one row, for what is the same on all rows and for the rare rows that need care. Trees are flat lists, so building, cloning, checking, running and dropping one never recurses.
+//! tree into a program of steps over whole columns, in the `order` that needs the fewest buffers. [`eval`] runs a program over
+//! a row set, one `chunk` after another, with the loops of `vector`; [`cell`] defines each operation on one row, for what is the
+//! same on all rows and for the rare rows that need care. Trees are flat lists, so building, cloning, checking, running and
+//! dropping one never recurses.
 
 pub mod cell;
 mod chunk;
 pub mod compile;
 pub mod eval;
 mod frame;
+mod order;
 pub mod tree;
 pub mod types;
 mod vector;

@@ -1,6 +1,7 @@
 //! An expression or predicate as a flat list of nodes, children before parents, the root last.
 //!
-//! Nothing is checked here but the order. A tree of a million nodes is a vector of a million nodes: no recursion anywhere.
+//! Nothing is checked here but the order. Several nodes may read the same one. A tree of a million nodes is a vector of a
+//! million nodes: no recursion anywhere.
 
 use crate::batch::Key;
 use crate::value::Value;
