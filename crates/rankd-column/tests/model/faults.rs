@@ -1,0 +1,164 @@
+//! Single expressions that once went wrong, or easily could: faults, branches, shared nodes, stopping.
+
+use crate::oracle::Term;
+use crate::table::{Registry, Table};
+use rankd_column::expr::{
+    Binary, Compare, EvalError, Fault, Op, Pattern, Program, Scratch, Stop, Tree, TypeFault, Unary, Want, compute,
+    select,
+};
+use rankd_column::{Column, Key, RowSet, Type, Value};
+use std::sync::atomic::AtomicBool;
+
+/// Rows with ids from 100 on and a column of ints under key 1 and of floats under key 3.
+fn rows(ints: &[i64], floats: &[f64]) -> RowSet {
+    let ids = (100..).take(ints.len()).collect();
+    let columns = [
+        (Key(1), ints.iter().map(|v| Value::Int(*v)).collect()),
+        (Key(3), floats.iter().map(|v| Value::Float(*v)).collect()),
+    ];
+    RowSet::new(Table { ids, columns: columns.into(), spare_strings: vec![] }.batch())
+}
+
+fn run(term: &Term, rows: &RowSet, params: &[Value], stop: Stop<'_>) -> Result<Column, EvalError> {
+    let program = Program::compile(&term.flatten().0, &Registry, Want::Value).unwrap();
+    compute(&program, rows, params, &mut Scratch::default(), stop)
+}
+
+fn binary(op: Binary, a: Term, b: Term) -> Term {
+    Term::Binary(op, Box::new((a, b)))
+}
+
+fn coalesce(a: Term, b: Term) -> Term {
+    Term::Coalesce(Box::new((a, b)))
+}
+
+fn float(value: f64) -> Term {
+    Term::Const(Value::Float(value))
+}
+
+#[test]
+fn an_int_parameter_that_stands_in_for_a_float_is_a_float() {
+    let term = binary(Binary::Mul, coalesce(Term::Param(0), float(0.5)), Term::Param(1));
+    let params = [Value::Int(i64::MAX), Value::Int(2)];
+    let column = run(&term, &rows(&[1], &[1.0]), &params, Stop::default()).unwrap();
+    assert_eq!(column.value(0), Value::Float(i64::MAX as f64 * 2.0));
+}
+
+#[test]
+fn a_row_beside_an_overflow_computes_with_the_same_types_as_any_other() {
+    // The first operand overflows on row 0 in the branch not taken; the second would, were its left side an int.
+    let untaken =
+        Term::If(Box::new((Term::Truth(false), binary(Binary::Add, Term::Key(1), Term::Key(1)), Term::Key(1))));
+    let widened = binary(Binary::Mul, coalesce(Term::Key(1), Term::Key(3)), Term::Key(1));
+    let column = run(&binary(Binary::Sub, untaken, widened), &rows(&[i64::MAX, 2], &[0.5, 0.5]), &[], Stop::default());
+    let big = i64::MAX as f64;
+    assert_eq!(column.clone().unwrap().value(0), Value::Float(big - big * big));
+    assert_eq!(column.unwrap().value(1), Value::Float(-2.0));
+}
+
+#[test]
+fn the_first_bad_row_is_named_whatever_its_fault() {
+    let sum = binary(Binary::Add, Term::Key(1), Term::Const(Value::Int(1)));
+    let term = binary(Binary::Div, sum, Term::Key(3));
+    let error = |ints: &[i64], floats: &[f64]| run(&term, &rows(ints, floats), &[], Stop::default()).unwrap_err();
+    let not_finite = error(&[1, 2, i64::MAX], &[1.0, 0.0, 1.0]);
+    assert_eq!(not_finite, EvalError { fault: Fault::NotFinite(f64::INFINITY), id: Some(101), node: Some(4) });
+    let overflow = error(&[1, i64::MAX, 2], &[1.0, 1.0, 0.0]);
+    assert_eq!(overflow, EvalError { fault: Fault::Overflow, id: Some(101), node: Some(2) });
+}
+
+#[test]
+fn an_overflow_beside_a_null_is_an_overflow() {
+    let product = binary(Binary::Mul, Term::Key(1), Term::Key(1));
+    let missing = Term::Key(9);
+    for term in [binary(Binary::Add, product.clone(), missing.clone()), binary(Binary::Add, missing, product)] {
+        let error = run(&term, &rows(&[1, i64::MAX], &[0.0, 0.0]), &[], Stop::default()).unwrap_err();
+        assert_eq!((error.fault, error.id), (Fault::Overflow, Some(101)));
+    }
+}
+
+#[test]
+fn a_fault_outside_the_view_harms_nobody() {
+    let term = binary(Binary::Div, binary(Binary::Add, Term::Key(1), Term::Key(1)), Term::Key(3));
+    let all = rows(&[i64::MAX, 1, 2, 3], &[1.0, 0.0, 4.0, 2.0]);
+    let column = run(&term, &all.looking_at(vec![3, 2]), &[], Stop::default()).unwrap();
+    assert_eq!([column.value(3), column.value(2)], [Value::Float(3.0), Value::Float(1.0)]);
+    assert_eq!(column.len(), 4);
+}
+
+#[test]
+fn a_condition_that_chooses_between_nulls_is_not_looked_at() {
+    let overflows = binary(Binary::Add, Term::Param(0), Term::Const(Value::Int(1)));
+    let by_row = binary(Binary::Add, Term::Key(1), Term::Const(Value::Int(1)));
+    for sum in [overflows, by_row] {
+        let cond = Term::Compare(Compare::Gt, Box::new((sum, float(0.0))));
+        let null = || Term::Const(Value::Null);
+        let term = coalesce(Term::If(Box::new((cond, null(), null()))), Term::Key(1));
+        let column = run(&term, &rows(&[i64::MAX], &[0.0]), &[Value::Int(i64::MAX)], Stop::default()).unwrap();
+        assert_eq!(column.value(0), Value::Int(i64::MAX));
+    }
+}
+
+#[test]
+fn several_nodes_may_read_the_same_one() {
+    // x = -a; y = x + x; z = (y * x) - (x + y): each value outlives its first reader.
+    let mut tree = Tree::new();
+    let a = tree.push(Op::Key(Key(1)), None);
+    let x = tree.push(Op::Unary(Unary::Neg, a), None);
+    let y = tree.push(Op::Binary(Binary::Add, x, x), None);
+    let product = tree.push(Op::Binary(Binary::Mul, y, x), None);
+    let sum = tree.push(Op::Binary(Binary::Add, x, y), None);
+    tree.push(Op::Binary(Binary::Sub, product, sum), None);
+    let program = Program::compile(&tree, &Registry, Want::Column(Type::Int)).unwrap();
+    let rows = rows(&[1, 5, -3], &[0.0; 3]);
+    let column = compute(&program, &rows, &[], &mut Scratch::default(), Stop::default()).unwrap();
+    for (row, a) in [1i64, 5, -3].into_iter().enumerate() {
+        let (x, y) = (-a, -2 * a);
+        assert_eq!(column.value(row), Value::Int(y * x - (x + y)));
+    }
+}
+
+#[test]
+fn a_pattern_parameter_that_is_no_pattern_is_a_fault_of_its_node() {
+    let matched = |pattern| Term::Match { key: 7, pattern, ignore_case: false };
+    let term = Term::And(Box::new((matched(Pattern::Literal("a".into())), matched(Pattern::Param(6)))));
+    let program = Program::compile(&term.flatten().0, &Registry, Want::Predicate).unwrap();
+    let mut params = vec![Value::Null; 7];
+    params[6] = Value::str("a(");
+    let error = select(&program, &rows(&[1], &[0.0]), &params, &mut Scratch::default(), Stop::default()).unwrap_err();
+    assert!(matches!(error, EvalError { fault: Fault::BadRegex { .. }, id: None, node: Some(1) }), "{error:?}");
+}
+
+#[test]
+fn a_literal_that_is_no_pattern_is_refused_before_any_row() {
+    for pattern in ["a(", "(a{1000}){1000}"] {
+        let term = Term::Match { key: 7, pattern: Pattern::Literal(pattern.into()), ignore_case: false };
+        let errors = Program::compile(&term.flatten().0, &Registry, Want::Predicate).unwrap_err();
+        assert!(matches!(&errors[..], [error] if matches!(error.fault, TypeFault::BadRegex(_))), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_set_flag_stops_an_evaluation_before_its_next_chunk() {
+    let many = rows(&vec![1; 3000], &vec![1.0; 3000]);
+    let stopped = AtomicBool::new(true);
+    let going = AtomicBool::new(false);
+    let sum = binary(Binary::Add, Term::Key(1), Term::Key(1));
+    let stop = EvalError { fault: Fault::Stopped, id: None, node: None };
+    assert_eq!(run(&sum, &many, &[], Stop(Some(&stopped))).unwrap_err(), stop);
+    assert!(run(&sum, &many, &[], Stop(Some(&going))).is_ok());
+    let positive = Term::Compare(Compare::Gt, Box::new((Term::Key(1), Term::Const(Value::Int(0)))));
+    let program = Program::compile(&positive.flatten().0, &Registry, Want::Predicate).unwrap();
+    let selected = |flag| select(&program, &many, &[], &mut Scratch::default(), Stop(Some(flag)));
+    assert_eq!(selected(&stopped).unwrap_err(), stop);
+    assert_eq!(selected(&going).unwrap().len(), 3000);
+}
+
+#[test]
+fn nothing_is_wrong_with_no_rows() {
+    let none = rows(&[], &[]);
+    let division = binary(Binary::Div, float(1.0), float(0.0));
+    assert_eq!(run(&division, &none, &[], Stop::default()).unwrap().len(), 0);
+    let overflow = binary(Binary::Mul, Term::Const(Value::Int(i64::MAX)), Term::Const(Value::Int(2)));
+    assert_eq!(run(&overflow, &none, &[], Stop::default()).unwrap().len(), 0);
+}

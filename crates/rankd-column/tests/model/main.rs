@@ -1,0 +1,13 @@
+//! Property tests of expressions, predicates, sorting and joining against a naive model that works row by row.
+//!
+//! Reading order: `oracle` (what every operation means), `table` (rows as the model sees them), `generate` (random trees,
+//! tables and views), then the tests: `expressions`, `order`, `concat`, `faults`.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what tests call fails the test, as an assertion would")]
+
+mod concat;
+mod expressions;
+mod faults;
+mod generate;
+mod oracle;
+mod order;
+mod table;

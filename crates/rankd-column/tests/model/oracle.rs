@@ -1,0 +1,293 @@
+//! The meaning of expressions and predicates on one row, by plain recursion over boxed terms.
+//!
+//! Written from the rules and not from the crate: an operation that is not evaluated cannot fail, so an overflow is an
+//! error exactly where `?` meets one. Nothing here is fast.
+
+use crate::table::{KEY_TYPES, PARAM_TYPES, World};
+use rankd_column::expr::tree::Ix;
+use rankd_column::expr::{Binary, Compare, Op, Pattern, Tree, Unary};
+use rankd_column::{Key, Type, Value};
+use regex::RegexBuilder;
+use std::cmp::Ordering;
+
+/// An expression or a predicate.
+#[derive(Clone, Debug)]
+pub(crate) enum Term {
+    Const(Value),
+    Key(u32),
+    Param(u32),
+    Unary(Unary, Box<Term>),
+    Binary(Binary, Box<(Term, Term)>),
+    Clamp(Box<(Term, Term, Term)>),
+    Coalesce(Box<(Term, Term)>),
+    If(Box<(Term, Term, Term)>),
+    Truth(bool),
+    And(Box<(Term, Term)>),
+    Or(Box<(Term, Term)>),
+    Not(Box<Term>),
+    Compare(Compare, Box<(Term, Term)>),
+    In(Box<Term>, Vec<Value>),
+    Null(Box<Term>, bool),
+    Match { key: u32, pattern: Pattern, ignore_case: bool },
+}
+
+/// An int operation left the range of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Overflow;
+
+impl Term {
+    pub(crate) fn children(&self) -> Vec<&Term> {
+        match self {
+            Term::Const(_) | Term::Key(_) | Term::Param(_) | Term::Truth(_) | Term::Match { .. } => vec![],
+            Term::Unary(_, x) | Term::Not(x) | Term::In(x, _) | Term::Null(x, _) => vec![x],
+            Term::Binary(_, ab) | Term::Coalesce(ab) | Term::And(ab) | Term::Or(ab) | Term::Compare(_, ab) => {
+                vec![&ab.0, &ab.1]
+            }
+            Term::Clamp(abc) | Term::If(abc) => vec![&abc.0, &abc.1, &abc.2],
+        }
+    }
+
+    /// The type of a value term; `None` where it can only be null.
+    pub(crate) fn type_of(&self) -> Option<Type> {
+        let meet =
+            |types: Vec<Option<Type>>| types.into_iter().flatten().reduce(|a, b| if a == b { a } else { Type::Float });
+        match self {
+            Term::Const(value) => value.type_of(),
+            Term::Key(key) => Some(KEY_TYPES[*key as usize]),
+            Term::Param(param) => Some(PARAM_TYPES[*param as usize]),
+            Term::If(parts) => meet(vec![parts.1.type_of(), parts.2.type_of()]),
+            _ => {
+                let met = meet(self.children().iter().map(|child| child.type_of()).collect());
+                if self.keeps_ints() { met } else { met.map(|_| Type::Float) }
+            }
+        }
+    }
+
+    fn keeps_ints(&self) -> bool {
+        use {Binary::*, Unary::*};
+        match self {
+            Term::Unary(op, _) => matches!(op, Neg | Abs),
+            Term::Binary(op, _) => matches!(op, Add | Sub | Mul | Min | Max),
+            _ => true,
+        }
+    }
+
+    /// Whether this is an operation in which a number can go wrong, rather than one that hands a value on.
+    pub(crate) fn is_arithmetic(&self) -> bool {
+        matches!(self, Term::Unary(..) | Term::Binary(..) | Term::Clamp(_))
+    }
+
+    /// The value on one row. A predicate is a bool and never null.
+    pub(crate) fn on(&self, row: usize, world: &World) -> Result<Value, Overflow> {
+        let at = |term: &Term| term.on(row, world);
+        Ok(match self {
+            Term::Const(value) => value.clone(),
+            Term::Key(key) => world.table.value(Key(*key), row),
+            Term::Param(param) => world.param(*param),
+            // What can only be null has nothing in it to look at.
+            _ if self.is_value() && self.type_of().is_none() => Value::Null,
+            Term::Unary(op, x) => match (at(x)?, self.type_of()) {
+                (Value::Null, _) => Value::Null,
+                (Value::Int(x), Some(Type::Int)) => Value::Int(int_unary(*op, x)?),
+                (x, _) => Value::Float(float_unary(*op, float(&x))),
+            },
+            Term::Binary(op, ab) => self.arithmetic(*op, at(&ab.0)?, at(&ab.1)?)?,
+            Term::Clamp(parts) => {
+                let (x, lo, hi) = (at(&parts.0)?, at(&parts.1)?, at(&parts.2)?);
+                self.arithmetic(Binary::Min, self.arithmetic(Binary::Max, x, lo)?, hi)?
+            }
+            Term::Coalesce(ab) => match at(&ab.0)? {
+                Value::Null => self.branch(at(&ab.1)?),
+                a => self.branch(a),
+            },
+            Term::If(parts) => self.branch(if parts.0.holds(row, world)? { at(&parts.1)? } else { at(&parts.2)? }),
+            Term::Truth(value) => Value::Bool(*value),
+            Term::And(ab) => Value::Bool(ab.0.holds(row, world)? && ab.1.holds(row, world)?),
+            Term::Or(ab) => Value::Bool(ab.0.holds(row, world)? || ab.1.holds(row, world)?),
+            Term::Not(x) => Value::Bool(!x.holds(row, world)?),
+            Term::Compare(op, ab) => Value::Bool(compare(*op, &at(&ab.0)?, &at(&ab.1)?)),
+            Term::In(x, list) => {
+                let x = at(x)?;
+                Value::Bool(list.iter().any(|item| compare(Compare::Eq, &x, item)))
+            }
+            Term::Null(x, negated) => Value::Bool((at(x)? == Value::Null) != *negated),
+            Term::Match { key, pattern, ignore_case } => {
+                let pattern = match pattern {
+                    Pattern::Literal(pattern) => Value::str(pattern),
+                    Pattern::Param(param) => world.param(*param),
+                };
+                Value::Bool(match (world.table.value(Key(*key), row), pattern) {
+                    (Value::Str(text), Value::Str(pattern)) => matches(&pattern, *ignore_case, &text),
+                    _ => false,
+                })
+            }
+        })
+    }
+
+    /// The truth of a predicate on one row.
+    pub(crate) fn holds(&self, row: usize, world: &World) -> Result<bool, Overflow> {
+        Ok(self.on(row, world)? == Value::Bool(true))
+    }
+
+    fn is_value(&self) -> bool {
+        self.is_arithmetic()
+            || matches!(self, Term::Const(_) | Term::Key(_) | Term::Param(_) | Term::Coalesce(_) | Term::If(_))
+    }
+
+    fn arithmetic(&self, op: Binary, a: Value, b: Value) -> Result<Value, Overflow> {
+        Ok(match (a, b, self.type_of()) {
+            (Value::Null, _, _) | (_, Value::Null, _) => Value::Null,
+            (Value::Int(a), Value::Int(b), Some(Type::Int)) => Value::Int(int_binary(op, a, b)?),
+            (a, b, _) => Value::Float(float_binary(op, float(&a), float(&b))),
+        })
+    }
+
+    /// An int that stands where the other branch is a float is that float.
+    fn branch(&self, value: Value) -> Value {
+        match value {
+            Value::Int(v) if self.type_of() == Some(Type::Float) => Value::Float(v as f64),
+            value => value,
+        }
+    }
+
+    /// The same as the crate's flat tree, and the term behind each of its nodes. A node's source is its position times ten.
+    pub(crate) fn flatten(&self) -> (Tree, Vec<&Term>) {
+        let (mut tree, mut terms) = (Tree::new(), Vec::new());
+        self.push(&mut tree, &mut terms);
+        (tree, terms)
+    }
+
+    fn push<'t>(&'t self, tree: &mut Tree, terms: &mut Vec<&'t Term>) -> Ix {
+        let below: Vec<Ix> = self.children().into_iter().map(|child| child.push(tree, terms)).collect();
+        let op = match self {
+            Term::Const(value) => Op::Const(value.clone()),
+            Term::Key(key) => Op::Key(Key(*key)),
+            Term::Param(param) => Op::Param(*param),
+            Term::Unary(op, _) => Op::Unary(*op, below[0]),
+            Term::Binary(op, _) => Op::Binary(*op, below[0], below[1]),
+            Term::Clamp(_) => Op::Clamp { x: below[0], lo: below[1], hi: below[2] },
+            Term::Coalesce(_) => Op::Coalesce(below[0], below[1]),
+            Term::If(_) => Op::If { cond: below[0], then: below[1], other: below[2] },
+            Term::Truth(value) => Op::Truth(*value),
+            Term::And(_) => Op::And(below[0], below[1]),
+            Term::Or(_) => Op::Or(below[0], below[1]),
+            Term::Not(_) => Op::Not(below[0]),
+            Term::Compare(op, _) => Op::Compare(*op, below[0], below[1]),
+            Term::In(_, list) => Op::In(below[0], list.clone()),
+            Term::Null(_, negated) => Op::Null { x: below[0], negated: *negated },
+            Term::Match { key, pattern, ignore_case } => {
+                Op::Match { key: Key(*key), pattern: pattern.clone(), ignore_case: *ignore_case }
+            }
+        };
+        terms.push(self);
+        tree.push(op, Some(tree.nodes().len() as u32 * 10))
+    }
+}
+
+/// Two values of one type, or two numbers; null compares false with everything.
+fn compare(op: Compare, a: &Value, b: &Value) -> bool {
+    let ordering = match (a, b) {
+        (Value::Null, _) | (_, Value::Null) => return false,
+        (Value::Str(a), Value::Str(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        (Value::Int(a), Value::Float(b)) => int_and_float(*a, *b),
+        (Value::Float(a), Value::Int(b)) => int_and_float(*b, *a).map(Ordering::reverse),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
+        _ => panic!("{a} is compared with {b}"),
+    };
+    match op {
+        Compare::Eq => ordering == Some(Ordering::Equal),
+        Compare::Ne => ordering != Some(Ordering::Equal),
+        Compare::Lt => ordering == Some(Ordering::Less),
+        Compare::Le => ordering == Some(Ordering::Less) || ordering == Some(Ordering::Equal),
+        Compare::Gt => ordering == Some(Ordering::Greater),
+        Compare::Ge => ordering == Some(Ordering::Greater) || ordering == Some(Ordering::Equal),
+    }
+}
+
+/// Exact: within 128 bits every float that is near an int is a whole number and a fraction.
+fn int_and_float(a: i64, b: f64) -> Option<Ordering> {
+    if b.is_nan() {
+        return None;
+    }
+    if b.abs() > 1e30 {
+        return Some(if b > 0.0 { Ordering::Less } else { Ordering::Greater });
+    }
+    let (below, fraction) = (b.floor() as i128, b - b.floor());
+    Some(match i128::from(a).cmp(&below) {
+        Ordering::Equal if fraction > 0.0 => Ordering::Less,
+        ordering => ordering,
+    })
+}
+
+fn float(value: &Value) -> f64 {
+    match value {
+        Value::Int(v) => *v as f64,
+        Value::Float(v) => *v,
+        other => panic!("arithmetic on {other}"),
+    }
+}
+
+fn int(exact: i128) -> Result<i64, Overflow> {
+    i64::try_from(exact).map_err(|_| Overflow)
+}
+
+fn int_unary(op: Unary, x: i64) -> Result<i64, Overflow> {
+    match op {
+        Unary::Neg => int(-i128::from(x)),
+        Unary::Abs => int(i128::from(x).abs()),
+        op => panic!("{op:?} does not keep ints"),
+    }
+}
+
+fn int_binary(op: Binary, a: i64, b: i64) -> Result<i64, Overflow> {
+    let (a, b) = (i128::from(a), i128::from(b));
+    int(match op {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Min => a.min(b),
+        Binary::Max => a.max(b),
+        op => panic!("{op:?} does not keep ints"),
+    })
+}
+
+fn float_unary(op: Unary, x: f64) -> f64 {
+    match op {
+        Unary::Neg => -x,
+        Unary::Abs => x.abs(),
+        Unary::Floor => x.floor(),
+        Unary::Ceil => x.ceil(),
+        Unary::Round => {
+            // Half away from zero.
+            let whole = x.trunc();
+            let rounded = if (x - whole).abs() >= 0.5 { whole + 1f64.copysign(x) } else { whole };
+            rounded.copysign(x)
+        }
+        Unary::Sqrt => x.sqrt(),
+        Unary::Log => x.ln(),
+        Unary::Log1p => x.ln_1p(),
+        Unary::Exp => x.exp(),
+        Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+    }
+}
+
+fn float_binary(op: Binary, a: f64, b: f64) -> f64 {
+    match op {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => a / b,
+        Binary::Mod => a % b,
+        Binary::Pow => a.powf(b),
+        Binary::Min | Binary::Max if a.is_nan() || b.is_nan() => f64::NAN,
+        // The total order agrees with the numbers' order and puts -0.0 before 0.0.
+        Binary::Min => std::cmp::min_by(a, b, f64::total_cmp),
+        Binary::Max => std::cmp::max_by(a, b, f64::total_cmp),
+    }
+}
+
+fn matches(pattern: &str, ignore_case: bool, text: &str) -> bool {
+    RegexBuilder::new(pattern).case_insensitive(ignore_case).build().unwrap().is_match(text)
+}

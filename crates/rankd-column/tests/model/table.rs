@@ -1,0 +1,120 @@
+//! Rows as the model sees them: a value a cell. And the same rows as the crate's batch.
+
+use rankd_column::expr::Schema;
+use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Key, Type, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The type of each key. The last four are in no table.
+pub(crate) const KEY_TYPES: [Type; 13] = [
+    Type::Int,
+    Type::Int,
+    Type::Int,
+    Type::Float,
+    Type::Float,
+    Type::Bool,
+    Type::Bool,
+    Type::Str,
+    Type::Str,
+    Type::Int,
+    Type::Float,
+    Type::Bool,
+    Type::Str,
+];
+
+/// Keys below this one are in a full table.
+pub(crate) const FIRST_MISSING: u32 = 9;
+
+/// The type of each parameter. The last is only ever a pattern.
+pub(crate) const PARAM_TYPES: [Type; 7] =
+    [Type::Int, Type::Int, Type::Float, Type::Float, Type::Bool, Type::Str, Type::Str];
+
+pub(crate) const PATTERN_PARAM: u32 = 6;
+
+/// The types behind the numbers above.
+pub(crate) struct Registry;
+
+impl Schema for Registry {
+    fn key_type(&self, key: Key) -> Type {
+        KEY_TYPES[key.0 as usize]
+    }
+
+    fn param_type(&self, param: u32) -> Type {
+        PARAM_TYPES[param as usize]
+    }
+}
+
+/// All that a term can look at.
+pub(crate) struct World {
+    pub(crate) table: Table,
+    /// May be shorter than the registry: the missing ones are null.
+    pub(crate) params: Vec<Value>,
+}
+
+impl World {
+    pub(crate) fn param(&self, param: u32) -> Value {
+        self.params.get(param as usize).cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// Rows and the columns that they have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) ids: Vec<i64>,
+    pub(crate) columns: BTreeMap<Key, Vec<Value>>,
+    /// Entries that stand in every dictionary before those of the cells.
+    pub(crate) spare_strings: Vec<&'static str>,
+}
+
+impl Table {
+    pub(crate) fn value(&self, key: Key, row: usize) -> Value {
+        match key {
+            Key::ID => Value::Int(self.ids[row]),
+            key => self.columns.get(&key).map_or(Value::Null, |column| column[row].clone()),
+        }
+    }
+
+    pub(crate) fn batch(&self) -> Batch {
+        self.columns.iter().fold(Batch::new(self.ids.clone()), |batch, (key, values)| {
+            batch.with(*key, Arc::new(column(KEY_TYPES[key.0 as usize], values, &self.spare_strings)))
+        })
+    }
+}
+
+/// A column whose null cells hold the worst that could stand there, since what they hold means nothing.
+pub(crate) fn column(type_of: Type, values: &[Value], spare_strings: &[&str]) -> Column {
+    match type_of {
+        Type::Int => Column::Int(cells(values, i64::MIN, |value| match value {
+            Value::Int(v) => Some(*v),
+            _ => None,
+        })),
+        Type::Float => Column::Float(cells(values, f64::NAN, |value| match value {
+            Value::Float(v) => Some(*v),
+            _ => None,
+        })),
+        Type::Bool => Column::Bool(cells(values, true, |value| match value {
+            Value::Bool(v) => Some(*v),
+            _ => None,
+        })),
+        Type::Str => {
+            let mut builder = DictionaryBuilder::default();
+            spare_strings.iter().for_each(|text| {
+                builder.code(text);
+            });
+            let cells = cells(values, u32::MAX, |value| match value {
+                Value::Str(text) => Some(builder.code(text)),
+                _ => None,
+            });
+            Column::Str(cells, Arc::new(builder.finish()))
+        }
+    }
+}
+
+fn cells<T: Copy + Default>(values: &[Value], null: T, mut get: impl FnMut(&Value) -> Option<T>) -> Cells<T> {
+    let cells: Vec<Option<T>> = values.iter().map(&mut get).collect();
+    let valid: Vec<bool> = cells.iter().map(Option::is_some).collect();
+    let values = cells.into_iter().map(|cell| cell.unwrap_or(null)).collect();
+    // A column without nulls has no validity, except where its length says so: both forms must work.
+    let keep = valid.contains(&false) || valid.len() % 5 == 4;
+    Cells::new(values, keep.then_some(valid))
+}
