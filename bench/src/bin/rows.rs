@@ -5,6 +5,10 @@ use rankd_bench::floor::{self, fused, sort, top, vm};
 use rankd_bench::harness::{Contender, Time, part, pipeline, race};
 use rankd_bench::rankd::Rankd;
 
+/// The program's own choice; every contender has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SIZES: [usize; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 
 const READ: &str = "read roofline";

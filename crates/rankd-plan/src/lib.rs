@@ -1,1 +1,23 @@
+//! From text to a checked plan, or to everything that is wrong with it.
+//!
+//! Knows no task's code and nothing that runs: tasks are described by [`signature`]s, which are data. Reading order:
+//! [`limits`], [`codes`] and [`diagnostic`] (how problems are told), [`json`] (the strict reader), [`registry`] (keys,
+//! parameters, endpoints), [`signature`], [`wire`] (the artifact as written), [`check`] (the passes), [`plan`] (the result)
+//! and [`render`] (diagnostics for people and programs).
 
+pub mod check;
+pub mod codes;
+pub mod diagnostic;
+pub mod json;
+pub mod limits;
+pub mod plan;
+pub mod registry;
+pub mod render;
+pub mod signature;
+pub mod wire;
+
+pub use check::{Checked, check};
+pub use codes::{Code, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use plan::Plan;
+pub use registry::Registry;

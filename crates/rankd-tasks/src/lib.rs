@@ -1,1 +1,7 @@
+//! What each op does to rows, one file a task under `tasks/`, found by the build script.
+//!
+//! A task never names itself, checks its inputs' number, logs, measures or reads the clock: what calls it does.
 
+use rankd_plan::signature::Signature;
+
+include!(concat!(env!("OUT_DIR"), "/tasks.rs"));

@@ -6,7 +6,6 @@ use crate::expr::frame::{Bound, Frame, Slice};
 use crate::expr::tree::{Binary, Compare, Unary};
 use crate::expr::vector::{self, Register, Source, Valid, Values};
 use crate::kernel::gather::gather;
-use crate::kernel::wide::wide;
 use crate::rowset::Rows;
 use crate::value::Type;
 use std::mem::take;
@@ -115,18 +114,12 @@ lane!(u32, symbols, Bound::Codes(slice, _) => slice, |cell| if let Cell::Str(v) 
 impl<'a> Chunk<'a> {
     /// Runs every step. True when an int operation overflowed on some row, whether that row counts or not.
     pub(super) fn run(&mut self) -> bool {
-        let program = self.frame.program;
-        wide(
-            #[inline(always)]
-            || {
-                self.load();
-                let mut overflowed = false;
-                for placed in &program.steps {
-                    overflowed |= self.step(placed);
-                }
-                overflowed
-            },
-        )
+        self.load();
+        let mut overflowed = false;
+        for placed in &self.frame.program.steps {
+            overflowed |= self.step(placed);
+        }
+        overflowed
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use crate::expr::compile::Program;
 use crate::expr::frame::Frame;
 use crate::expr::tree::{Ix, Op};
 use crate::expr::vector::{Register, Source, Valid, Values};
-use crate::kernel::compact::compact;
+use crate::kernel::compact::{self, compact};
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
 use crate::value::{Type, Value};
@@ -97,7 +97,7 @@ pub fn select(
     let frame = Frame::bind(program, rows.batch(), params)?;
     scratch.prepare(program, frame.symbols.len());
     let evaluation = Evaluation { frame: &frame, rows, stop };
-    let mut kept = Vec::with_capacity(rows.len() + 1);
+    let mut kept = Vec::with_capacity(rows.len() + compact::SLACK);
     let mut mask = Vec::new();
     evaluation.run(scratch, |rows, root| {
         match root {

@@ -131,6 +131,12 @@ impl Tree {
         ix
     }
 
+    /// Puts another operation in a node's place, under the same rule.
+    pub fn replace(&mut self, ix: Ix, op: Op) {
+        assert!(op.children().all(|child| child < ix), "a child must stand before its parent");
+        self.nodes[ix as usize].op = op;
+    }
+
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }

@@ -1,7 +1,10 @@
 //! Loops over one chunk of rows: operands in, a register out.
 //!
-//! Plain safe loops over slices, shaped so that the compiler vectorises them; everything is inlined into the evaluator, which
-//! runs under [`wide`](crate::kernel::wide). Values of null cells are computed like all others and mean nothing.
+//! Plain safe loops over slices, shaped so that the compiler vectorises them, each run under [`wide`] by itself: asking
+//! the processor costs a nanosecond a loop, and only the loops are compiled for several widths, not what picks among them.
+//! Values of null cells are computed like all others and mean nothing.
+
+use crate::kernel::wide::wide;
 
 /// The values of an operand: one a row, or one for all.
 #[derive(Clone, Copy)]
@@ -65,9 +68,18 @@ impl<T: Copy + Default> Register<T> {
 pub(super) fn map<A: Copy, T: Copy>(x: Values<'_, A>, n: usize, out: &mut Vec<T>, f: impl Fn(A) -> T) {
     out.clear();
     match x {
-        Values::Each(x) => out.extend(x[..n].iter().map(|&x| f(x))),
+        Values::Each(x) => extend(out, x[..n].iter().map(|&x| f(x))),
         Values::All(x) => out.resize(n, f(x)),
     }
+}
+
+/// Appends what a loop over slices gives, with wide vectors.
+#[inline(always)]
+fn extend<T>(out: &mut Vec<T>, cells: impl ExactSizeIterator<Item = T>) {
+    wide(
+        #[inline(always)]
+        || out.extend(cells),
+    );
 }
 
 /// `out[i] = f(a[i], b[i])`
@@ -81,9 +93,9 @@ pub(super) fn zip<A: Copy, B: Copy, T: Copy>(
 ) {
     out.clear();
     match (a, b) {
-        (Values::Each(a), Values::Each(b)) => out.extend(a[..n].iter().zip(&b[..n]).map(|(&a, &b)| f(a, b))),
-        (Values::Each(a), Values::All(b)) => out.extend(a[..n].iter().map(|&a| f(a, b))),
-        (Values::All(a), Values::Each(b)) => out.extend(b[..n].iter().map(|&b| f(a, b))),
+        (Values::Each(a), Values::Each(b)) => extend(out, a[..n].iter().zip(&b[..n]).map(|(&a, &b)| f(a, b))),
+        (Values::Each(a), Values::All(b)) => extend(out, a[..n].iter().map(|&a| f(a, b))),
+        (Values::All(a), Values::Each(b)) => extend(out, b[..n].iter().map(|&b| f(a, b))),
         (Values::All(a), Values::All(b)) => out.resize(n, f(a, b)),
     }
 }
@@ -122,7 +134,7 @@ pub(super) fn both<T>(a: Valid<'_>, b: Valid<'_>, n: usize, out: &mut Register<T
         (Valid::All, Valid::All) => out.nulls = false,
         (Valid::Nothing, _) | (_, Valid::Nothing) => out.valid.resize(n, false),
         (Valid::Each(x), Valid::All) | (Valid::All, Valid::Each(x)) => out.valid.extend_from_slice(&x[..n]),
-        (Valid::Each(a), Valid::Each(b)) => out.valid.extend(a[..n].iter().zip(&b[..n]).map(|(&a, &b)| a & b)),
+        (Valid::Each(a), Valid::Each(b)) => extend(&mut out.valid, a[..n].iter().zip(&b[..n]).map(|(&a, &b)| a & b)),
     }
 }
 
@@ -132,7 +144,10 @@ pub(super) fn keep_valid(mask: &mut [bool], valid: Valid<'_>) {
     match valid {
         Valid::All => {}
         Valid::Nothing => mask.fill(false),
-        Valid::Each(valid) => mask.iter_mut().zip(valid).for_each(|(mask, &valid)| *mask &= valid),
+        Valid::Each(valid) => wide(
+            #[inline(always)]
+            || mask.iter_mut().zip(valid).for_each(|(mask, &valid)| *mask &= valid),
+        ),
     }
 }
 
@@ -161,7 +176,7 @@ pub(super) fn coalesce<T: Copy + Default>(a: Source<'_, T>, b: Source<'_, T>, n:
                 Valid::Nothing => copy_into(there, n, &mut out.valid),
                 Valid::Each(valid) => {
                     out.valid.clear();
-                    out.valid.extend(there[..n].iter().zip(&valid[..n]).map(|(&a, &b)| a | b));
+                    extend(&mut out.valid, there[..n].iter().zip(&valid[..n]).map(|(&a, &b)| a | b));
                 }
             }
         }
@@ -206,14 +221,20 @@ fn select<T: Copy>(cond: Values<'_, bool>, a: Values<'_, T>, b: Values<'_, T>, n
     out.clear();
     match (a, b) {
         (Values::Each(a), Values::Each(b)) => {
-            out.extend(cond.iter().zip(&a[..n]).zip(&b[..n]).map(|((&c, &a), &b)| if c { a } else { b }));
+            extend(out, cond.iter().zip(&a[..n]).zip(&b[..n]).map(move |((&c, &a), &b)| pick(c, a, b)));
         }
         (Values::Each(a), Values::All(b)) => {
-            out.extend(cond.iter().zip(&a[..n]).map(|(&c, &a)| if c { a } else { b }));
+            extend(out, cond.iter().zip(&a[..n]).map(move |(&c, &a)| pick(c, a, b)));
         }
         (Values::All(a), Values::Each(b)) => {
-            out.extend(cond.iter().zip(&b[..n]).map(|(&c, &b)| if c { a } else { b }));
+            extend(out, cond.iter().zip(&b[..n]).map(move |(&c, &b)| pick(c, a, b)));
         }
-        (Values::All(a), Values::All(b)) => out.extend(cond.iter().map(|&c| if c { a } else { b })),
+        (Values::All(a), Values::All(b)) => extend(out, cond.iter().map(move |&c| pick(c, a, b))),
     }
+}
+
+/// `if c { a } else { b }` with both values at hand: a branch here would be a choice of addresses, which no vector unit has.
+#[inline(always)]
+fn pick<T>(c: bool, a: T, b: T) -> T {
+    std::hint::select_unpredictable(c, a, b)
 }

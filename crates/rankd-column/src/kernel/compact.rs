@@ -1,31 +1,83 @@
 //! Turns a mask over rows into the list of the rows it keeps.
 
+use crate::kernel::wide::wide;
 use crate::rowset::Rows;
 
-/// Appends the stored rows of `rows` whose mask is true, in order. `out` must have room for all of them.
-#[inline(always)]
+/// Rows of a run whose mask is looked at together.
+const LANES: usize = 8;
+
+/// `compact` writes up to this many rows past the last one it keeps, so room for as many saves it from growing the list.
+pub const SLACK: usize = LANES;
+
+/// By the bits of a mask: which lanes are kept, those first.
+const KEPT: [[u8; LANES]; 1 << LANES] = {
+    let mut table = [[0; LANES]; 1 << LANES];
+    let mut mask = 0;
+    while mask < table.len() {
+        let (mut lane, mut place) = (0, 0);
+        while lane < LANES {
+            if mask >> lane & 1 == 1 {
+                table[mask][place] = lane as u8;
+                place += 1;
+            }
+            lane += 1;
+        }
+        mask += 1;
+    }
+    table
+};
+
+/// Appends the stored rows of `rows` whose mask is true, in order.
 pub fn compact(mask: &[bool], rows: Rows<'_>, out: &mut Vec<u32>) {
     debug_assert_eq!(mask.len(), rows.len());
     let kept = out.len();
     // Every row is written and only the kept ones advance: no branch to mispredict.
-    out.resize(kept + mask.len() + 1, 0);
+    out.resize(kept + mask.len() + SLACK, 0);
     let tail = &mut out[kept..];
-    let mut count = 0;
-    match rows {
-        Rows::Range { start, .. } => {
-            for (position, &keep) in mask.iter().enumerate() {
-                tail[count] = (start + position) as u32;
-                count += usize::from(keep);
-            }
-        }
+    let count = match rows {
+        Rows::Range { start, .. } => wide(
+            #[inline(always)]
+            || compact_run(mask, start as u32, tail),
+        ),
         Rows::Listed(rows) => {
+            let mut count = 0;
             for (&row, &keep) in rows.iter().zip(mask) {
                 tail[count] = row;
                 count += usize::from(keep);
             }
+            count
         }
-    }
+    };
     out.truncate(kept + count);
+}
+
+/// Neighbouring rows from `start` on, eight at a time. Gives how many are kept.
+#[inline(always)]
+fn compact_run(mask: &[bool], start: u32, out: &mut [u32]) -> usize {
+    let (blocks, rest) = mask.as_chunks::<LANES>();
+    let (mut row, mut count) = (start, 0);
+    for block in blocks {
+        let lanes = bits(block);
+        let places: &mut [u32; LANES] = out[count..].first_chunk_mut().expect("every block has its room");
+        for (place, &lane) in places.iter_mut().zip(&KEPT[usize::from(lanes)]) {
+            *place = row + u32::from(lane);
+        }
+        row += LANES as u32;
+        count += lanes.count_ones() as usize;
+    }
+    for &keep in rest {
+        out[count] = row;
+        row += 1;
+        count += usize::from(keep);
+    }
+    count
+}
+
+/// A bit a lane, the first lane lowest.
+#[inline(always)]
+fn bits(block: &[bool; LANES]) -> u8 {
+    // Each byte is 0 or 1, and the product brings byte i to bit 56 + i without a carry.
+    (u64::from_le_bytes(block.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 #[cfg(test)]
@@ -38,5 +90,16 @@ mod tests {
         compact(&[true, false, true], Rows::Range { start: 4, len: 3 }, &mut out);
         compact(&[false, true], Rows::Listed(&[8, 2]), &mut out);
         assert_eq!(out, [9, 4, 6, 2]);
+    }
+
+    #[test]
+    fn blocks_and_their_rest_agree_with_one_row_at_a_time() {
+        for len in 0..40 {
+            let mask: Vec<bool> = (0..len).map(|row: usize| row.wrapping_mul(0x9E37_79B9) & 64 != 0).collect();
+            let mut out = Vec::new();
+            compact(&mask, Rows::Range { start: 5, len }, &mut out);
+            let plain: Vec<u32> = (0..len).filter(|&row| mask[row]).map(|row| 5 + row as u32).collect();
+            assert_eq!(out, plain);
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! Stable sort of a view by one column, nulls last in both orders.
 //!
 //! Every type is turned into a `u64` rank whose ascending order is the wanted order, so one sort serves all of them.
-//! Ranks are sorted by a 32-bit window that starts at their highest differing bit, packed with the position: the position
+//! Ranks are sorted by a window of bits that starts at their highest differing bit, packed with the position: the position
 //! makes the sort stable and the elements distinct, and only ties within the window need the whole rank.
 
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
-use crate::kernel::gather::gather;
 use crate::kernel::wide::wide;
 use crate::rowset::Rows;
+use std::borrow::Cow;
 
 /// The direction of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,34 +18,30 @@ pub enum Order {
     Desc,
 }
 
-/// Below this, a comparison sort beats three passes over 2,048 buckets.
-const RADIX_FROM: usize = 512;
-const DIGIT_BITS: u32 = 11;
-const DIGITS: usize = 1 << DIGIT_BITS;
+/// Up to this many, counting the rows before each one beats any sort.
+const COUNTING_MAX: usize = 64;
+/// From this many, two passes over buckets beat a comparison sort.
+const RADIX_MIN: usize = 200;
 
 /// The stored rows of `rows` in sorted order.
 pub fn sorted(batch: &Batch, rows: Rows<'_>, key: Key, order: Order) -> Vec<u32> {
     let Ranked { ranks, rows, nulls } = rank(batch, rows, key, order);
     let mut out = Vec::with_capacity(rows.len() + nulls.len());
-    if ranks.is_sorted() {
-        out.extend_from_slice(&rows);
-    } else {
-        out.extend(positions(&ranks).into_iter().map(|packed| rows[packed as u32 as usize]));
-    }
+    arrange(&ranks, &rows, &mut out);
     out.extend_from_slice(&nulls);
     out
 }
 
 /// A view split by whether the sort key is there, each part in view order.
-pub(super) struct Ranked {
+struct Ranked<'a> {
     /// Ascending ranks are the wanted order; one for each of `rows`.
-    pub(super) ranks: Vec<u64>,
-    pub(super) rows: Vec<u32>,
-    pub(super) nulls: Vec<u32>,
+    ranks: Vec<u64>,
+    rows: Cow<'a, [u32]>,
+    nulls: Vec<u32>,
 }
 
 /// Ranks the rows of a view.
-pub(super) fn rank(batch: &Batch, rows: Rows<'_>, key: Key, order: Order) -> Ranked {
+fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> Ranked<'a> {
     let flip = match order {
         Order::Asc => 0,
         Order::Desc => u64::MAX,
@@ -54,7 +50,7 @@ pub(super) fn rank(batch: &Batch, rows: Rows<'_>, key: Key, order: Order) -> Ran
         return rank_values(batch.ids(), None, rows, |id| rank_int(id) ^ flip);
     }
     match batch.column(key).map(|column| &**column) {
-        None => Ranked { ranks: Vec::new(), rows: Vec::new(), nulls: list(rows) },
+        None => Ranked { ranks: Vec::new(), rows: Cow::default(), nulls: list(rows).into_owned() },
         Some(Column::Int(cells)) => rank_cells(cells, rows, |v| rank_int(v) ^ flip),
         Some(Column::Float(cells)) => rank_cells(cells, rows, |v| rank_float(v) ^ flip),
         Some(Column::Bool(cells)) => rank_cells(cells, rows, |v| u64::from(v) ^ flip),
@@ -90,77 +86,153 @@ pub(super) fn rank_entries(cells: &Cells<u32>, dictionary: &Dictionary, rows: Ro
     ranks
 }
 
-fn rank_cells<T: Copy + Default>(cells: &Cells<T>, rows: Rows<'_>, rank: impl Fn(T) -> u64) -> Ranked {
+fn rank_cells<'a, T: Copy + Default>(cells: &Cells<T>, rows: Rows<'a>, rank: impl Fn(T) -> u64) -> Ranked<'a> {
     rank_values(cells.values(), cells.valid(), rows, rank)
 }
 
-fn rank_values<T: Copy>(values: &[T], valid: Option<&[bool]>, rows: Rows<'_>, rank: impl Fn(T) -> u64) -> Ranked {
-    let (there, nulls) = match valid {
+fn rank_values<'a, T: Copy>(
+    values: &[T],
+    valid: Option<&[bool]>,
+    rows: Rows<'a>,
+    rank: impl Fn(T) -> u64,
+) -> Ranked<'a> {
+    let (there, nulls): (Cow<'a, [u32]>, Vec<u32>) = match valid {
         None => (list(rows), Vec::new()),
-        Some(valid) => rows.iter().map(|row| row as u32).partition(|&row| valid[row as usize]),
+        Some(valid) => {
+            let (there, nulls): (Vec<u32>, _) = rows.iter().map(|row| row as u32).partition(|&row| valid[row as usize]);
+            (there.into(), nulls)
+        }
     };
-    let mut picked = Vec::with_capacity(there.len());
-    gather(values, if nulls.is_empty() { rows } else { Rows::Listed(&there) }, &mut picked);
-    let mut ranks = Vec::with_capacity(picked.len());
-    wide(
-        #[inline(always)]
-        || ranks.extend(picked.iter().map(|&value| rank(value))),
-    );
+    let ranks = there.iter().map(|&row| rank(values[row as usize])).collect();
     Ranked { ranks, rows: there, nulls }
 }
 
-fn list(rows: Rows<'_>) -> Vec<u32> {
+fn list(rows: Rows<'_>) -> Cow<'_, [u32]> {
     match rows {
         Rows::Range { start, len } => (start as u32..(start + len) as u32).collect(),
-        Rows::Listed(rows) => rows.to_vec(),
+        Rows::Listed(rows) => rows.into(),
     }
 }
 
-/// Positions of `ranks` in stable ascending order, each in the low half of its element.
-fn positions(ranks: &[u64]) -> Vec<u64> {
-    let differing = ranks.iter().fold(0, |bits, rank| bits | (rank ^ ranks[0]));
-    let shift = (64 - differing.leading_zeros()).saturating_sub(32);
-    let mut packed: Vec<u64> =
-        ranks.iter().enumerate().map(|(at, rank)| u64::from((rank >> shift) as u32) << 32 | at as u64).collect();
-    if packed.len() < RADIX_FROM {
+/// Appends `rows` in stable ascending order of their ranks.
+pub(super) fn arrange(ranks: &[u64], rows: &[u32], out: &mut Vec<u32>) {
+    debug_assert_eq!(ranks.len(), rows.len());
+    if ranks.is_sorted() {
+        return out.extend_from_slice(rows);
+    }
+    if ranks.len() <= COUNTING_MAX {
+        return count(ranks, rows, out);
+    }
+    let differing = wide(
+        #[inline(always)]
+        || ranks.iter().fold(0, |bits, rank| bits | (rank ^ ranks[0])),
+    );
+    let window = Window::new(64 - differing.leading_zeros(), ranks.len());
+    let mut packed = if ranks.len() < RADIX_MIN {
+        let mut packed: Vec<u64> = window.pack(ranks).collect();
         packed.sort_unstable();
+        packed
     } else {
-        radix_sort(&mut packed);
+        window.radix_sorted(ranks)
+    };
+    if window.shift > 0 {
+        order_ties(&mut packed, ranks);
     }
-    if shift > 0 {
-        for ties in packed.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|ties| ties.len() > 1) {
-            ties.sort_unstable_by_key(|&packed| (ranks[packed as u32 as usize], packed));
-        }
-    }
-    packed
+    out.extend(packed.iter().map(|&packed| rows[packed as u32 as usize]));
 }
 
-/// Sorts by the high 32 bits, keeping the order of equals: least significant digit first, one histogram scan.
-fn radix_sort(packed: &mut Vec<u64>) {
-    const SHIFTS: [u32; 3] = [32, 32 + DIGIT_BITS, 32 + 2 * DIGIT_BITS];
-    let digit = |element: u64, shift: u32| (element >> shift) as usize & (DIGITS - 1);
-    let mut counts = vec![[0u32; DIGITS]; SHIFTS.len()];
-    for &element in packed.iter() {
-        for (count, shift) in counts.iter_mut().zip(SHIFTS) {
-            count[digit(element, shift)] += 1;
-        }
+/// The place of a row is the number of rows before it. Quadratic, but without a branch and in wide vectors.
+fn count(ranks: &[u64], rows: &[u32], out: &mut Vec<u32>) {
+    let start = out.len();
+    out.resize(start + rows.len(), 0);
+    wide(
+        #[inline(always)]
+        || {
+            for (at, (&rank, &row)) in ranks.iter().zip(rows).enumerate() {
+                let earlier = ranks[..at].iter().fold(0, |count, &other| count + u64::from(other <= rank));
+                let later = ranks[at..].iter().fold(0, |count, &other| count + u64::from(other < rank));
+                out[start + (earlier + later) as usize] = row;
+            }
+        },
+    );
+}
+
+/// The bits of ranks that are sorted first: two digits from the highest bit that differs.
+#[derive(Clone, Copy)]
+struct Window {
+    shift: u32,
+    digit_bits: u32,
+}
+
+impl Window {
+    /// As wide as leaves few ties among so many evenly spread ranks: a third digit costs more than the ties.
+    fn new(significant_bits: u32, len: usize) -> Window {
+        let digit_bits = if len < RADIX_MIN { 16 } else { (len.ilog2() / 2 + 2).clamp(8, 11) };
+        Window { shift: significant_bits.saturating_sub(2 * digit_bits), digit_bits }
     }
-    let mut from = std::mem::take(packed);
-    let mut to = vec![0; from.len()];
-    for (starts, shift) in counts.iter_mut().zip(SHIFTS) {
-        if starts[digit(from[0], shift)] as usize == from.len() {
+
+    /// Each rank's window in the high half, its position in the low half.
+    #[inline(always)]
+    fn pack(self, ranks: &[u64]) -> impl Iterator<Item = u64> {
+        let in_window = (1 << (2 * self.digit_bits)) - 1;
+        ranks.iter().enumerate().map(move |(at, rank)| ((rank >> self.shift) & in_window) << 32 | at as u64)
+    }
+
+    /// Packed ranks by window, keeping the order of equals: least significant digit first, one scan to count both.
+    fn radix_sorted(self, ranks: &[u64]) -> Vec<u64> {
+        let digits = 1 << self.digit_bits;
+        let low = |packed: u64| (packed >> 32) as usize & (digits - 1);
+        let high = |packed: u64| (packed >> (32 + self.digit_bits)) as usize & (digits - 1);
+        let mut counts = vec![0u32; 2 * digits];
+        let (lows, highs) = counts.split_at_mut(digits);
+        for packed in self.pack(ranks) {
+            lows[low(packed)] += 1;
+            highs[high(packed)] += 1;
+        }
+        let mut by_low = vec![0; ranks.len()];
+        scatter(self.pack(ranks), lows, low, &mut by_low);
+        let mut by_both = vec![0; ranks.len()];
+        scatter(by_low.iter().copied(), highs, high, &mut by_both);
+        by_both
+    }
+}
+
+/// Moves elements to the bucket of their digit. `counts` are the sizes of the buckets.
+#[inline(always)]
+fn scatter(elements: impl Iterator<Item = u64>, counts: &mut [u32], digit: impl Fn(u64) -> usize, out: &mut [u64]) {
+    let mut start = 0;
+    for count in counts.iter_mut() {
+        start += std::mem::replace(count, start);
+    }
+    for element in elements {
+        let place = &mut counts[digit(element)];
+        out[*place as usize] = element;
+        *place += 1;
+    }
+}
+
+/// Puts packed elements with equal windows, which are in order of position, into the order of their whole ranks.
+fn order_ties(packed: &mut [u64], ranks: &[u64]) {
+    let tied = |a: u64, b: u64| a >> 32 == b >> 32;
+    let mut at = 1;
+    while at < packed.len() {
+        if !tied(packed[at - 1], packed[at]) {
+            at += 1;
             continue;
         }
-        let mut start = 0;
-        for slot in starts.iter_mut() {
-            start += std::mem::replace(slot, start);
+        let start = at - 1;
+        at += packed[at..].iter().take_while(|&&other| tied(packed[start], other)).count();
+        let run = &mut packed[start..at];
+        if run.len() < RADIX_MIN {
+            run.sort_unstable_by_key(|&packed| (ranks[packed as u32 as usize], packed));
+        } else {
+            // Ranks crowd together here: sort them by the bits that differ among them, of which the window took its share.
+            let positions: Vec<u32> = run.iter().map(|&packed| packed as u32).collect();
+            let crowded: Vec<u64> = positions.iter().map(|&position| ranks[position as usize]).collect();
+            let mut arranged = Vec::with_capacity(run.len());
+            arrange(&crowded, &positions, &mut arranged);
+            run.iter_mut().zip(arranged).for_each(|(packed, position)| *packed = u64::from(position));
         }
-        for &element in &from {
-            let slot = &mut starts[digit(element, shift)];
-            to[*slot as usize] = element;
-            *slot += 1;
-        }
-        std::mem::swap(&mut from, &mut to);
+        at += 1;
     }
-    *packed = from;
 }

@@ -14,11 +14,12 @@ pub fn wide<R>(body: impl FnOnce() -> R) -> R {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt")
         {
             #[expect(unsafe_code, reason = "all features of `with_avx512` were detected in the condition above")]
             return unsafe { with_avx512(body) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") {
             #[expect(unsafe_code, reason = "all features of `with_avx2` were detected in the condition above")]
             return unsafe { with_avx2(body) };
         }
@@ -27,13 +28,13 @@ pub fn wide<R>(body: impl FnOnce() -> R) -> R {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt")]
 fn with_avx512<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi2")]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
 fn with_avx2<R>(body: impl FnOnce() -> R) -> R {
     body()
 }

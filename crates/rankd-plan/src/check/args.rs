@@ -1,0 +1,299 @@
+//! A node's parameters against its task's declaration: known, complete, of the right type and in range.
+
+use crate::check::names::Access;
+use crate::check::tables::Tables;
+use crate::check::{Checker, Draft};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::json::{Fault, Kind, Number, Reader, segment};
+use crate::limits::LITERAL_ROWS_MAX;
+use crate::plan::{Arg, ColumnData, Generator};
+use crate::signature::{Contract, Literal, Need, Param, ParamKind, Signature, TRACE, Writes};
+use crate::wire::cursor::Cursor;
+use rankd_column::{Key, Type, Value};
+
+/// Reads the parameters of node `at` into its draft.
+pub(super) fn read(
+    checker: &Checker<'_>,
+    at: usize,
+    signature: Signature,
+    tables: &mut Tables<'_>,
+    draft: &mut Draft,
+    found: &mut Diagnostics,
+) {
+    let Signature { op, contract, .. } = signature;
+    let node = &checker.wire.nodes[at];
+    let base = format!("/nodes/{at}/params");
+    for (name, text) in &node.params {
+        let pointer = format!("{base}/{}", segment(name));
+        if name == TRACE {
+            let mut cursor = Cursor::new(text, pointer, found);
+            draft.label = cursor.text().ok().flatten().map(|label| label.into_owned());
+        } else if contract.params.iter().all(|param| param.name != name) {
+            let unknown = Diagnostic::new(Code::UnknownTaskParam, pointer, format!("{op} has no parameter {name:?}"));
+            found.push(unknown.nearest(name, contract.params.iter().map(|param| param.name)));
+        }
+    }
+    let mut reading = Reading { checker, contract, tables, draft, base };
+    for param in contract.params {
+        let given = node.params.iter().find(|(name, _)| name == param.name);
+        let arg = match (given, &param.need) {
+            (Some((_, text)), _) => reading.value(param, text, found),
+            (None, Need::Optional) => Some(Arg::Absent),
+            (None, Need::Default(Literal::Int(value))) => Some(Arg::Int(*value)),
+            (None, Need::Default(Literal::Bool(value))) => Some(Arg::Bool(*value)),
+            (None, Need::Default(Literal::Text(value))) => Some(Arg::Text((*value).into())),
+            (None, Need::Required) => {
+                let message = format!("{op} needs the parameter {:?} ({})", param.name, param.kind.name());
+                found.push(Diagnostic::new(Code::MissingTaskParam, reading.base.clone(), message));
+                None
+            }
+        };
+        reading.draft.args.push(arg);
+    }
+}
+
+struct Reading<'c, 'a, 't, 'd> {
+    checker: &'c Checker<'a>,
+    contract: &'static Contract,
+    tables: &'c mut Tables<'t>,
+    draft: &'d mut Draft,
+    base: String,
+}
+
+impl Reading<'_, '_, '_, '_> {
+    /// The value of a parameter; `None` where something about it was reported.
+    fn value(&mut self, param: &'static Param, text: &str, found: &mut Diagnostics) -> Option<Arg> {
+        let pointer = format!("{}/{}", self.base, param.name);
+        // The text was read once already, so it cannot fail to be JSON now.
+        self.decode(param, text, pointer, found).ok().flatten()
+    }
+
+    fn decode(
+        &mut self,
+        param: &'static Param,
+        text: &str,
+        pointer: String,
+        found: &mut Diagnostics,
+    ) -> Result<Option<Arg>, Fault> {
+        let kind = Reader::new(text, usize::MAX).peek()?;
+        if !takes(param.kind, kind) {
+            let message = format!("{} takes {}, not {}", param.name, param.kind.name(), kind.name());
+            found.push(Diagnostic::new(Code::WrongParamType, pointer, message));
+            return Ok(None);
+        }
+        let mut cursor = Cursor::new(text, pointer, found);
+        Ok(match param.kind {
+            ParamKind::Endpoint(kind) => self.checker.names.endpoint(&mut cursor, kind)?.map(Arg::Endpoint),
+            ParamKind::Int { min, max } => int(&mut cursor, param, min, max)?.map(Arg::Int),
+            ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
+            ParamKind::Text => {
+                let text = cursor.text()?.unwrap_or_default();
+                let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-');
+                if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
+                    let message = format!("{} is 1 to 64 letters, digits, _, : or -", param.name);
+                    cursor.report(Code::ParamOutOfRange, message);
+                    return Ok(None);
+                }
+                Some(Arg::Text(text.as_ref().into()))
+            }
+            ParamKind::Choice(choices) => {
+                let text = cursor.text()?.unwrap_or_default();
+                let choice = choices.iter().find(|choice| **choice == text);
+                if choice.is_none() {
+                    let message = format!("{} is one of {}, not {text:?}", param.name, choices.join(", "));
+                    let wrong = Diagnostic::new(Code::ParamOutOfRange, cursor.pointer(), message);
+                    cursor.report_at(wrong.nearest(&text, choices.iter().copied()));
+                }
+                choice.map(|choice| Arg::Text((*choice).into()))
+            }
+            ParamKind::Key => self.checker.names.key(&mut cursor, self.access(param))?.map(Arg::Key),
+            ParamKind::Keys => self.keys(&mut cursor, param)?.map(Arg::Keys),
+            ParamKind::Columns => self.columns(&mut cursor)?.map(Arg::Columns),
+            ParamKind::Expr { into } => {
+                let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
+                let into = self.key_type(into);
+                self.tables.expr(&id, into, &pointer, found).map(Arg::Expr)
+            }
+            ParamKind::Pred => {
+                let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
+                self.tables.pred(&id, &pointer, found).map(Arg::Pred)
+            }
+            ParamKind::Node => {
+                let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
+                let node = self.checker.node(&id, || pointer.clone(), found);
+                self.draft.inputs.push(node);
+                Some(Arg::Node(self.draft.inputs.len() - 1))
+            }
+        })
+    }
+
+    /// Whether a key parameter is one that the task writes.
+    fn access(&self, param: &Param) -> Access {
+        if self.contract.writes == Writes::Param(param.name) { Access::Write } else { Access::Read }
+    }
+
+    /// The type of the key that a parameter read before names.
+    fn key_type(&self, param: &str) -> Option<Type> {
+        let at = self.contract.params.iter().position(|known| known.name == param)?;
+        match self.draft.args.get(at)? {
+            Some(Arg::Key(key)) => Some(self.checker.names.registry.key(*key).type_of),
+            _ => None,
+        }
+    }
+
+    fn keys(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<Key>>, Fault> {
+        let before = cursor.errors();
+        let mut keys: Vec<Key> = Vec::new();
+        cursor.array(|cursor, _| {
+            if let Some(key) = self.checker.names.key(cursor, self.access(param))? {
+                if keys.contains(&key) {
+                    cursor.report(Code::ParamOutOfRange, "this key is in the list already");
+                }
+                keys.push(key);
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && keys.is_empty() {
+            cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(keys))
+    }
+
+    /// Literal columns: `{key: [values…]}` or `{key: {generator: …}}`.
+    fn columns(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<Vec<(Key, ColumnData)>>, Fault> {
+        let registry = self.checker.names.registry;
+        let rows = self.draft.args.iter().find_map(|arg| match arg {
+            Some(Arg::Int(rows)) => usize::try_from(*rows).ok(),
+            _ => None,
+        });
+        let before = cursor.errors();
+        let mut columns = Vec::new();
+        cursor.each_field(|cursor, name| {
+            let Some(key) = registry.keys.named(&name) else {
+                let unknown = Diagnostic::new(Code::UnknownKey, cursor.pointer(), format!("there is no key {name:?}"));
+                cursor.report_at(unknown.nearest(&name, registry.keys.list().iter().map(|key| key.name.as_str())));
+                return cursor.skip();
+            };
+            let entry = registry.keys.get(key);
+            if !entry.allow_write {
+                cursor.report(Code::NotWritable, format!("the key {name:?} cannot be written"));
+                return cursor.skip();
+            }
+            let data = match cursor.peek()? {
+                Kind::Object => generator(cursor, entry.type_of)?.map(ColumnData::Generated),
+                _ => Some(ColumnData::Values(values(cursor, entry.type_of)?)),
+            };
+            match (&data, rows) {
+                (Some(ColumnData::Values(values)), Some(rows)) if values.len() != rows => {
+                    let message = format!("{} values for {rows} rows", values.len());
+                    cursor.report(Code::ParamOutOfRange, message);
+                }
+                _ => {}
+            }
+            columns.extend(data.map(|data| (Key(key), data)));
+            Ok(())
+        })?;
+        Ok((cursor.errors() == before).then_some(columns))
+    }
+}
+
+/// Whether a parameter of this kind is written as this kind of JSON.
+fn takes(param: ParamKind, json: Kind) -> bool {
+    match param {
+        ParamKind::Int { .. } => json == Kind::Number,
+        ParamKind::Bool => json == Kind::Bool,
+        ParamKind::Key => matches!(json, Kind::String | Kind::Number),
+        ParamKind::Keys => json == Kind::Array,
+        ParamKind::Columns => json == Kind::Object,
+        ParamKind::Endpoint(_)
+        | ParamKind::Text
+        | ParamKind::Choice(_)
+        | ParamKind::Expr { .. }
+        | ParamKind::Pred
+        | ParamKind::Node => json == Kind::String,
+    }
+}
+
+fn int(cursor: &mut Cursor<'_, '_>, param: &Param, min: i64, max: i64) -> Result<Option<i64>, Fault> {
+    match cursor.number()? {
+        Number::Int(value) if (min..=max).contains(&value) => return Ok(Some(value)),
+        Number::Float(value) => {
+            let message = format!("{} takes {}, not {value}", param.name, param.kind.name());
+            cursor.report(Code::WrongParamType, message);
+        }
+        _ => cursor.report(Code::ParamOutOfRange, format!("{} takes {}", param.name, param.kind.name())),
+    }
+    Ok(None)
+}
+
+fn values(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Vec<Value>, Fault> {
+    let (mut values, mut count) = (Vec::new(), 0);
+    cursor.array(|cursor, _| {
+        count += 1;
+        if count > LITERAL_ROWS_MAX {
+            return cursor.skip();
+        }
+        let value = fitting(cursor, type_of)?;
+        values.push(value);
+        Ok(())
+    })?;
+    if count > LITERAL_ROWS_MAX {
+        let message = format!("{count} values are more than the limit of {LITERAL_ROWS_MAX}");
+        cursor.report(Code::ParamOutOfRange, message);
+    }
+    Ok(values)
+}
+
+/// A scalar of the type, or null; an int widens to a float.
+fn fitting(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Value, Fault> {
+    Ok(match cursor.scalar()? {
+        Some(Value::Int(v)) if type_of == Type::Float => Value::Float(v as f64),
+        Some(value) if value.type_of().is_none_or(|found| found == type_of) => value,
+        Some(value) => {
+            cursor.report(Code::WrongParamType, format!("{value} is not of type {type_of}"));
+            Value::Null
+        }
+        None => Value::Null,
+    })
+}
+
+/// `{"sequence":{"start":0,"step":1}}`, `{"hash":{"seed":1,"modulus":100}}` or `{"cycle":[…]}`.
+fn generator(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Option<Generator>, Fault> {
+    let before = cursor.errors();
+    let mut made = None;
+    cursor.object(&["sequence", "hash", "cycle"], |cursor, name| {
+        made = Some(match name {
+            "sequence" => {
+                let (mut start, mut step) = (0, 1);
+                cursor.object(&["start", "step"], |cursor, field| {
+                    let number = cursor.int(-(1 << 52), 1 << 52)?.unwrap_or(0);
+                    *(if field == "start" { &mut start } else { &mut step }) = number;
+                    Ok(())
+                })?;
+                Generator::Sequence { start, step }
+            }
+            "hash" => {
+                let (mut seed, mut modulus) = (0, 1 << 31);
+                cursor.object(&["seed", "modulus"], |cursor, field| {
+                    let number = cursor.int(1, 1 << 52)?.unwrap_or(1);
+                    if field == "seed" { seed = number as u64 } else { modulus = number }
+                    Ok(())
+                })?;
+                Generator::Hash { seed, modulus }
+            }
+            _ => Generator::Cycle { values: values(cursor, type_of)? },
+        });
+        Ok(())
+    })?;
+    let fits = match (&made, type_of) {
+        (Some(Generator::Cycle { values }), _) => !values.is_empty(),
+        (Some(_), type_of) => type_of.is_number(),
+        (None, _) => false,
+    };
+    if !fits && cursor.errors() == before {
+        let message = "a generator is sequence or hash for numbers, or a cycle of at least one value";
+        cursor.report(Code::ParamOutOfRange, message);
+    }
+    Ok(made.filter(|_| fits))
+}

@@ -1,0 +1,126 @@
+//! Which keys can be present after each node, and so which reads nothing can satisfy.
+
+use crate::check::Draft;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::plan::{Arg, NodeIx};
+use crate::registry::Registry;
+use crate::signature::{Signature, Writes};
+use crate::wire::WirePlan;
+use rankd_column::Key;
+
+/// A set of keys, a bit each.
+#[derive(Clone)]
+struct Keys(Vec<u64>);
+
+impl Keys {
+    fn none(registry: &Registry) -> Keys {
+        let mut keys = Keys(vec![0; registry.keys.list().len().div_ceil(64).max(1)]);
+        keys.add(Key::ID);
+        keys
+    }
+
+    fn add(&mut self, key: Key) {
+        self.0[key.0 as usize / 64] |= 1 << (key.0 % 64);
+    }
+
+    fn add_all(&mut self, other: &Keys) {
+        self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours |= theirs);
+    }
+
+    fn everything(&mut self) {
+        self.0.fill(u64::MAX);
+    }
+
+    fn has(&self, key: Key) -> bool {
+        self.0[key.0 as usize / 64] >> (key.0 % 64) & 1 == 1
+    }
+}
+
+pub(super) fn check(
+    wire: &WirePlan<'_>,
+    drafts: &[Draft],
+    order: &[NodeIx],
+    registry: &Registry,
+    found: &mut Diagnostics,
+) {
+    let mut after: Vec<Option<Keys>> = vec![None; drafts.len()];
+    for &at in order {
+        let draft = &drafts[at as usize];
+        let mut keys = Keys::none(registry);
+        // What is not known for certain, for want of a known task or input, might hold anything.
+        let mut anything = draft.signature.is_none();
+        for input in &draft.inputs {
+            match input.and_then(|input| after[input as usize].as_ref()) {
+                Some(input) => keys.add_all(input),
+                None => anything = true,
+            }
+        }
+        if let Some(signature) = draft.signature {
+            if !anything {
+                report_reads(wire, at, draft, signature, &keys, registry, found);
+            }
+            if !signature.contract.rows.keeps_columns() {
+                keys = Keys::none(registry);
+            }
+            write(&mut keys, draft, signature, registry);
+        }
+        if anything {
+            keys.everything();
+        }
+        after[at as usize] = Some(keys);
+    }
+}
+
+fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Registry) {
+    match signature.contract.writes {
+        Writes::Nothing => {}
+        Writes::AnyKey => keys.everything(),
+        Writes::Param(param) => match arg(draft, signature, param) {
+            Some(Arg::Key(key)) => keys.add(*key),
+            Some(Arg::Keys(list)) => list.iter().for_each(|key| keys.add(*key)),
+            Some(Arg::Columns(columns)) => columns.iter().for_each(|(key, _)| keys.add(*key)),
+            Some(_) => {}
+            None => keys.everything(),
+        },
+        Writes::Named(names) => {
+            names.iter().filter_map(|name| registry.keys.named(name)).for_each(|key| keys.add(Key(key)));
+        }
+    }
+}
+
+fn report_reads(
+    wire: &WirePlan<'_>,
+    at: NodeIx,
+    draft: &Draft,
+    signature: Signature,
+    present: &Keys,
+    registry: &Registry,
+    found: &mut Diagnostics,
+) {
+    for (param, value) in signature.contract.params.iter().zip(&draft.args) {
+        let keys = match value {
+            Some(Arg::Expr(program) | Arg::Pred(program)) => program.keys(),
+            Some(Arg::Key(key)) if signature.contract.reads.contains(&param.name) => vec![*key],
+            Some(Arg::Keys(keys)) if signature.contract.reads.contains(&param.name) => keys.clone(),
+            _ => continue,
+        };
+        for key in keys.into_iter().filter(|key| !present.has(*key)) {
+            let id = &wire.nodes[at as usize].node_id;
+            let name = &registry.key(key).name;
+            let message = format!("{} {id:?} reads {name:?}, which nothing before it can have written", signature.op);
+            let pointer = format!("/nodes/{at}/params/{}", param.name);
+            let known: Vec<&str> = (0..registry.keys.list().len() as u32)
+                .filter(|key| present.has(Key(*key)))
+                .map(|key| registry.key(Key(key)).name.as_str())
+                .collect();
+            let unwritten = Diagnostic::new(Code::NeverWritten, pointer, message).source(draft.source.clone());
+            found.push(unwritten.help(format!("here there are only: {}", known.join(", "))));
+        }
+    }
+}
+
+fn arg<'d>(draft: &'d Draft, signature: Signature, param: &str) -> Option<&'d Arg> {
+    let at = signature.contract.params.iter().position(|known| known.name == param)?;
+    draft.args.get(at)?.as_ref()
+}

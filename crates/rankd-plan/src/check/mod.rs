@@ -1,0 +1,221 @@
+//! All checks of a plan. Each pass goes as far as it can and reports everything; only a plan without errors comes out.
+//!
+//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), [`graph`] (order and reach), [`flow`] (which
+//! keys are where).
+
+mod args;
+mod flow;
+mod graph;
+pub(crate) mod names;
+mod tables;
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
+use crate::limits::FILE_BYTES_MAX;
+use crate::plan::{Arg, Node, NodeIx, Plan};
+use crate::registry::Registry;
+use crate::signature::Signature;
+use crate::wire::{self, WirePlan};
+use names::Names;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tables::Tables;
+
+/// The outcome of checking one text: a plan if nothing is wrong with it, and what there is to say about it.
+#[derive(Debug)]
+pub struct Checked {
+    pub plan: Option<Plan>,
+    pub diagnostics: Diagnostics,
+}
+
+impl Checked {
+    /// The outcome for a file that could not even be decoded.
+    pub fn refused(diagnostic: Diagnostic) -> Checked {
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.push(diagnostic);
+        Checked { plan: None, diagnostics }
+    }
+}
+
+/// Checks the bytes of a plan file.
+pub fn check(bytes: &[u8], registry: &Registry, tasks: &'static [Signature]) -> Checked {
+    if bytes.len() > FILE_BYTES_MAX {
+        return Checked::refused(too_large(bytes.len() as u64));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("byte {} is not UTF-8", error.valid_up_to());
+            return Checked::refused(Diagnostic::new(Code::NotUtf8, "", message));
+        }
+    };
+    let mut found = Diagnostics::default();
+    let wire = match wire::decode(text, &mut found) {
+        Ok(wire) => wire,
+        Err(fault) => {
+            found.push(Diagnostic::new(Code::Syntax, "", fault.message).bytes(fault.at..fault.at + 1));
+            return Checked { plan: None, diagnostics: found };
+        }
+    };
+    let plan = Checker::new(&wire, registry, tasks).run(&mut found);
+    Checked { plan: plan.filter(|_| !found.has_errors()), diagnostics: found }
+}
+
+/// What to say of a file that is too large; it need not be read to say so.
+pub fn too_large(bytes: u64) -> Diagnostic {
+    let message = format!("{bytes} bytes are more than the limit of {FILE_BYTES_MAX}");
+    Diagnostic::new(Code::FileTooLarge, "", message)
+}
+
+/// What the passes know of each node by the time they have run.
+struct Draft {
+    signature: Option<Signature>,
+    /// Data inputs, then node-valued parameters; `None` where the name is unknown.
+    inputs: Vec<Option<NodeIx>>,
+    /// In the signature's order; `None` where the value is wrong.
+    args: Vec<Option<Arg>>,
+    label: Option<String>,
+    source: Option<SourceSpan>,
+}
+
+struct Checker<'a> {
+    wire: &'a WirePlan<'a>,
+    names: Names<'a>,
+    tasks: &'static [Signature],
+    by_id: HashMap<&'a str, NodeIx>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'static [Signature]) -> Checker<'a> {
+        Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new() }
+    }
+
+    fn run(mut self, found: &mut Diagnostics) -> Option<Plan> {
+        self.index_ids(found);
+        let mut tables = Tables::decode(self.wire, &self.names, found);
+        let mut drafts = Vec::with_capacity(self.wire.nodes.len());
+        for at in 0..self.wire.nodes.len() {
+            let before = found.list().len();
+            let draft = self.draft(at, &mut tables, found);
+            found.place_since(before, draft.source.as_ref());
+            drafts.push(draft);
+        }
+        tables.report_unused(found);
+        let outputs = self.outputs(found);
+        let order = graph::order(self.wire, &drafts, found);
+        let needed = graph::needed(self.wire, &drafts, &outputs, found);
+        if let Some(order) = &order {
+            flow::check(self.wire, &drafts, order, self.names.registry, found);
+        }
+        if found.has_errors() {
+            return None;
+        }
+        self.build(drafts, outputs, order?, &needed)
+    }
+
+    fn index_ids(&mut self, found: &mut Diagnostics) {
+        for (at, node) in self.wire.nodes.iter().enumerate() {
+            if node.node_id.is_empty() {
+                continue;
+            }
+            if let Some(first) = self.by_id.insert(&node.node_id, at as NodeIx) {
+                let message = format!("the node id {:?} is taken by /nodes/{first}", node.node_id);
+                let source = node.source.and_then(|span| self.wire.sources.span(span));
+                let diagnostic = Diagnostic::new(Code::DuplicateNode, format!("/nodes/{at}/node_id"), message);
+                found.push(diagnostic.source(source));
+                self.by_id.insert(&node.node_id, first);
+            }
+        }
+    }
+
+    fn draft(&self, at: usize, tables: &mut Tables<'_>, found: &mut Diagnostics) -> Draft {
+        let node = &self.wire.nodes[at];
+        let source = node.source.and_then(|span| self.wire.sources.span(span));
+        if node.source.is_some() && source.is_none() {
+            let message = "the sources table has no such span";
+            found.push(Diagnostic::new(Code::BadSource, format!("/nodes/{at}/source"), message));
+        }
+        let inputs = (node.inputs.iter().enumerate())
+            .map(|(input, id)| self.node(id, || format!("/nodes/{at}/inputs/{input}"), found))
+            .collect();
+        let mut draft = Draft { signature: None, inputs, args: Vec::new(), label: None, source };
+        let Some(op) = &node.op else { return draft };
+        let Some(signature) = self.tasks.iter().find(|task| task.op == *op) else {
+            let unknown = Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {op:?}"));
+            found.push(unknown.nearest(op, self.tasks.iter().map(|task| task.op)));
+            return draft;
+        };
+        draft.signature = Some(*signature);
+        let wanted = signature.contract.inputs.count();
+        if node.inputs.len() != wanted {
+            let message = format!("{op} takes {wanted} {}, not {}", plural(wanted, "input"), node.inputs.len());
+            found.push(Diagnostic::new(Code::WrongInputs, format!("/nodes/{at}/inputs"), message));
+        }
+        args::read(self, at, *signature, tables, &mut draft, found);
+        draft
+    }
+
+    /// The position of the node with this id.
+    fn node(&self, id: &str, pointer: impl Fn() -> String, found: &mut Diagnostics) -> Option<NodeIx> {
+        let at = self.by_id.get(id).copied();
+        if at.is_none() && !id.is_empty() {
+            let unknown = Diagnostic::new(Code::UnknownNode, pointer(), format!("there is no node {id:?}"));
+            found.push(unknown.nearest(id, self.wire.nodes.iter().map(|node| &*node.node_id)));
+        }
+        at
+    }
+
+    fn outputs(&self, found: &mut Diagnostics) -> Vec<NodeIx> {
+        let mut outputs: Vec<NodeIx> = Vec::new();
+        for (at, id) in self.wire.outputs.iter().enumerate() {
+            let Some(node) = self.node(id, || format!("/outputs/{at}"), found) else { continue };
+            if outputs.contains(&node) {
+                let message = format!("the node {id:?} is an output already");
+                found.push(Diagnostic::new(Code::DuplicateOutput, format!("/outputs/{at}"), message));
+            } else {
+                outputs.push(node);
+            }
+        }
+        outputs
+    }
+
+    /// Puts the plan together. Everything is there, since nothing was reported.
+    fn build(
+        &self,
+        drafts: Vec<Draft>,
+        outputs: Vec<NodeIx>,
+        order: Vec<NodeIx>,
+        needed: &[bool],
+    ) -> Option<Plan> {
+        let mut nodes = Vec::with_capacity(drafts.len());
+        for (at, draft) in drafts.into_iter().enumerate() {
+            let wire = &self.wire.nodes[at];
+            nodes.push(Node {
+                id: Arc::from(&*wire.node_id),
+                signature: draft.signature?,
+                inputs: draft.inputs.into_iter().collect::<Option<_>>()?,
+                readers: Vec::new(),
+                args: draft.args.into_iter().collect::<Option<_>>()?,
+                label: draft.label,
+                scheduling: wire.scheduling,
+                timeout_ms: wire.timeout_ms,
+                source: draft.source,
+                needed: needed[at],
+            });
+        }
+        for at in 0..nodes.len() {
+            for input in nodes[at].inputs.clone() {
+                let readers = &mut nodes[input as usize].readers;
+                if readers.last() != Some(&(at as NodeIx)) {
+                    readers.push(at as NodeIx);
+                }
+            }
+        }
+        let name = self.wire.plan_name.to_string();
+        Some(Plan { name, nodes, outputs, order, sources: self.wire.sources.clone() })
+    }
+}
+
+fn plural(count: usize, word: &str) -> String {
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
+}

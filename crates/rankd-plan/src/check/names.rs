@@ -1,0 +1,102 @@
+//! Looks up what a plan names, by name or by number, and judges whether it may be used so.
+
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::json::{Fault, Kind};
+use crate::registry::{Entry, Named, Registry, Status};
+use crate::wire::cursor::Cursor;
+use rankd_column::Key;
+
+/// What is done with a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+pub(crate) struct Names<'r> {
+    pub(crate) registry: &'r Registry,
+}
+
+impl Names<'_> {
+    pub(crate) fn key(&self, cursor: &mut Cursor<'_, '_>, access: Access) -> Result<Option<Key>, Fault> {
+        let Some(at) = entry(cursor, &self.registry.keys, "key", Code::UnknownKey)? else { return Ok(None) };
+        let key = self.registry.keys.get(at);
+        let usable = usable(cursor, key, "key");
+        if access == Access::Write && !key.allow_write {
+            cursor.report(Code::NotWritable, format!("the key {:?} cannot be written", key.name));
+            return Ok(None);
+        }
+        if access == Access::Read && !key.allow_read {
+            cursor.report(Code::NotReadable, format!("the key {:?} cannot be read", key.name));
+            return Ok(None);
+        }
+        Ok(usable.then_some(Key(at)))
+    }
+
+    pub(crate) fn param(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<u32>, Fault> {
+        let Some(at) = entry(cursor, &self.registry.params, "parameter", Code::UnknownParam)? else { return Ok(None) };
+        let param = self.registry.params.get(at);
+        let usable = usable(cursor, param, "parameter");
+        if !param.allow_read {
+            cursor.report(Code::NotReadable, format!("the parameter {:?} cannot be read", param.name));
+            return Ok(None);
+        }
+        Ok(usable.then_some(at))
+    }
+
+    pub(crate) fn endpoint(&self, cursor: &mut Cursor<'_, '_>, kind: &str) -> Result<Option<u32>, Fault> {
+        let Some(name) = cursor.text()? else { return Ok(None) };
+        let endpoints = &self.registry.endpoints;
+        let Some(at) = endpoints.named(&name).or_else(|| endpoints.numbered(&name)) else {
+            let unknown = Diagnostic::new(Code::UnknownEndpoint, cursor.pointer(), format!("there is no endpoint {name:?}"));
+            cursor.report_at(unknown.nearest(&name, endpoints.list().iter().map(|endpoint| endpoint.name.as_str())));
+            return Ok(None);
+        };
+        let endpoint = endpoints.get(at);
+        if endpoint.kind != kind {
+            let message = format!("the endpoint {name:?} is of kind {}, but this task speaks {kind}", endpoint.kind);
+            cursor.report(Code::WrongEndpointKind, message);
+            return Ok(None);
+        }
+        Ok(Some(at))
+    }
+}
+
+/// The position of the entry that the value at hand names.
+fn entry(
+    cursor: &mut Cursor<'_, '_>,
+    entries: &Named<Entry>,
+    what: &str,
+    unknown: Code,
+) -> Result<Option<u32>, Fault> {
+    if cursor.peek()? == Kind::Number {
+        let Some(id) = cursor.int(1, i64::MAX)? else { return Ok(None) };
+        let at = entries.numbered(&id.to_string());
+        if at.is_none() {
+            cursor.report(unknown, format!("there is no {what} with the id {id}"));
+        }
+        return Ok(at);
+    }
+    let Some(name) = cursor.text()? else { return Ok(None) };
+    let at = entries.named(&name);
+    if at.is_none() {
+        let unknown = Diagnostic::new(unknown, cursor.pointer(), format!("there is no {what} {name:?}"));
+        cursor.report_at(unknown.nearest(&name, entries.list().iter().map(|entry| entry.name.as_str())));
+    }
+    Ok(at)
+}
+
+fn usable(cursor: &mut Cursor<'_, '_>, entry: &Entry, what: &str) -> bool {
+    let (code, state) = match entry.status {
+        Status::Active => return true,
+        Status::Deprecated => (Code::Deprecated, "deprecated"),
+        Status::Blocked => (Code::Blocked, "blocked"),
+    };
+    let diagnostic = Diagnostic::new(code, cursor.pointer(), format!("the {what} {:?} is {state}", entry.name));
+    cursor.report_at(match &entry.replaced_by {
+        Some(name) => diagnostic.help(format!("use {name:?} instead")),
+        None => diagnostic,
+    });
+    entry.status != Status::Blocked
+}

@@ -1,0 +1,161 @@
+//! The expression and predicate tables: decoded, type-checked and compiled for the places that use them.
+
+use crate::check::names::Names;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::json::segment;
+use crate::limits::PLAN_EXPRESSION_NODES_MAX;
+use crate::registry::Registry;
+use crate::wire::expression::{self, Decoded, Sort};
+use crate::wire::{Sources, WirePlan};
+use rankd_column::Type;
+use rankd_column::expr::{Program, TypeError, TypeFault, Want};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+struct Table {
+    /// `None` where something in it was reported: what uses it is not judged.
+    decoded: Option<Decoded>,
+    used: bool,
+    /// By what the places wanted; most expressions have one use.
+    programs: Vec<(Want, Arc<Program>)>,
+}
+
+pub(super) struct Tables<'r> {
+    registry: &'r Registry,
+    /// In the artifact's order, so that reports are too.
+    exprs: Vec<(String, Table)>,
+    preds: Vec<(String, Table)>,
+    expr_at: HashMap<String, usize>,
+    pred_at: HashMap<String, usize>,
+}
+
+impl<'r> Tables<'r> {
+    pub(super) fn decode(wire: &WirePlan<'_>, names: &Names<'r>, found: &mut Diagnostics) -> Tables<'r> {
+        let mut size = 0;
+        let mut read = |field: &str, entries: &[(std::borrow::Cow<'_, str>, &str)], sort: Sort| {
+            let mut tables = Vec::with_capacity(entries.len());
+            for (id, text) in entries {
+                let pointer = format!("/{field}/{}", segment(id));
+                let decoded = if size > PLAN_EXPRESSION_NODES_MAX {
+                    None
+                } else {
+                    decode_one(text, pointer, sort, names, &wire.sources, &mut size, found)
+                };
+                tables.push((id.to_string(), Table { decoded, used: false, programs: Vec::new() }));
+            }
+            tables
+        };
+        let exprs = read("expr_table", &wire.exprs, Sort::Value);
+        let preds = read("pred_table", &wire.preds, Sort::Predicate);
+        if size > PLAN_EXPRESSION_NODES_MAX {
+            let message = format!("all expressions together are larger than the limit of {PLAN_EXPRESSION_NODES_MAX}");
+            found.push(Diagnostic::new(Code::ExpressionTooLarge, "/expr_table", message));
+        }
+        let index = |tables: &[(String, Table)]| {
+            tables.iter().enumerate().map(|(at, (id, _))| (id.clone(), at)).collect::<HashMap<_, _>>()
+        };
+        let (expr_at, pred_at) = (index(&exprs), index(&preds));
+        Tables { registry: names.registry, exprs, preds, expr_at, pred_at }
+    }
+
+    /// The program of expression `id` for a column of this type. `None` where something about it was reported.
+    pub(super) fn expr(&mut self, id: &str, into: Option<Type>, pointer: &str, found: &mut Diagnostics) -> Option<Arc<Program>> {
+        let at = self.expr_at.get(id).copied();
+        self.program(Sort::Value, at, id, into.map_or(Want::Value, Want::Column), pointer, found)
+    }
+
+    pub(super) fn pred(&mut self, id: &str, pointer: &str, found: &mut Diagnostics) -> Option<Arc<Program>> {
+        let at = self.pred_at.get(id).copied();
+        self.program(Sort::Predicate, at, id, Want::Predicate, pointer, found)
+    }
+
+    fn program(
+        &mut self,
+        sort: Sort,
+        at: Option<usize>,
+        id: &str,
+        want: Want,
+        pointer: &str,
+        found: &mut Diagnostics,
+    ) -> Option<Arc<Program>> {
+        let (tables, what) = match sort {
+            Sort::Value => (&mut self.exprs, "expression"),
+            Sort::Predicate => (&mut self.preds, "predicate"),
+        };
+        let Some(at) = at else {
+            let unknown = Diagnostic::new(Code::UnknownTable, pointer, format!("there is no {what} {id:?}"));
+            found.push(unknown.nearest(id, tables.iter().map(|(id, _)| id.as_str())));
+            return None;
+        };
+        let table = &mut tables[at].1;
+        table.used = true;
+        if let Some((_, program)) = table.programs.iter().find(|(known, _)| *known == want) {
+            return Some(program.clone());
+        }
+        match Program::compile(&table.decoded.as_ref()?.tree, self.registry, want) {
+            Ok(program) => {
+                let program = Arc::new(program);
+                table.programs.push((want, program.clone()));
+                Some(program)
+            }
+            Err(errors) => {
+                // Each error inside was reported with the table; what is left is that the result does not fit here.
+                for error in errors {
+                    found.push(Diagnostic::new(code(&error.fault), pointer, error.fault.to_string()));
+                }
+                None
+            }
+        }
+    }
+
+    pub(super) fn report_unused(&self, found: &mut Diagnostics) {
+        for (field, tables) in [("expr_table", &self.exprs), ("pred_table", &self.preds)] {
+            for (id, _) in tables.iter().filter(|(_, table)| !table.used) {
+                let pointer = format!("/{field}/{}", segment(id));
+                found.push(Diagnostic::new(Code::UnusedTable, pointer, format!("no node uses {id:?}")));
+            }
+        }
+    }
+}
+
+fn decode_one(
+    text: &str,
+    pointer: String,
+    sort: Sort,
+    names: &Names<'_>,
+    sources: &Sources,
+    size: &mut usize,
+    found: &mut Diagnostics,
+) -> Option<Decoded> {
+    let decoded = match expression::decode(text, pointer, sort, names, sources, found) {
+        Ok((decoded, nodes)) => {
+            *size += nodes;
+            decoded
+        }
+        // The whole text was read once already, so this does not happen; if it did, the report is the right one.
+        Err(fault) => {
+            found.push(Diagnostic::new(Code::Syntax, "", fault.message));
+            return None;
+        }
+    };
+    let want = match sort {
+        Sort::Value => Want::Value,
+        Sort::Predicate => Want::Predicate,
+    };
+    let errors = Program::compile(&decoded.tree, names.registry, want).err().unwrap_or_default();
+    for TypeError { node, fault } in &errors {
+        let source = decoded.tree.nodes()[*node as usize].source.and_then(|at| sources.span(at));
+        found.push(Diagnostic::new(code(fault), decoded.pointer(*node), fault.to_string()).source(source));
+    }
+    (errors.is_empty() && !decoded.broken).then_some(decoded)
+}
+
+fn code(fault: &TypeFault) -> Code {
+    match fault {
+        TypeFault::BadList => Code::BadList,
+        TypeFault::BadRegex(_) => Code::BadRegex,
+        TypeFault::WrongResult { .. } => Code::WrongResult,
+        _ => Code::TypeMismatch,
+    }
+}

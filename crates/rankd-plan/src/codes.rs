@@ -1,0 +1,131 @@
+//! The numbered codes of diagnostics. A number is never reused, and each has a case under `cases/`.
+//!
+//! P0 the file as JSON · P1 the artifact's shape · P2 limits · P3 names · P4 task parameters · P5 expressions · P6 the graph ·
+//! P7 the flow of keys · R registries.
+
+use std::fmt;
+
+/// Whether a plan can still run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($code:ident $name:ident $severity:ident $about:literal;)*) => {
+        /// What kind of problem a diagnostic tells of.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code { $(#[doc = $about] $name),* }
+
+        impl Code {
+            pub const ALL: &[Code] = &[$(Code::$name),*];
+
+            /// The stable number.
+            pub fn id(self) -> &'static str {
+                match self { $(Code::$name => stringify!($code)),* }
+            }
+
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity),* }
+            }
+
+            pub fn about(self) -> &'static str {
+                match self { $(Code::$name => $about),* }
+            }
+        }
+    };
+}
+
+codes! {
+    P001 FileTooLarge Error "the file is larger than a plan may be";
+    P002 NotUtf8 Error "the file is not UTF-8";
+    P003 Syntax Error "the file is not JSON";
+    P004 DuplicateField Error "an object has the same field twice";
+    P005 NumberOutOfRange Error "a number does not fit 64 bits";
+
+    P101 WrongJsonType Error "a field holds another JSON type than it takes";
+    P102 UnknownField Error "a field that the format does not have";
+    P103 MissingField Error "a field that the format requires";
+    P104 UnsupportedVersion Error "a schema_version that this build does not read";
+    P105 BadName Error "a plan name, node id or table id that is empty, too long or has characters it may not have";
+    P106 DuplicateNode Error "two nodes have the same id";
+    P107 NoOutputs Error "the plan has no output";
+    P108 BadSource Error "a place in the sources table that is not there";
+    P109 DuplicateOutput Error "the same node is listed as an output twice";
+
+    P201 TooManyNodes Error "more nodes than a plan may have";
+    P202 TooManyInputs Error "more inputs or outputs than a node or plan may have";
+    P203 ExpressionTooDeep Error "an expression nested deeper than the limit";
+    P204 ExpressionTooLarge Error "an expression, or all of them together, larger than the limit";
+
+    P301 UnknownOp Error "a task that does not exist";
+    P302 UnknownNode Error "a node id that no node has";
+    P303 UnknownKey Error "a key that the registry does not have";
+    P304 UnknownParam Error "a parameter that the registry does not have";
+    P305 UnknownEndpoint Error "an endpoint that the registry does not have";
+    P306 UnknownTable Error "an expression or predicate id that its table does not have";
+    P307 WrongEndpointKind Error "an endpoint that speaks another protocol than the task";
+    P308 Blocked Error "a key or parameter that the registry blocks";
+    P309 Deprecated Warning "a key or parameter that the registry deprecates";
+    P310 NotReadable Error "a read of a key or parameter whose registry entry forbids it";
+    P311 NotWritable Error "a write to id or to a key whose registry entry forbids it";
+
+    P401 WrongInputs Error "a task with another number of inputs than it takes";
+    P402 UnknownTaskParam Error "a parameter that the task does not have";
+    P403 MissingTaskParam Error "a parameter that the task requires";
+    P404 WrongParamType Error "a task parameter of the wrong type";
+    P405 ParamOutOfRange Error "a task parameter outside its range or choices";
+
+    P501 UnknownOperation Error "an operation that expressions do not have";
+    P502 TypeMismatch Error "an operation on operands of the wrong type";
+    P503 BadRegex Error "a regular expression that cannot be used";
+    P504 BadList Error "the list of `in` is empty or mixes types";
+    P505 WrongResult Error "an expression whose result does not fit the key it is written to";
+
+    P601 Cycle Error "nodes that wait for each other";
+    P602 Unreachable Warning "a node that no output needs";
+    P603 UnusedTable Warning "an expression or predicate that no node uses";
+
+    P701 NeverWritten Error "a node reads a key that nothing upstream can have written";
+
+    R001 BadToml Error "a registry file is not TOML";
+    R002 UnknownRegistryField Error "a field that a registry entry does not have";
+    R003 MissingRegistryField Error "a field that a registry entry requires";
+    R004 BadRegistryValue Error "a registry field with a value it cannot have";
+    R005 DuplicateEntry Error "two registry entries with the same name or id";
+    R006 BadIdKey Error "the id key is missing or not as it must be";
+    R007 BadDefault Error "a default that is not of the entry's type";
+    R008 BadReplacement Error "a replacement that is not there or is itself retired";
+    R009 BadEndpoint Error "an endpoint whose address or policy cannot be used";
+    R010 UnreadableFile Error "a file that cannot be read";
+    R011 EnvironmentsDiffer Error "two environments with different endpoints";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_used_twice() {
+        let mut ids: Vec<&str> = Code::ALL.iter().map(|code| code.id()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), Code::ALL.len());
+    }
+}

@@ -1,0 +1,12 @@
+//! Strict JSON: a pull reader for what others write, a writer for what we print.
+//!
+//! Ours because a plan's problems must all be told at once, each with its place; because a field given twice, a lone surrogate
+//! or a number that does not fit is refused, not repaired; and because nothing may recurse or grow with hostile input.
+
+mod locate;
+mod read;
+mod write;
+
+pub use locate::{line_column, locate, segment};
+pub use read::{Fault, Fields, Items, Kind, Number, Reader};
+pub use write::{Writer, push_float, push_int, push_string};

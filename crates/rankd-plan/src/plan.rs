@@ -1,0 +1,87 @@
+//! A checked plan: what was names is positions, what was text is values and programs. Nothing in it can be wrong any more.
+
+use crate::diagnostic::SourceSpan;
+use crate::signature::Signature;
+use crate::wire::{Scheduling, Sources};
+use rankd_column::expr::Program;
+use rankd_column::{Key, Value};
+use std::sync::Arc;
+
+/// A node's position in its plan.
+pub type NodeIx = u32;
+
+#[derive(Debug)]
+pub struct Plan {
+    pub name: String,
+    pub nodes: Vec<Node>,
+    /// In the order in which their rows are answered.
+    pub outputs: Vec<NodeIx>,
+    /// Every node after all that it waits for; ties in the order of the artifact.
+    pub order: Vec<NodeIx>,
+    pub sources: Sources,
+}
+
+#[derive(Debug)]
+pub struct Node {
+    pub id: Arc<str>,
+    pub signature: Signature,
+    /// All row sets that the node works on: its inputs in order, then its node-valued parameters.
+    pub inputs: Vec<NodeIx>,
+    /// The nodes that work on this one's rows, each once.
+    pub readers: Vec<NodeIx>,
+    /// One for each parameter of the signature, in its order.
+    pub args: Vec<Arg>,
+    /// The label that the author gave it for the trace.
+    pub label: Option<String>,
+    pub scheduling: Scheduling,
+    pub timeout_ms: Option<u32>,
+    pub source: Option<SourceSpan>,
+    /// Whether some output needs it.
+    pub needed: bool,
+}
+
+impl Node {
+    /// The argument of the parameter with this name. Asking for one that the task does not declare is a bug.
+    pub fn arg(&self, name: &str) -> &Arg {
+        let params = self.signature.contract.params;
+        params.iter().position(|param| param.name == name).map_or(&Arg::Absent, |at| &self.args[at])
+    }
+}
+
+/// A task parameter's value, of the type that its declaration says.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// Optional and not given.
+    Absent,
+    Int(i64),
+    Bool(bool),
+    Text(Arc<str>),
+    /// Position in the registry.
+    Endpoint(u32),
+    Key(Key),
+    Keys(Vec<Key>),
+    Expr(Arc<Program>),
+    Pred(Arc<Program>),
+    /// The node's rows are the input at this position of `Node::inputs`.
+    Node(usize),
+    Columns(Vec<(Key, ColumnData)>),
+}
+
+/// The data of one literal column.
+#[derive(Clone, Debug)]
+pub enum ColumnData {
+    Values(Vec<Value>),
+    /// A named deterministic generator.
+    Generated(Generator),
+}
+
+/// How a column's cells follow from their position, counted from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Generator {
+    /// `start + step × position`
+    Sequence { start: i64, step: i64 },
+    /// A well-mixed number in `0.0..1.0`, or in `0..modulus` for ints, that depends on the seed and the position only.
+    Hash { seed: u64, modulus: i64 },
+    /// The listed values over and over.
+    Cycle { values: Vec<Value> },
+}

@@ -1,0 +1,171 @@
+//! Endpoints: where a task's reads go in one environment.
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::registry::Named;
+use crate::registry::entry::is_identifier;
+use crate::registry::table::{Table, bad, each_entry};
+
+/// The protocols that tasks speak.
+const KINDS: &[&str] = &["redis"];
+
+/// What answers an endpoint's reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The embedded store, answering in the process from a data file.
+    Memory { path: String },
+    /// `redis://`, `rediss://` or `unix:`.
+    Server { url: String },
+    /// The seeds of a cluster.
+    Cluster { urls: Vec<String> },
+}
+
+/// How an endpoint may be used. The defaults are finite: nothing waits forever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    pub max_inflight: u32,
+    pub connect_timeout_ms: u32,
+    pub request_timeout_ms: u32,
+    pub connections: u32,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { max_inflight: 1024, connect_timeout_ms: 250, request_timeout_ms: 500, connections: 1 }
+    }
+}
+
+/// Trouble that the embedded store makes on purpose, for tests and drills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inject {
+    /// The command it is for; `None` for all.
+    pub command: Option<String>,
+    pub latency_us: u64,
+    /// Every so manyth command fails; 0 for none.
+    pub fail_every: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub endpoint_id: String,
+    pub name: String,
+    pub kind: String,
+    pub backend: Backend,
+    pub policy: Policy,
+    pub inject: Vec<Inject>,
+}
+
+const FIELDS: &[&str] = &[
+    "endpoint_id",
+    "name",
+    "kind",
+    "url",
+    "cluster",
+    "max_inflight",
+    "connect_timeout_ms",
+    "request_timeout_ms",
+    "connections",
+    "inject",
+];
+
+pub(super) fn parse(text: &str, found: &mut Diagnostics) -> Named<Endpoint> {
+    let mut named = Named::default();
+    each_entry(text, "endpoint", FIELDS, found, |table, found| {
+        let Some(endpoint) = endpoint(&table, found) else { return };
+        if let Err(message) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint) {
+            found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(table.span()));
+        }
+    });
+    named
+}
+
+fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> {
+    for required in ["endpoint_id", "name", "kind"] {
+        if !table.has(required) {
+            table.missing(required, found);
+        }
+    }
+    let endpoint_id = table.text("endpoint_id", found).filter(|id| {
+        let good = id.starts_with("ep_") && is_identifier(id);
+        if !good {
+            found.push(bad(table.place("endpoint_id"), "an endpoint_id is ep_ and then letters, digits or _"));
+        }
+        good
+    });
+    let name = table.text("name", found).filter(|name| {
+        let good = is_identifier(name) && !name.starts_with("ep_");
+        if !good {
+            let message = "a name is made of letters, digits and _, starts with a letter and not with ep_";
+            found.push(bad(table.place("name"), message));
+        }
+        good
+    });
+    let kind = table.text("kind", found).filter(|kind| {
+        let good = KINDS.contains(kind);
+        if !good {
+            let wrong = bad(table.place("kind"), format!("{kind:?} is not a kind of endpoint"));
+            found.push(wrong.nearest(kind, KINDS.iter().copied()));
+        }
+        good
+    });
+    let backend = backend(table, found);
+    let policy = policy(table, found);
+    let inject = inject(table, found);
+    if !inject.is_empty() && !matches!(backend, Some(Backend::Memory { .. }) | None) {
+        let message = "only a memory: endpoint can inject trouble";
+        found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("inject")));
+    }
+    let (endpoint_id, name, kind) = (endpoint_id?.to_owned(), name?.to_owned(), kind?.to_owned());
+    Some(Endpoint { endpoint_id, name, kind, backend: backend?, policy, inject })
+}
+
+fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {
+    let (url, cluster) = (table.text("url", found), table.texts("cluster", found));
+    let wrong = match (url, cluster) {
+        (Some(url), None) => match url.split_once(':') {
+            Some(("memory", path)) if !path.is_empty() => return Some(Backend::Memory { path: path.to_owned() }),
+            Some(("redis" | "rediss" | "unix", rest)) if !rest.is_empty() => {
+                return Some(Backend::Server { url: url.to_owned() });
+            }
+            _ => "a url starts with redis://, rediss://, unix: or memory:",
+        },
+        (None, Some(urls)) if !urls.is_empty() => {
+            if urls.iter().all(|url| url.starts_with("redis://") || url.starts_with("rediss://")) {
+                return Some(Backend::Cluster { urls: urls.into_iter().map(str::to_owned).collect() });
+            }
+            "the urls of a cluster start with redis:// or rediss://"
+        }
+        // Told already, as a value of the wrong type.
+        (None, None) if table.has("url") || table.has("cluster") => return None,
+        _ => "an endpoint has either a url or a cluster with at least one url",
+    };
+    let place = if table.has("url") { "url" } else { "cluster" };
+    found.push(Diagnostic::new(Code::BadEndpoint, "", wrong).bytes(table.place(place)));
+    None
+}
+
+fn policy(table: &Table<'_, '_>, found: &mut Diagnostics) -> Policy {
+    let default = Policy::default();
+    let mut bounded = |name: &str, max: i64, default: u32| -> u32 {
+        table.int(name, 1..max + 1, found).and_then(|v| u32::try_from(v).ok()).unwrap_or(default)
+    };
+    Policy {
+        max_inflight: bounded("max_inflight", 1 << 20, default.max_inflight),
+        connect_timeout_ms: bounded("connect_timeout_ms", 60_000, default.connect_timeout_ms),
+        request_timeout_ms: bounded("request_timeout_ms", 60_000, default.request_timeout_ms),
+        connections: bounded("connections", 64, default.connections),
+    }
+}
+
+fn inject(table: &Table<'_, '_>, found: &mut Diagnostics) -> Vec<Inject> {
+    let mut rules = Vec::new();
+    for rule in table.tables("inject", found) {
+        rule.refuse_unknown(&["command", "latency_us", "fail_every"], found);
+        rules.push(Inject {
+            command: rule.text("command", found).map(str::to_ascii_uppercase),
+            latency_us: rule.int("latency_us", 0..60_000_001, found).unwrap_or(0) as u64,
+            fail_every: rule.int("fail_every", 0..1 << 31, found).unwrap_or(0) as u32,
+        });
+    }
+    rules
+}

@@ -1,0 +1,167 @@
+//! Keys and parameters: a name, a type and a life cycle.
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::registry::Named;
+use crate::registry::table::{Table, bad, each_entry};
+use rankd_column::{Type, Value};
+use std::ops::Range;
+
+/// Whether plans may use an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Active,
+    /// Still usable; a use is warned of.
+    Deprecated,
+    /// A use is refused.
+    Blocked,
+}
+
+/// A key or a parameter.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The number that stays when the name changes.
+    pub id: i64,
+    pub name: String,
+    pub type_of: Type,
+    pub nullable: bool,
+    pub doc: String,
+    pub default: Option<Value>,
+    pub status: Status,
+    pub replaced_by: Option<String>,
+    pub allow_read: bool,
+    pub allow_write: bool,
+}
+
+/// Which of the two files is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Key,
+    Param,
+}
+
+impl Sort {
+    fn names(self) -> (&'static str, &'static str, &'static [&'static str]) {
+        match self {
+            Sort::Key => ("key", "key_id", &FIELDS_KEY),
+            Sort::Param => ("param", "param_id", &FIELDS_PARAM),
+        }
+    }
+}
+
+const FIELDS_KEY: [&str; 10] = fields("key_id");
+const FIELDS_PARAM: [&str; 10] = fields("param_id");
+
+const fn fields(id: &'static str) -> [&'static str; 10] {
+    [id, "name", "type", "nullable", "doc", "default", "status", "replaced_by", "allow_read", "allow_write"]
+}
+
+pub(super) fn parse(text: &str, sort: Sort, found: &mut Diagnostics) -> Named<Entry> {
+    let (table, id_field, fields) = sort.names();
+    let mut read: Vec<(Entry, Range<usize>)> = Vec::new();
+    each_entry(text, table, fields, found, |table, found| {
+        let span = table.span();
+        read.extend(entry(&table, id_field, found).map(|entry| (entry, span)));
+    });
+    // Rows are built on `id`, so it has position 0 wherever the file lists it.
+    if let (Sort::Key, Some(at)) = (sort, read.iter().position(|(entry, _)| entry.name == "id")) {
+        let id = read.remove(at);
+        read.insert(0, id);
+    }
+    check_replacements(&read, found);
+    let mut named = Named::default();
+    for (entry, span) in read {
+        if let Err(message) = named.add(entry.name.clone(), entry.id.to_string(), entry) {
+            found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(span));
+        }
+    }
+    named
+}
+
+fn entry(table: &Table<'_, '_>, id_field: &'static str, found: &mut Diagnostics) -> Option<Entry> {
+    for required in [id_field, "name", "type", "nullable", "doc"] {
+        if !table.has(required) {
+            table.missing(required, found);
+        }
+    }
+    let id = table.int(id_field, 1..1 << 31, found);
+    let name = table.text("name", found).filter(|name| {
+        let good = is_identifier(name);
+        if !good {
+            found.push(bad(table.place("name"), "a name is made of letters, digits and _, and starts with a letter"));
+        }
+        good
+    });
+    let type_of = table.text("type", found).and_then(|name| {
+        let known = [Type::Int, Type::Float, Type::Bool, Type::Str];
+        let type_of = known.into_iter().find(|type_of| type_of.name() == name);
+        if type_of.is_none() {
+            let wrong = bad(table.place("type"), format!("{name:?} is not a type"));
+            found.push(wrong.nearest(name, known.iter().map(|known| known.name())));
+        }
+        type_of
+    });
+    let status = match table.text("status", found) {
+        None | Some("active") => Status::Active,
+        Some("deprecated") => Status::Deprecated,
+        Some("blocked") => Status::Blocked,
+        Some(other) => {
+            let wrong = bad(table.place("status"), format!("{other:?} is not a status"));
+            found.push(wrong.nearest(other, ["active", "deprecated", "blocked"].into_iter()));
+            Status::Active
+        }
+    };
+    let (id, name, type_of) = (id?, name?, type_of?);
+    Some(Entry {
+        id,
+        name: name.to_owned(),
+        type_of,
+        nullable: table.bool("nullable", found)?,
+        doc: table.text("doc", found).unwrap_or_default().to_owned(),
+        default: default(table, type_of, found),
+        status,
+        replaced_by: table.text("replaced_by", found).map(str::to_owned),
+        allow_read: table.bool("allow_read", found).unwrap_or(true),
+        allow_write: table.bool("allow_write", found).unwrap_or(true),
+    })
+}
+
+fn default(table: &Table<'_, '_>, type_of: Type, found: &mut Diagnostics) -> Option<Value> {
+    if !table.has("default") {
+        return None;
+    }
+    match (table.scalar("default"), type_of) {
+        (Some(Value::Int(v)), Type::Float) => Some(Value::Float(v as f64)),
+        (Some(value), type_of) if value.type_of() == Some(type_of) => Some(value),
+        _ => {
+            let message = format!("the default is not of type {type_of}");
+            found.push(Diagnostic::new(Code::BadDefault, "", message).bytes(table.place("default")));
+            None
+        }
+    }
+}
+
+fn check_replacements(entries: &[(Entry, Range<usize>)], found: &mut Diagnostics) {
+    for (entry, span) in entries {
+        let Some(name) = &entry.replaced_by else { continue };
+        let message = match entries.iter().find(|(other, _)| other.name == *name) {
+            None => format!("{} is replaced by {name:?}, which does not exist", entry.name),
+            Some((other, _)) if other.status != Status::Active => {
+                format!("{} is replaced by {name:?}, which is itself retired", entry.name)
+            }
+            Some((other, _)) if other.type_of != entry.type_of => {
+                format!("{} is replaced by {name:?}, which has another type", entry.name)
+            }
+            Some(_) => continue,
+        };
+        let names = entries.iter().map(|(entry, _)| entry.name.as_str());
+        let wrong = Diagnostic::new(Code::BadReplacement, "", message).bytes(span.clone());
+        found.push(wrong.nearest(name, names));
+    }
+}
+
+pub(super) fn is_identifier(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.len() <= 64
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+}

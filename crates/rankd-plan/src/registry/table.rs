@@ -1,0 +1,161 @@
+//! Reads `[[entry]]` tables of a TOML file field by field, telling every field that is unknown, missing or wrong.
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use rankd_column::Value;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Calls `read` for each `[[name]]` of the text, each checked to have no field but `fields`.
+pub(super) fn each_entry<'t>(
+    text: &'t str,
+    name: &'static str,
+    fields: &'static [&'static str],
+    found: &mut Diagnostics,
+    mut read: impl FnMut(Table<'_, 't>, &mut Diagnostics),
+) {
+    let (file, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let message = error.message().lines().next().unwrap_or("this is not TOML");
+        found.push(Diagnostic::new(Code::BadToml, "", message).bytes(error.span().unwrap_or(0..0)));
+    }
+    for (field, value) in file.get_ref() {
+        let entries = match (&**field.get_ref(), value.get_ref()) {
+            (field, DeValue::Array(entries)) if field == name => entries,
+            _ => {
+                let message = format!("{:?} does not belong here", field.get_ref());
+                let help = format!("entries are written as [[{name}]]");
+                found.push(Diagnostic::new(Code::UnknownRegistryField, "", message).bytes(field.span()).help(help));
+                continue;
+            }
+        };
+        for entry in entries {
+            match entry.get_ref() {
+                DeValue::Table(table) => {
+                    let table = Table { table, span: entry.span() };
+                    table.refuse_unknown(fields, found);
+                    read(table, found);
+                }
+                _ => found.push(bad(entry.span(), format!("entries are written as [[{name}]]"))),
+            }
+        }
+    }
+}
+
+/// One entry, or a table inside one.
+pub(super) struct Table<'a, 't> {
+    table: &'a DeTable<'t>,
+    span: Range<usize>,
+}
+
+impl<'a, 't> Table<'a, 't> {
+    pub(super) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    pub(super) fn refuse_unknown(&self, fields: &'static [&'static str], found: &mut Diagnostics) {
+        for field in self.table.keys().filter(|field| !fields.contains(&&**field.get_ref())) {
+            let name = field.get_ref();
+            let message = format!("an entry has no field {name:?}");
+            let unknown = Diagnostic::new(Code::UnknownRegistryField, "", message).bytes(field.span());
+            found.push(unknown.nearest(name, fields.iter().copied()));
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&'a Spanned<DeValue<'t>>> {
+        self.table.get(name)
+    }
+
+    /// The bytes of a field's value, or of the whole entry.
+    pub(super) fn place(&self, name: &str) -> Range<usize> {
+        self.field(name).map_or(self.span(), Spanned::span)
+    }
+
+    /// Tells that a required field is not there.
+    pub(super) fn missing(&self, name: &str, found: &mut Diagnostics) {
+        let message = format!("the field {name:?} is missing");
+        found.push(Diagnostic::new(Code::MissingRegistryField, "", message).bytes(self.span()));
+    }
+
+    pub(super) fn text(&self, name: &str, found: &mut Diagnostics) -> Option<&'a str> {
+        let value = self.field(name)?;
+        let text = value.get_ref().as_str();
+        if text.is_none() {
+            found.push(bad(value.span(), format!("{name} must be a string")));
+        }
+        text
+    }
+
+    pub(super) fn bool(&self, name: &str, found: &mut Diagnostics) -> Option<bool> {
+        let value = self.field(name)?;
+        let bool = value.get_ref().as_bool();
+        if bool.is_none() {
+            found.push(bad(value.span(), format!("{name} must be true or false")));
+        }
+        bool
+    }
+
+    /// An int within a range.
+    pub(super) fn int(&self, name: &str, range: Range<i64>, found: &mut Diagnostics) -> Option<i64> {
+        let value = self.field(name)?;
+        let int = int(value.get_ref()).filter(|int| range.contains(int));
+        if int.is_none() {
+            let message = format!("{name} must be an int from {} to {}", range.start, range.end - 1);
+            found.push(bad(value.span(), message));
+        }
+        int
+    }
+
+    pub(super) fn texts(&self, name: &str, found: &mut Diagnostics) -> Option<Vec<&'a str>> {
+        let value = self.field(name)?;
+        let texts = value
+            .get_ref()
+            .as_array()
+            .and_then(|items| items.iter().map(|item| item.get_ref().as_str()).collect::<Option<Vec<_>>>());
+        if texts.is_none() {
+            found.push(bad(value.span(), format!("{name} must be a list of strings")));
+        }
+        texts
+    }
+
+    /// A scalar of whatever type it has.
+    pub(super) fn scalar(&self, name: &str) -> Option<Value> {
+        match self.field(name)?.get_ref() {
+            DeValue::String(text) => Some(Value::str(text)),
+            DeValue::Boolean(value) => Some(Value::Bool(*value)),
+            DeValue::Float(float) => float.as_str().parse().ok().filter(|v: &f64| v.is_finite()).map(Value::Float),
+            other => int(other).map(Value::Int),
+        }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.field(name).is_some()
+    }
+
+    /// The tables of a list inside the entry.
+    pub(super) fn tables(&self, name: &str, found: &mut Diagnostics) -> Vec<Table<'a, 't>> {
+        let Some(value) = self.field(name) else { return Vec::new() };
+        let Some(items) = value.get_ref().as_array() else {
+            found.push(bad(value.span(), format!("{name} must be a list of tables")));
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for item in items {
+            match item.get_ref().as_table() {
+                Some(table) => tables.push(Table { table, span: item.span() }),
+                None => found.push(bad(item.span(), format!("{name} must be a list of tables"))),
+            }
+        }
+        tables
+    }
+}
+
+pub(super) fn bad(span: Range<usize>, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Code::BadRegistryValue, "", message).bytes(span)
+}
+
+fn int(value: &DeValue<'_>) -> Option<i64> {
+    let int = value.as_integer()?;
+    i64::from_str_radix(int.as_str(), int.radix()).ok()
+}

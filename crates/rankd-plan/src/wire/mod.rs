@@ -1,0 +1,275 @@
+//! The artifact as it is written: fields in their types, names still names.
+//!
+//! Decoding goes on after a mistake and reports all of them; only text that is no JSON ends it. Parameters and expressions
+//! stay as text here: what they must be is known only when their task and the registry are.
+
+pub(crate) mod cursor;
+pub(crate) mod expression;
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
+use crate::json::Fault;
+use crate::limits::{INPUTS_MAX, NAME_BYTES_MAX, NODES_MAX, OUTPUTS_MAX};
+use cursor::Cursor;
+use std::borrow::Cow;
+
+/// The version of the format that this build reads and writes.
+pub const SCHEMA_VERSION: i64 = 1;
+
+#[derive(Debug, Default)]
+pub struct WirePlan<'a> {
+    pub plan_name: Cow<'a, str>,
+    pub nodes: Vec<WireNode<'a>>,
+    pub outputs: Vec<Cow<'a, str>>,
+    /// Table id and the text of its expression.
+    pub exprs: Vec<(Cow<'a, str>, &'a str)>,
+    pub preds: Vec<(Cow<'a, str>, &'a str)>,
+    pub sources: Sources,
+}
+
+#[derive(Debug, Default)]
+pub struct WireNode<'a> {
+    pub node_id: Cow<'a, str>,
+    /// `None` where it is missing, which has been reported.
+    pub op: Option<Cow<'a, str>>,
+    pub inputs: Vec<Cow<'a, str>>,
+    /// Name and text of each parameter.
+    pub params: Vec<(Cow<'a, str>, &'a str)>,
+    pub scheduling: Scheduling,
+    pub timeout_ms: Option<u32>,
+    pub source: Option<u32>,
+}
+
+/// What the author knows about a node's cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// `Some(false)` keeps the node off the event loop.
+    pub inline: Option<bool>,
+    pub cost_estimate_us: Option<u32>,
+}
+
+/// Where the plan's author wrote things.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<(String, String)>,
+    spans: Vec<[u32; 5]>,
+}
+
+impl Sources {
+    /// The place numbered `at`; `None` when the table does not have it.
+    pub fn span(&self, at: u32) -> Option<SourceSpan> {
+        let [file, line, column, end_line, end_column] = *self.spans.get(at as usize)?;
+        let (path, sha256) = self.files.get(file as usize)?.clone();
+        Some(SourceSpan { path, sha256, line, column, end_line, end_column })
+    }
+}
+
+const PLAN_FIELDS: &[&str] = &[
+    "schema_version",
+    "plan_name",
+    "nodes",
+    "outputs",
+    "expr_table",
+    "pred_table",
+    "sources",
+    "built_by",
+];
+const NODE_FIELDS: &[&str] = &["node_id", "op", "inputs", "params", "scheduling", "timeout_ms", "source"];
+/// The longest time-out that a plan can ask for: a day.
+const TIMEOUT_MS_MAX: i64 = 86_400_000;
+
+/// Decodes a plan text.
+pub fn decode<'a>(text: &'a str, found: &mut Diagnostics) -> Result<WirePlan<'a>, Fault> {
+    let mut cursor = Cursor::new(text, String::new(), found);
+    let mut plan = WirePlan::default();
+    let (mut version, mut has_name, mut has_nodes, mut has_outputs) = (None, false, false, false);
+    cursor.object(PLAN_FIELDS, |cursor, field| {
+        match field {
+            "schema_version" => version = Some(cursor.int(0, i64::MAX)?),
+            "plan_name" => {
+                has_name = true;
+                plan.plan_name = cursor.text()?.unwrap_or_default();
+                check_name(cursor, &plan.plan_name, |c| c.is_ascii_alphanumeric() || c == '_');
+            }
+            "nodes" => {
+                has_nodes = true;
+                nodes(cursor, &mut plan.nodes)?;
+            }
+            "outputs" => {
+                has_outputs = true;
+                plan.outputs = texts(cursor, OUTPUTS_MAX, "outputs")?;
+                if plan.outputs.is_empty() {
+                    cursor.report(Code::NoOutputs, "a plan needs at least one output");
+                }
+            }
+            "expr_table" => plan.exprs = table(cursor)?,
+            "pred_table" => plan.preds = table(cursor)?,
+            "sources" => plan.sources = sources(cursor)?,
+            "built_by" => cursor.object(&["tool", "version", "registry"], |cursor, _| cursor.text().map(drop))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    cursor.end()?;
+    match version {
+        None => cursor.missing("schema_version"),
+        Some(Some(SCHEMA_VERSION)) | Some(None) => {}
+        Some(Some(other)) => cursor.report_at(
+            Diagnostic::new(Code::UnsupportedVersion, "/schema_version", format!("schema_version {other} is not known"))
+                .help(format!("this build reads version {SCHEMA_VERSION}")),
+        ),
+    }
+    for (has, field) in [(has_name, "plan_name"), (has_nodes, "nodes"), (has_outputs, "outputs")] {
+        if !has {
+            cursor.missing(field);
+        }
+    }
+    Ok(plan)
+}
+
+fn nodes<'a>(cursor: &mut Cursor<'a, '_>, nodes: &mut Vec<WireNode<'a>>) -> Result<(), Fault> {
+    let mut count = 0;
+    cursor.array(|cursor, _| {
+        count += 1;
+        if count <= NODES_MAX {
+            nodes.push(node(cursor)?);
+            return Ok(());
+        }
+        cursor.skip()
+    })?;
+    if count > NODES_MAX {
+        cursor.report(Code::TooManyNodes, format!("{count} nodes are more than the limit of {NODES_MAX}"));
+    }
+    Ok(())
+}
+
+fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
+    let mut node = WireNode::default();
+    let mut has_id = false;
+    cursor.object(NODE_FIELDS, |cursor, field| {
+        match field {
+            "node_id" => {
+                has_id = true;
+                node.node_id = cursor.text()?.unwrap_or_default();
+                check_name(cursor, &node.node_id, |c| !c.is_control());
+            }
+            "op" => node.op = cursor.text()?,
+            "inputs" => node.inputs = texts(cursor, INPUTS_MAX, "inputs")?,
+            "params" => {
+                let mut params = Vec::new();
+                cursor.each_field(|cursor, name| {
+                    params.push((name, cursor.raw()?));
+                    Ok(())
+                })?;
+                node.params = params;
+            }
+            "scheduling" => cursor.object(&["inline", "cost_estimate_us"], |cursor, field| {
+                match field {
+                    "inline" => node.scheduling.inline = cursor.bool()?,
+                    "cost_estimate_us" => {
+                        node.scheduling.cost_estimate_us = cursor.int(0, u32::MAX.into())?.map(|us| us as u32);
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?,
+            "timeout_ms" => node.timeout_ms = cursor.int(1, TIMEOUT_MS_MAX)?.map(|ms| ms as u32),
+            "source" => node.source = cursor.int(0, u32::MAX.into())?.map(|at| at as u32),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    if !has_id {
+        cursor.missing("node_id");
+    }
+    if node.op.is_none() && !cursor.reported_below("op") {
+        cursor.missing("op");
+    }
+    Ok(node)
+}
+
+fn texts<'a>(cursor: &mut Cursor<'a, '_>, max: usize, what: &str) -> Result<Vec<Cow<'a, str>>, Fault> {
+    let mut texts = Vec::new();
+    let mut count = 0;
+    cursor.array(|cursor, _| {
+        count += 1;
+        if count > max {
+            return cursor.skip();
+        }
+        texts.push(cursor.text()?.unwrap_or_default());
+        Ok(())
+    })?;
+    if count > max {
+        cursor.report(Code::TooManyInputs, format!("{count} {what} are more than the limit of {max}"));
+    }
+    Ok(texts)
+}
+
+fn table<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Vec<(Cow<'a, str>, &'a str)>, Fault> {
+    let mut table = Vec::new();
+    cursor.each_field(|cursor, name| {
+        check_name(cursor, &name, |c| !c.is_control());
+        table.push((name, cursor.raw()?));
+        Ok(())
+    })?;
+    Ok(table)
+}
+
+fn sources(cursor: &mut Cursor<'_, '_>) -> Result<Sources, Fault> {
+    let mut sources = Sources::default();
+    cursor.object(&["files", "spans"], |cursor, field| {
+        match field {
+            "files" => cursor.array(|cursor, _| {
+                let (mut path, mut sha256) = (None, None);
+                cursor.object(&["path", "sha256"], |cursor, field| {
+                    match field {
+                        "path" => path = cursor.text()?,
+                        "sha256" => sha256 = cursor.text()?,
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                })?;
+                if path.is_none() && !cursor.reported_below("path") {
+                    cursor.missing("path");
+                }
+                let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned).unwrap_or_default();
+                sources.files.push((owned(path), owned(sha256)));
+                Ok(())
+            })?,
+            "spans" => cursor.array(|cursor, _| {
+                let mut span = [0; 5];
+                let mut count = 0;
+                cursor.array(|cursor, at| {
+                    count += 1;
+                    let number = cursor.int(0, u32::MAX.into())?.unwrap_or(0) as u32;
+                    if let Some(slot) = span.get_mut(at) {
+                        *slot = number;
+                    }
+                    Ok(())
+                })?;
+                if count != 5 {
+                    cursor.report(Code::BadSource, "a span is [file, line, column, end line, end column]");
+                }
+                sources.spans.push(span);
+                Ok(())
+            })?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(sources)
+}
+
+fn check_name(cursor: &mut Cursor<'_, '_>, name: &str, allowed: impl Fn(char) -> bool) {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(allowed) {
+        // An empty name may stand for one that was no string at all, which has been reported.
+        if name.is_empty() && cursor.reported_here() {
+            return;
+        }
+        let shown: String = name.chars().take(40).collect();
+        let message = format!("{shown:?} cannot be a name");
+        let help = format!("1 to {NAME_BYTES_MAX} bytes; plan names have letters, digits and _ only");
+        let wrong = Diagnostic::new(Code::BadName, cursor.pointer(), message).help(help);
+        cursor.report_at(wrong);
+    }
+}

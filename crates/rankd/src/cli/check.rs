@@ -1,0 +1,116 @@
+//! `rankd check`: everything that is wrong with plans and registries, at once.
+
+use crate::cli::listing::Listing;
+use crate::cli::{DONE, Places, WRONG, say};
+use crate::library::{self, LoadedRegistry, PlanFile};
+use clap::Args;
+use rankd_plan::json::Writer;
+use rankd_plan::limits;
+use rankd_plan::render::Report;
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// Plan names or files; without any, all plans of the plan folder
+    plans: Vec<String>,
+    #[command(flatten)]
+    places: Places,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print the limits of the plan format instead
+    #[arg(long)]
+    limits: bool,
+}
+
+pub(crate) fn run(args: &CheckArgs) -> u8 {
+    if args.limits {
+        print_limits(args.json);
+        return DONE;
+    }
+    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    let paths = if args.plans.is_empty() {
+        match library::list(&args.places.plan_dir) {
+            Ok(paths) => paths,
+            Err(error) => {
+                say::to_people(&format!("error: {}: {error}", args.places.plan_dir.display()));
+                return WRONG;
+            }
+        }
+    } else {
+        args.plans.iter().map(|plan| library::find(plan, &args.places.plan_dir)).collect()
+    };
+    // With a broken registry every name in a plan would look wrong.
+    let plans: Vec<PlanFile> = match loaded.has_errors() {
+        true => Vec::new(),
+        false => paths.iter().map(|path| PlanFile::load(path, &loaded.registry)).collect(),
+    };
+    let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some());
+    if args.json {
+        print_json(ok, &loaded, &plans);
+    } else {
+        print_words(&loaded, &plans);
+    }
+    if ok { DONE } else { WRONG }
+}
+
+fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile]) {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("ok").bool(ok);
+        w.field("diagnostics").array(|w| {
+            for (file, text, found) in &loaded.problems {
+                Report { file, text: text.as_deref(), found }.for_programs(w);
+            }
+            for plan in plans {
+                plan.report(|report| report.for_programs(w));
+            }
+        });
+    });
+    say::to_programs(&writer.finish());
+}
+
+fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
+    let colour = say::in_colour();
+    print_registry_problems(loaded);
+    for plan in plans {
+        let words = plan.report(|report| report.for_people(colour, &|span| plan.source_text(span)));
+        if !words.is_empty() {
+            say::to_people(&(words + "\n"));
+        }
+        match &plan.checked.plan {
+            Some(checked) => {
+                let nodes = checked.nodes.len();
+                say::to_people(&format!("{}: ok, {} with {nodes} nodes", plan.file(), checked.name));
+            }
+            None => {
+                let errors = plan.checked.diagnostics.errors();
+                say::to_people(&format!("{}: {errors} {}", plan.file(), if errors == 1 { "error" } else { "errors" }));
+            }
+        }
+    }
+}
+
+/// Shows what is wrong with the registry.
+pub(crate) fn print_registry_problems(loaded: &LoadedRegistry) {
+    for (file, text, found) in &loaded.problems {
+        let report = Report { file, text: text.as_deref(), found };
+        say::to_people(&report.for_people(say::in_colour(), &|_| None));
+    }
+}
+
+fn print_limits(json: bool) {
+    if json {
+        let mut writer = Writer::new();
+        writer.object(|w| {
+            for limit in limits::ALL {
+                w.field(&limit.name.to_lowercase()).int(limit.value as i64);
+            }
+        });
+        return say::to_programs(&writer.finish());
+    }
+    let mut listing = Listing::new(&["limit", "value", "of what"]);
+    for limit in limits::ALL {
+        listing.row(vec![limit.name.to_lowercase(), limit.value.to_string(), limit.about.to_owned()]);
+    }
+    say::to_people(&listing.render());
+}

@@ -1,0 +1,107 @@
+//! What the user typed, and which part of the program answers it.
+
+mod check;
+mod listing;
+mod plans;
+mod say;
+mod tasks;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// The command line, the registry or the plan is wrong.
+pub(crate) const WRONG: u8 = 2;
+
+#[derive(Parser)]
+#[command(name = "rankd", version, about = "Runs, serves, benches, checks and explains ranking plans")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check plans and registries, and say all that is wrong with them
+    #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
+    Check(check::CheckArgs),
+    /// List the tasks that plans are made of
+    #[command(after_help = "Example: rankd tasks sort")]
+    Tasks(tasks::TasksArgs),
+    /// List the plans of the plan folder
+    #[command(after_help = "Example: rankd plans --json")]
+    Plans(plans::PlansArgs),
+    /// Write shell completions to stdout
+    #[command(after_help = "Example: rankd completions bash > /etc/bash_completion.d/rankd")]
+    Completions {
+        /// The shell to write them for
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where plans and registries are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Places {
+    /// Folder of the plans
+    #[arg(long, value_name = "DIR", default_value = "plans")]
+    pub(crate) plan_dir: PathBuf,
+    /// Folder of the registries
+    #[arg(long, value_name = "DIR", default_value = "registry")]
+    pub(crate) registry: PathBuf,
+    /// Which endpoints.NAME.toml to use
+    #[arg(long, value_name = "NAME", default_value = "local")]
+    pub(crate) env: String,
+}
+
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(std::env::args_os().map(with_dashes)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap decides whether this is an error or an answer to --help; a closed pipe is nobody's problem here.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { WRONG } else { DONE });
+        }
+    };
+    ExitCode::from(match cli.command {
+        Command::Check(args) => check::run(&args),
+        Command::Tasks(args) => tasks::run(&args),
+        Command::Plans(args) => plans::run(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "rankd", &mut std::io::stdout());
+            DONE
+        }
+    })
+}
+
+/// Every flag may be written with `-` or `_`: `--plan_dir` is `--plan-dir`.
+fn with_dashes(arg: OsString) -> OsString {
+    match arg.to_str() {
+        Some(text) if text.starts_with("--") && text.len() > 2 => {
+            let (flag, value) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
+            let flag = flag.replace('_', "-");
+            value.map_or(flag.clone(), |value| format!("{flag}={value}")).into()
+        }
+        _ => arg,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn only_flags_lose_their_underscores() {
+        let dashed = |arg: &str| with_dashes(arg.into()).into_string().unwrap();
+        assert_eq!(dashed("--plan_dir=my_plans"), "--plan-dir=my_plans");
+        assert_eq!(dashed("my_plan"), "my_plan");
+        assert_eq!(dashed("--"), "--");
+    }
+}

@@ -1,0 +1,83 @@
+//! `rankd plans`: the plans of the plan folder and whether they are good.
+
+use crate::cli::check::print_registry_problems;
+use crate::cli::listing::Listing;
+use crate::cli::{DONE, Places, WRONG, say};
+use crate::library::{self, PlanFile};
+use clap::Args;
+use rankd_plan::json::Writer;
+
+#[derive(Args)]
+pub(crate) struct PlansArgs {
+    #[command(flatten)]
+    places: Places,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &PlansArgs) -> u8 {
+    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    if loaded.has_errors() {
+        print_registry_problems(&loaded);
+        return WRONG;
+    }
+    let paths = match library::list(&args.places.plan_dir) {
+        Ok(paths) => paths,
+        Err(error) => {
+            say::to_people(&format!("error: {}: {error}", args.places.plan_dir.display()));
+            return WRONG;
+        }
+    };
+    let plans: Vec<PlanFile> = paths.iter().map(|path| PlanFile::load(path, &loaded.registry)).collect();
+    if args.json {
+        say::to_programs(&to_json(&plans));
+    } else {
+        let mut listing = Listing::new(&["plan", "nodes", "outputs", "state"]);
+        for plan in &plans {
+            let (nodes, outputs) = match &plan.checked.plan {
+                Some(checked) => (checked.nodes.len().to_string(), checked.outputs.len().to_string()),
+                None => ("-".into(), "-".into()),
+            };
+            listing.row(vec![name(plan), nodes, outputs, state(plan)]);
+        }
+        say::to_people(&listing.render());
+    }
+    DONE
+}
+
+fn name(plan: &PlanFile) -> String {
+    let file = plan.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    file.strip_suffix(library::PLAN_SUFFIX).unwrap_or(&file).to_owned()
+}
+
+fn state(plan: &PlanFile) -> String {
+    match (&plan.checked.plan, plan.checked.diagnostics.errors()) {
+        (Some(_), _) => "ok".into(),
+        (None, 1) => "1 error".into(),
+        (None, errors) => format!("{errors} errors"),
+    }
+}
+
+fn to_json(plans: &[PlanFile]) -> String {
+    let mut writer = Writer::new();
+    writer.array(|w| {
+        for plan in plans {
+            w.object(|w| {
+                w.field("plan").string(&name(plan));
+                w.field("file").string(&plan.file());
+                w.field("ok").bool(plan.checked.plan.is_some());
+                if let Some(checked) = &plan.checked.plan {
+                    w.field("nodes").int(checked.nodes.len() as i64);
+                    w.field("outputs").array(|w| {
+                        for output in &checked.outputs {
+                            w.string(&checked.nodes[*output as usize].id);
+                        }
+                    });
+                }
+                w.field("errors").int(plan.checked.diagnostics.errors() as i64);
+            });
+        }
+    });
+    writer.finish()
+}

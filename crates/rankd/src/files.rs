@@ -1,0 +1,41 @@
+//! Reads files, never more of them than is allowed.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What came of reading a file.
+pub(crate) enum Contents {
+    Bytes(Vec<u8>),
+    /// The file is larger than the limit; it was not read.
+    TooLarge(u64),
+}
+
+/// Reads a file of at most `max` bytes. A larger one is told by its size without being read.
+#[expect(clippy::disallowed_methods, reason = "this is the room that reads files")]
+pub(crate) fn read(path: &Path, max: usize) -> io::Result<Contents> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    if meta.len() > max as u64 {
+        return Ok(Contents::TooLarge(meta.len()));
+    }
+    // A pipe has no size beforehand, so the limit is kept while reading, too.
+    let mut bytes = Vec::with_capacity(meta.len() as usize);
+    file.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(if bytes.len() > max { Contents::TooLarge(bytes.len() as u64) } else { Contents::Bytes(bytes) })
+}
+
+/// Reads a text file of at most `max` bytes.
+pub(crate) fn read_text(path: &Path, max: usize) -> io::Result<String> {
+    match read(path, max)? {
+        Contents::Bytes(bytes) => {
+            String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+        }
+        Contents::TooLarge(bytes) => {
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{bytes} bytes are more than {max}")))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Plans and registries on disk: finding them, reading them, checking them.
+
+use crate::files::{self, Contents};
+use rankd_plan::check::too_large;
+use rankd_plan::diagnostic::{Diagnostic, SourceSpan, nearest};
+use rankd_plan::limits::{FILE_BYTES_MAX, REGISTRY_BYTES_MAX};
+use rankd_plan::registry::{FileProblems, Text};
+use rankd_plan::render::Report;
+use rankd_plan::{Checked, Code, Diagnostics, Registry, check};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// How a plan's file is called.
+pub(crate) const PLAN_SUFFIX: &str = ".plan.json";
+
+/// The registry of one environment and all that is wrong with it.
+pub(crate) struct LoadedRegistry {
+    pub(crate) registry: Registry,
+    /// File name, text where there is one, and what was found in it.
+    pub(crate) problems: Vec<(String, Option<String>, Diagnostics)>,
+}
+
+impl LoadedRegistry {
+    pub(crate) fn has_errors(&self) -> bool {
+        self.problems.iter().any(|(.., found)| found.has_errors())
+    }
+}
+
+/// Reads the registry files of `env` and compares its endpoints with those of the other environments.
+pub(crate) fn load_registry(folder: &Path, env: &str) -> LoadedRegistry {
+    let mut problems = Vec::new();
+    let mut text_of = |name: &str| {
+        let path = folder.join(name);
+        files::read_text(&path, REGISTRY_BYTES_MAX).unwrap_or_else(|error| {
+            let mut found = Diagnostics::default();
+            let unreadable = Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"));
+            found.push(match nearest_environment(folder, name) {
+                Some(help) => unreadable.help(help),
+                None => unreadable,
+            });
+            problems.push((path.display().to_string(), None, found));
+            String::new()
+        })
+    };
+    let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
+    let texts = [text_of(&names[0]), text_of(&names[1]), text_of(&names[2])];
+    let paths = names.map(|name| folder.join(name).display().to_string());
+    let text = |at: usize| Text { file: &paths[at], text: &texts[at] };
+    let (registry, found) = Registry::parse(text(0), text(1), text(2));
+    for FileProblems { file, diagnostics } in found {
+        // What is wrong with an unreadable file is that it is unreadable.
+        if problems.iter().all(|(path, ..)| *path != file) {
+            let text = paths.iter().position(|path| *path == file).map(|at| texts[at].clone());
+            problems.push((file, text, diagnostics));
+        }
+    }
+    if problems.is_empty() {
+        compare_environments(folder, env, &registry, &texts, &mut problems);
+    }
+    LoadedRegistry { registry, problems }
+}
+
+fn compare_environments(
+    folder: &Path,
+    env: &str,
+    registry: &Registry,
+    texts: &[String; 3],
+    problems: &mut Vec<(String, Option<String>, Diagnostics)>,
+) {
+    for other in environments(folder).into_iter().filter(|other| other != env) {
+        let path = folder.join(format!("endpoints.{other}.toml"));
+        // An environment that cannot be read is told when it is used.
+        let Ok(endpoints) = files::read_text(&path, REGISTRY_BYTES_MAX) else { continue };
+        let empty = |file| Text { file, text: "" };
+        let (there, _) = Registry::parse(empty(""), empty(""), Text { file: "", text: &endpoints });
+        let mut found = Diagnostics::default();
+        for difference in registry.differences(&there) {
+            let message = format!("the environments {env} and {other} differ: {difference}");
+            let help = "every environment has the same endpoint names, ids and kinds";
+            found.push(Diagnostic::new(Code::EnvironmentsDiffer, "", message).help(help));
+        }
+        if found.has_errors() {
+            let here = folder.join(format!("endpoints.{env}.toml")).display().to_string();
+            problems.push((here, Some(texts[2].clone()), found));
+        }
+    }
+}
+
+fn environments(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some(name.strip_prefix("endpoints.")?.strip_suffix(".toml")?.to_owned())
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+fn nearest_environment(folder: &Path, file: &str) -> Option<String> {
+    let wanted = file.strip_prefix("endpoints.")?.strip_suffix(".toml")?;
+    let known = environments(folder);
+    match nearest(wanted, known.iter().map(String::as_str)) {
+        Some(name) => Some(format!("did you mean --env {name}?")),
+        None if known.is_empty() => None,
+        None => Some(format!("environments here: {}", known.join(", "))),
+    }
+}
+
+/// A plan file that was looked at.
+pub(crate) struct PlanFile {
+    pub(crate) path: PathBuf,
+    /// `None` where it could not be read, is too large or is not text.
+    pub(crate) text: Option<String>,
+    pub(crate) checked: Checked,
+}
+
+impl PlanFile {
+    /// Reads and checks the plan in a file.
+    pub(crate) fn load(path: &Path, registry: &Registry) -> PlanFile {
+        let refused = |diagnostic| PlanFile { path: path.to_owned(), text: None, checked: Checked::refused(diagnostic) };
+        match files::read(path, FILE_BYTES_MAX) {
+            Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
+            Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),
+            Ok(Contents::Bytes(bytes)) => {
+                let checked = check(&bytes, registry, rankd_tasks::SIGNATURES);
+                PlanFile { path: path.to_owned(), text: String::from_utf8(bytes).ok(), checked }
+            }
+        }
+    }
+
+    pub(crate) fn file(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Calls `with` with the report of what was found.
+    pub(crate) fn report<R>(&self, with: impl FnOnce(&Report<'_>) -> R) -> R {
+        with(&Report { file: &self.file(), text: self.text.as_deref(), found: &self.checked.diagnostics })
+    }
+
+    /// The text of a source that the artifact names, if it is still what was compiled.
+    pub(crate) fn source_text(&self, span: &SourceSpan) -> Option<String> {
+        let path = self.path.parent().unwrap_or(Path::new("")).join(&span.path);
+        let text = files::read_text(&path, FILE_BYTES_MAX).ok()?;
+        let digest: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        (digest == span.sha256).then_some(text)
+    }
+}
+
+/// The file that `plan` means: a path, or a name in the plan folder.
+pub(crate) fn find(plan: &str, plan_dir: &Path) -> PathBuf {
+    let is_name = !plan.is_empty() && plan.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name { plan_dir.join(format!("{plan}{PLAN_SUFFIX}")) } else { PathBuf::from(plan) }
+}
+
+/// The plan files of a folder, by name.
+pub(crate) fn list(plan_dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(plan_dir)? {
+        let path = entry?.path();
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(PLAN_SUFFIX)) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
