@@ -1,10 +1,10 @@
 //! Columns computed and rows selected, compared with the oracle cell by cell and fault by fault.
 
-use crate::generate::{Level, Look, Recipe, few, look, many, params, recipe};
+use crate::generate::{Level, Look, Recipe, WILD_FLOATS, WILD_INTS, few, look, many, params, recipe};
 use crate::oracle::{Overflow, Term};
 use crate::table::{Registry, World};
 use proptest::prelude::*;
-use rankd_column::expr::{EvalError, Fault, Program, Scratch, Stop, Want, compute, select};
+use rankd_column::expr::{Compare, EvalError, Fault, Program, Scratch, Stop, Want, compute, select};
 use rankd_column::{RowSet, Type, Value};
 use std::cell::RefCell;
 
@@ -103,6 +103,26 @@ fn each_operation_alone_is_what_its_term_says() {
     for abc in keys(3) {
         let parts = Box::new((abc[0].clone(), abc[1].clone(), abc[2].clone()));
         check_column(&Term::Clamp(parts), Recipe { rows: 300, ..recipe }, Look::All, vec![]);
+    }
+}
+
+/// Ints and floats that a conversion of either would round onto each other.
+#[test]
+fn an_int_and_a_float_at_the_borders_compare_exactly() {
+    use Compare::*;
+    let recipe = Recipe { rows: 300, salt: 1, wild: true, nulls: 1, distinct: false };
+    let literals = WILD_INTS.map(Value::Int).into_iter().chain(WILD_FLOATS.map(Value::Float));
+    for (literal, key) in literals.flat_map(|literal| [(literal.clone(), 1), (literal, 3)]) {
+        let (key, constant) = (Term::Key(key), Term::Const(literal.clone()));
+        check_rows(&Term::In(Box::new(key.clone()), vec![literal]), recipe, Look::All, vec![]);
+        for op in [Eq, Ne, Lt, Le, Gt, Ge] {
+            for pair in [(key.clone(), constant.clone()), (constant.clone(), key.clone())] {
+                check_rows(&Term::Compare(op, Box::new(pair)), recipe, Look::All, vec![]);
+            }
+        }
+    }
+    for op in [Eq, Ne, Lt, Le, Gt, Ge] {
+        check_rows(&Term::Compare(op, Box::new((Term::Key(1), Term::Key(3)))), recipe, Look::All, vec![]);
     }
 }
 

@@ -12,7 +12,7 @@ use rankd_column::kernel::sort::Order;
 use rankd_column::{Key, RowSet, Type, Value};
 
 const TAME_INTS: [i64; 8] = [-7, -2, -1, 0, 1, 2, 3, 10];
-const WILD_INTS: [i64; 14] = [
+pub(crate) const WILD_INTS: [i64; 14] = [
     i64::MIN,
     i64::MIN + 1,
     -(1 << 53) - 1,
@@ -29,7 +29,7 @@ const WILD_INTS: [i64; 14] = [
     i64::MAX,
 ];
 const TAME_FLOATS: [f64; 10] = [-2.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, 2.0, 7.25];
-const WILD_FLOATS: [f64; 16] = [
+pub(crate) const WILD_FLOATS: [f64; 16] = [
     f64::MIN,
     -9_223_372_036_854_775_808.0,
     -9_007_199_254_740_992.0,
