@@ -20,9 +20,8 @@ fn main() {
     for path in files {
         let op = path.file_stem().and_then(|stem| stem.to_str()).expect("a task's file name is its op");
         let text = fs::read_to_string(&path).expect("a task file can be read");
-        let summary = text.lines().next().and_then(|line| line.strip_prefix("//! ")).unwrap_or_else(|| {
-            panic!("{op}.rs must open with `//! ` and one imperative sentence that says what the task does")
-        });
+        let header = text.lines().next().and_then(|line| line.strip_prefix("//! "));
+        let summary = header.expect("a task file opens with `//! ` and one imperative sentence that says what it does");
         writeln!(modules, "#[path = {path:?}]\nmod {op};").expect("writing to a string");
         writeln!(list, "    Signature {{ op: {op:?}, summary: {summary:?}, contract: &{op}::CONTRACT }},")
             .expect("writing to a string");

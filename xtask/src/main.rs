@@ -1,1 +1,83 @@
-fn main() {}
+//! Chores of the repository: `cargo xtask ready` is what must pass before a change lands.
+
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench";
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1).unwrap_or_default();
+    let steps: &[Step] = match task.as_str() {
+        "ready" => &[FORMAT_CHECK, CLIPPY, TESTS, DOCS, TIDY],
+        "tidy" => &[TIDY],
+        "fmt" => &[FORMAT],
+        "bench" => &[BENCH],
+        _ => {
+            say(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    for (name, run) in steps {
+        say(&format!("── {name}"));
+        if !run() {
+            say(&format!("{task}: {name} failed"));
+            return ExitCode::FAILURE;
+        }
+    }
+    say(&format!("{task}: all good"));
+    ExitCode::SUCCESS
+}
+
+type Step = (&'static str, fn() -> bool);
+
+const FORMAT_CHECK: Step = ("format", || format(&["--check"]));
+const FORMAT: Step = ("format", || format(&[]));
+const CLIPPY: Step =
+    ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]));
+const TESTS: Step = ("tests", || cargo(&["test", "--workspace", "--locked"]));
+const DOCS: Step = ("docs", || {
+    let mut doc = command("cargo", &["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"]);
+    succeeds(doc.env("RUSTDOCFLAGS", "-D warnings"))
+});
+const TIDY: Step = ("tidy", tidy::run);
+const BENCH: Step = ("bench", || {
+    cargo(&["run", "--release", "--manifest-path", "bench/Cargo.toml", "--features", "peers", "--locked"])
+});
+
+/// Formats by the list of files: the task files are found by a build script, which `cargo fmt` does not follow.
+fn format(flags: &[&str]) -> bool {
+    let files = tidy::files(&["*.rs"]);
+    let mut rustfmt = command("rustfmt", &["--edition", "2024"]);
+    succeeds(rustfmt.args(flags).args(files))
+}
+
+fn cargo(args: &[&str]) -> bool {
+    succeeds(&mut command("cargo", args))
+}
+
+fn command(program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root()).args(args);
+    command
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    match command.status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            say(&format!("{} cannot be started: {error}", command.get_program().display()));
+            false
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+#[expect(clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}

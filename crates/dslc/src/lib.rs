@@ -1,1 +1,1 @@
-
+//! Nothing yet.

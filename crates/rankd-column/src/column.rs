@@ -166,13 +166,14 @@ impl ColumnBuilder {
         }
     }
 
-    /// Adds a value; an int widens into a float column. False, and nothing added, when the type does not fit.
+    /// Adds a value; an int widens into a float column. False, and nothing added, when the type does not fit or a float is
+    /// not finite.
     #[must_use]
     pub fn push(&mut self, value: &Value) -> bool {
         match (&mut self.column, value) {
             (_, Value::Null) => self.push_null(),
             (Column::Int(cells), Value::Int(v)) => cells.push(Some(*v)),
-            (Column::Float(cells), Value::Float(v)) => cells.push(Some(*v)),
+            (Column::Float(cells), Value::Float(v)) if v.is_finite() => cells.push(Some(*v)),
             (Column::Float(cells), Value::Int(v)) => cells.push(Some(*v as f64)),
             (Column::Bool(cells), Value::Bool(v)) => cells.push(Some(*v)),
             (Column::Str(cells, _), Value::Str(v)) => cells.push(Some(self.strings.code(v))),

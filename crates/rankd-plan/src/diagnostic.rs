@@ -95,6 +95,7 @@ pub struct Diagnostics {
     list: Vec<Diagnostic>,
     dropped: usize,
     errors: usize,
+    cut_short: bool,
 }
 
 impl Diagnostics {
@@ -112,6 +113,11 @@ impl Diagnostics {
         self.errors > 0
     }
 
+    /// Whether further ones would only be counted.
+    pub fn is_full(&self) -> bool {
+        self.list.len() == DIAGNOSTICS_MAX
+    }
+
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
@@ -125,9 +131,18 @@ impl Diagnostics {
         }
     }
 
-    /// How many more there were than are kept.
-    pub fn dropped(&self) -> usize {
-        self.dropped
+    /// Says that there was too much wrong to look at the rest.
+    pub fn cut_short(&mut self) {
+        self.cut_short = true;
+    }
+
+    /// What was left out, in words.
+    pub fn left_out(&self) -> Option<String> {
+        match (self.dropped, self.cut_short) {
+            (0, false) => None,
+            (dropped, false) => Some(format!("{dropped} more were found")),
+            (_, true) => Some("there is more: the rest was not looked at".to_owned()),
+        }
     }
 
     pub fn errors(&self) -> usize {

@@ -23,6 +23,7 @@ limits! {
     OUTPUTS_MAX = 64, "outputs of a plan";
     EXPRESSION_DEPTH_MAX = 256, "nesting of an expression or predicate";
     EXPRESSION_NODES_MAX = 10_000, "operations and list items of an expression or predicate";
+    TABLE_ENTRIES_MAX = 20_000, "entries of the expression or predicate table";
     PLAN_EXPRESSION_NODES_MAX = 250_000, "operations and list items of all expressions of a plan together";
     NAME_BYTES_MAX = 128, "bytes of a plan name, a node id or a table id";
     LITERAL_ROWS_MAX = 100_000, "rows of data written into a plan";

@@ -36,8 +36,8 @@ impl Report<'_> {
             out.push_str(&block(&renderer, diagnostic, shown, &self.at(diagnostic, &places)));
             out.push_str("\n\n");
         }
-        if self.found.dropped() > 0 {
-            out.push_str(&format!("… and {} more\n", self.found.dropped()));
+        if let Some(left_out) = self.found.left_out() {
+            out.push_str(&format!("… {left_out}\n"));
         }
         out
     }

@@ -121,7 +121,8 @@ pub(crate) struct PlanFile {
 impl PlanFile {
     /// Reads and checks the plan in a file.
     pub(crate) fn load(path: &Path, registry: &Registry) -> PlanFile {
-        let refused = |diagnostic| PlanFile { path: path.to_owned(), text: None, checked: Checked::refused(diagnostic) };
+        let refused =
+            |diagnostic| PlanFile { path: path.to_owned(), text: None, checked: Checked::refused(diagnostic) };
         match files::read(path, FILE_BYTES_MAX) {
             Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
             Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),

@@ -277,7 +277,11 @@ fn generator(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Option<Genera
                 let (mut seed, mut modulus) = (0, 1 << 31);
                 cursor.object(&["seed", "modulus"], |cursor, field| {
                     let number = cursor.int(1, 1 << 52)?.unwrap_or(1);
-                    if field == "seed" { seed = number as u64 } else { modulus = number }
+                    if field == "seed" {
+                        seed = number as u64
+                    } else {
+                        modulus = number
+                    }
                     Ok(())
                 })?;
                 Generator::Hash { seed, modulus }

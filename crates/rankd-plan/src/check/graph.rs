@@ -64,12 +64,7 @@ fn report_cycles(wire: &WirePlan<'_>, drafts: &[Draft], waiting: &[usize], found
 }
 
 /// Which nodes some output needs; the others are warned of.
-pub(super) fn needed(
-    wire: &WirePlan<'_>,
-    drafts: &[Draft],
-    outputs: &[NodeIx],
-    found: &mut Diagnostics,
-) -> Vec<bool> {
+pub(super) fn needed(wire: &WirePlan<'_>, drafts: &[Draft], outputs: &[NodeIx], found: &mut Diagnostics) -> Vec<bool> {
     let mut needed = vec![false; drafts.len()];
     let mut open: Vec<NodeIx> = outputs.to_vec();
     while let Some(at) = open.pop() {

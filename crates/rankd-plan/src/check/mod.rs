@@ -11,6 +11,7 @@ mod tables;
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
+use crate::json::Fault;
 use crate::limits::FILE_BYTES_MAX;
 use crate::plan::{Arg, Node, NodeIx, Plan};
 use crate::registry::Registry;
@@ -53,7 +54,9 @@ pub fn check(bytes: &[u8], registry: &Registry, tasks: &'static [Signature]) -> 
     let wire = match wire::decode(text, &mut found) {
         Ok(wire) => wire,
         Err(fault) => {
-            found.push(Diagnostic::new(Code::Syntax, "", fault.message).bytes(fault.at..fault.at + 1));
+            if fault != Fault::TOLD {
+                found.push(Diagnostic::new(Code::Syntax, "", fault.message).bytes(fault.at..fault.at + 1));
+            }
             return Checked { plan: None, diagnostics: found };
         }
     };
@@ -141,7 +144,8 @@ impl<'a> Checker<'a> {
         let mut draft = Draft { signature: None, inputs, args: Vec::new(), label: None, source };
         let Some(op) = &node.op else { return draft };
         let Some(signature) = self.tasks.iter().find(|task| task.op == *op) else {
-            let unknown = Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {op:?}"));
+            let unknown =
+                Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {op:?}"));
             found.push(unknown.nearest(op, self.tasks.iter().map(|task| task.op)));
             return draft;
         };
@@ -180,13 +184,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Puts the plan together. Everything is there, since nothing was reported.
-    fn build(
-        &self,
-        drafts: Vec<Draft>,
-        outputs: Vec<NodeIx>,
-        order: Vec<NodeIx>,
-        needed: &[bool],
-    ) -> Option<Plan> {
+    fn build(&self, drafts: Vec<Draft>, outputs: Vec<NodeIx>, order: Vec<NodeIx>, needed: &[bool]) -> Option<Plan> {
         let mut nodes = Vec::with_capacity(drafts.len());
         for (at, draft) in drafts.into_iter().enumerate() {
             let wire = &self.wire.nodes[at];

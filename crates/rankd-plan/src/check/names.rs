@@ -49,7 +49,8 @@ impl Names<'_> {
         let Some(name) = cursor.text()? else { return Ok(None) };
         let endpoints = &self.registry.endpoints;
         let Some(at) = endpoints.named(&name).or_else(|| endpoints.numbered(&name)) else {
-            let unknown = Diagnostic::new(Code::UnknownEndpoint, cursor.pointer(), format!("there is no endpoint {name:?}"));
+            let unknown =
+                Diagnostic::new(Code::UnknownEndpoint, cursor.pointer(), format!("there is no endpoint {name:?}"));
             cursor.report_at(unknown.nearest(&name, endpoints.list().iter().map(|endpoint| endpoint.name.as_str())));
             return Ok(None);
         };
@@ -64,12 +65,7 @@ impl Names<'_> {
 }
 
 /// The position of the entry that the value at hand names.
-fn entry(
-    cursor: &mut Cursor<'_, '_>,
-    entries: &Named<Entry>,
-    what: &str,
-    unknown: Code,
-) -> Result<Option<u32>, Fault> {
+fn entry(cursor: &mut Cursor<'_, '_>, entries: &Named<Entry>, what: &str, unknown: Code) -> Result<Option<u32>, Fault> {
     if cursor.peek()? == Kind::Number {
         let Some(id) = cursor.int(1, i64::MAX)? else { return Ok(None) };
         let at = entries.numbered(&id.to_string());

@@ -60,7 +60,13 @@ impl<'r> Tables<'r> {
     }
 
     /// The program of expression `id` for a column of this type. `None` where something about it was reported.
-    pub(super) fn expr(&mut self, id: &str, into: Option<Type>, pointer: &str, found: &mut Diagnostics) -> Option<Arc<Program>> {
+    pub(super) fn expr(
+        &mut self,
+        id: &str,
+        into: Option<Type>,
+        pointer: &str,
+        found: &mut Diagnostics,
+    ) -> Option<Arc<Program>> {
         let at = self.expr_at.get(id).copied();
         self.program(Sort::Value, at, id, into.map_or(Want::Value, Want::Column), pointer, found)
     }

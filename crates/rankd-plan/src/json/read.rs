@@ -39,15 +39,24 @@ pub enum Number {
     OutOfRange,
 }
 
-/// Why the text is not JSON, and the byte at which that shows.
+/// Why reading cannot go on, and the byte at which that shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub message: &'static str,
     pub at: usize,
 }
 
+impl Fault {
+    /// Ends the reading where the reason has been reported already.
+    pub const TOLD: Fault = Fault { message: "", at: 0 };
+}
+
+/// More fields than this are refused: their names must be remembered to tell which come twice.
+const FIELDS_MAX: usize = 100_000;
+
 type Result<T> = std::result::Result<T, Fault>;
 
+#[derive(Clone)]
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -100,6 +109,9 @@ impl<'a> Reader<'a> {
             return self.fail("a colon should stand here");
         }
         self.at += 1;
+        if fields.seen.len() == FIELDS_MAX {
+            return self.fail("an object with more fields than anything here has");
+        }
         let repeated = !fields.seen.add(&name);
         Ok(Some((name, repeated)))
     }
@@ -123,6 +135,8 @@ impl<'a> Reader<'a> {
         let mut text: Option<String> = None;
         let mut copied = start;
         loop {
+            let plain = self.text.as_bytes()[self.at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            self.at = plain.map_or(self.text.len(), |plain| self.at + plain);
             match self.byte() {
                 None => return self.fail("the text ends inside a string"),
                 Some(b'"') => {
@@ -143,8 +157,7 @@ impl<'a> Reader<'a> {
                     text.push(self.escape()?);
                     copied = self.at;
                 }
-                Some(0..=0x1f) => return self.fail("a control character in a string must be escaped"),
-                Some(_) => self.at += 1,
+                Some(_) => return self.fail("a control character in a string must be escaped"),
             }
         }
     }
@@ -408,6 +421,10 @@ struct Seen {
 }
 
 impl Seen {
+    fn len(&self) -> usize {
+        self.few.len() + self.many.len()
+    }
+
     /// False when the name was there before.
     fn add(&mut self, name: &str) -> bool {
         const FEW: usize = 16;
@@ -466,7 +483,9 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_refused() {
-        for text in ["", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", "+1", "nul", "[1 2]", "\"\u{1}\"", "{} {}", "NaN"] {
+        for text in
+            ["", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", "+1", "nul", "[1 2]", "\"\u{1}\"", "{} {}", "NaN"]
+        {
             assert!(skips(text).is_err(), "{text}");
         }
         for text in [r#""\ud800""#, r#""\ud800A""#, r#""\udc00""#, r#""\x""#, r#""\u12""#] {

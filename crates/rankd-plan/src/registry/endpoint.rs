@@ -6,9 +6,6 @@ use crate::registry::Named;
 use crate::registry::entry::is_identifier;
 use crate::registry::table::{Table, bad, each_entry};
 
-/// The protocols that tasks speak.
-const KINDS: &[&str] = &["redis"];
-
 /// What answers an endpoint's reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -49,6 +46,7 @@ pub struct Inject {
 pub struct Endpoint {
     pub endpoint_id: String,
     pub name: String,
+    /// The protocol that tasks speak with it. A task refuses an endpoint of a kind that it does not speak.
     pub kind: String,
     pub backend: Backend,
     pub policy: Policy,
@@ -101,10 +99,9 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         good
     });
     let kind = table.text("kind", found).filter(|kind| {
-        let good = KINDS.contains(kind);
+        let good = is_identifier(kind);
         if !good {
-            let wrong = bad(table.place("kind"), format!("{kind:?} is not a kind of endpoint"));
-            found.push(wrong.nearest(kind, KINDS.iter().copied()));
+            found.push(bad(table.place("kind"), "a kind is the name of a protocol, such as redis"));
         }
         good
     });

@@ -111,12 +111,13 @@ fn entry(table: &Table<'_, '_>, id_field: &'static str, found: &mut Diagnostics)
             Status::Active
         }
     };
+    let nullable = table.bool("nullable", found);
     let (id, name, type_of) = (id?, name?, type_of?);
     Some(Entry {
         id,
         name: name.to_owned(),
         type_of,
-        nullable: table.bool("nullable", found)?,
+        nullable: nullable?,
         doc: table.text("doc", found).unwrap_or_default().to_owned(),
         default: default(table, type_of, found),
         status,

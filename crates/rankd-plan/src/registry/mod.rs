@@ -96,7 +96,9 @@ impl Registry {
         };
         let mut found = Diagnostics::default();
         registry.keys = entry::parse(keys.text, Sort::Key, &mut found);
-        check_id_key(&registry.keys, &mut found);
+        if found.list().iter().all(|diagnostic| diagnostic.code != Code::BadToml) {
+            check_id_key(&registry.keys, &mut found);
+        }
         keep(keys.file, found);
         let mut found = Diagnostics::default();
         registry.params = entry::parse(params.text, Sort::Param, &mut found);

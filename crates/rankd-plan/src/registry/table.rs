@@ -20,6 +20,10 @@ pub(super) fn each_entry<'t>(
         let message = error.message().lines().next().unwrap_or("this is not TOML");
         found.push(Diagnostic::new(Code::BadToml, "", message).bytes(error.span().unwrap_or(0..0)));
     }
+    // What could be recovered of a broken file would only make for more complaints.
+    if !errors.is_empty() {
+        return;
+    }
     for (field, value) in file.get_ref() {
         let entries = match (&**field.get_ref(), value.get_ref()) {
             (field, DeValue::Array(entries)) if field == name => entries,

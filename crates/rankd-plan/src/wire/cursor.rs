@@ -106,6 +106,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
         }
         let mut fields = self.reader.open_object()?;
         while let Some((name, repeated)) = self.reader.field(&mut fields)? {
+            self.go_on()?;
             self.path.push(Segment::Field(name.clone()));
             if repeated {
                 self.report(Code::DuplicateField, format!("the field {name:?} is here twice"));
@@ -118,22 +119,42 @@ impl<'a, 'd> Cursor<'a, 'd> {
         Ok(())
     }
 
-    pub(crate) fn array(
-        &mut self,
-        mut each: impl FnMut(&mut Self, usize) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn array(&mut self, mut each: impl FnMut(&mut Self, usize) -> Result<(), Fault>) -> Result<(), Fault> {
         if !self.expect(Kind::Array)? {
             return Ok(());
         }
         let mut items = self.reader.open_array()?;
         let mut at = 0;
         while self.reader.item(&mut items)? {
+            self.go_on()?;
             self.path.push(Segment::Index(at));
             each(self, at)?;
             self.path.pop();
             at += 1;
         }
         Ok(())
+    }
+
+    /// Ends the reading when there is more wrong than will be told.
+    fn go_on(&mut self) -> Result<(), Fault> {
+        if self.found.is_full() {
+            self.found.cut_short();
+            return Err(Fault::TOLD);
+        }
+        Ok(())
+    }
+
+    /// Whether the array at hand has more items than `max`; nothing is read for good.
+    pub(crate) fn has_more_than(&self, max: usize) -> Result<bool, Fault> {
+        let mut ahead = self.reader.clone();
+        let mut items = ahead.open_array()?;
+        for _ in 0..max {
+            if !ahead.item(&mut items)? {
+                return Ok(false);
+            }
+            ahead.skip()?;
+        }
+        ahead.item(&mut items)
     }
 
     pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, Fault> {

@@ -151,8 +151,6 @@ struct Decoder<'n, 'd> {
     parents: Vec<Option<(u32, &'static str)>>,
     /// Operations and list items so far.
     size: usize,
-    too_deep: bool,
-    too_large: bool,
     broken: bool,
     base: &'n str,
 }
@@ -166,19 +164,12 @@ pub(crate) fn decode(
     sources: &Sources,
     found: &mut Diagnostics,
 ) -> Result<(Decoded, usize), Fault> {
-    let mut decoder = Decoder {
-        names,
-        sources,
-        found,
-        tree: Tree::new(),
-        parents: Vec::new(),
-        size: 0,
-        too_deep: false,
-        too_large: false,
-        broken: false,
-        base: &base,
+    let mut decoder =
+        Decoder { names, sources, found, tree: Tree::new(), parents: Vec::new(), size: 0, broken: false, base: &base };
+    let root = match decoder.read(text, &base) {
+        Err(fault) if fault == Fault::TOLD => decoder.stand_in(),
+        other => other?,
     };
-    let root = decoder.read(text, &base)?;
     if sort == Sort::Predicate {
         decoder.as_predicate(root);
     }
@@ -222,7 +213,6 @@ impl Decoder<'_, '_> {
                         }
                         continue;
                     }
-                    self.size += 1;
                     open.push((reader.open_object()?, self.part(child, pointer)));
                 }
                 None => self.scalar(&mut reader, part, name)?,
@@ -231,34 +221,34 @@ impl Decoder<'_, '_> {
         Ok(self.stand_in())
     }
 
-    /// A stand-in for a child that is no object, is too deep or is one too many; it is reported and passed over.
+    /// A stand-in for a child that is no object; one that is too deep or one too many ends the reading.
     fn refuse_child(&mut self, reader: &mut Reader<'_>, depth: usize, pointer: &str) -> Result<Option<u32>, Fault> {
         let kind = reader.peek()?;
         if kind != Kind::Object {
             let message = format!("an operation belongs here, not {}", kind.name());
             self.wrong(Code::WrongJsonType, pointer, message);
         } else if depth >= EXPRESSION_DEPTH_MAX {
-            if !self.too_deep {
-                self.too_deep = true;
-                // The pointer of the place itself would be as long as the nesting is deep.
-                let message = format!("nested deeper than the limit of {EXPRESSION_DEPTH_MAX}");
-                self.wrong(Code::ExpressionTooDeep, self.base, message);
-            }
-        } else if self.size >= EXPRESSION_NODES_MAX {
-            self.refuse_size();
+            // The pointer of the place itself would be as long as the nesting is deep.
+            let message = format!("nested deeper than the limit of {EXPRESSION_DEPTH_MAX}");
+            self.wrong(Code::ExpressionTooDeep, self.base, message);
+            return Err(Fault::TOLD);
         } else {
+            self.grow(1)?;
             return Ok(None);
         }
         reader.skip()?;
         Ok(Some(self.stand_in()))
     }
 
-    fn refuse_size(&mut self) {
-        if !self.too_large {
-            self.too_large = true;
-            let message = format!("larger than the limit of {EXPRESSION_NODES_MAX} operations and list items");
-            self.wrong(Code::ExpressionTooLarge, self.base, message);
+    /// Counts operations and list items. One too many ends the reading of this expression.
+    fn grow(&mut self, by: usize) -> Result<(), Fault> {
+        self.size += by;
+        if self.size <= EXPRESSION_NODES_MAX {
+            return Ok(());
         }
+        let message = format!("larger than the limit of {EXPRESSION_NODES_MAX} operations and list items");
+        self.wrong(Code::ExpressionTooLarge, self.base, message);
+        Err(Fault::TOLD)
     }
 
     /// Reads a field that is not an operation itself.
@@ -279,20 +269,17 @@ impl Decoder<'_, '_> {
             "param" => part.param = Some(self.names.param(&mut cursor)?),
             "cmp" => part.compare = Some(compare(&mut cursor)?),
             "list" => {
-                let (mut list, mut count) = (Vec::new(), 0);
+                let room = EXPRESSION_NODES_MAX - self.size;
+                let mut list = Vec::new();
+                if cursor.expect(Kind::Array)? && cursor.has_more_than(room)? {
+                    return self.grow(room + 1);
+                }
                 cursor.array(|cursor, _| {
-                    count += 1;
-                    if self.size + count > EXPRESSION_NODES_MAX {
-                        return cursor.skip();
-                    }
                     list.extend(cursor.scalar()?);
                     Ok(())
                 })?;
+                self.size += list.len();
                 part.list = Some(list);
-                self.size += count;
-                if self.size > EXPRESSION_NODES_MAX {
-                    self.refuse_size();
-                }
             }
             "pattern" => part.pattern = Some(pattern(&mut cursor, self.names)?),
             "flags" => match cursor.text()?.as_deref() {
@@ -379,9 +366,7 @@ impl Decoder<'_, '_> {
             Form::Compare => self.comparison(part.compare??, part.child("a"), part.child("b")),
             Form::In => Op::In(part.child("lhs"), part.list.take()?),
             Form::Null { negated } => Op::Null { x: part.child("x"), negated },
-            Form::Regex => {
-                Op::Match { key: part.key??, pattern: part.pattern.take()??, ignore_case: part.ignore_case }
-            }
+            Form::Regex => Op::Match { key: part.key??, pattern: part.pattern.take()??, ignore_case: part.ignore_case },
         })
     }
 

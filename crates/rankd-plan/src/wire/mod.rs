@@ -8,8 +8,8 @@ pub(crate) mod expression;
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
-use crate::json::Fault;
-use crate::limits::{INPUTS_MAX, NAME_BYTES_MAX, NODES_MAX, OUTPUTS_MAX};
+use crate::json::{Fault, Kind};
+use crate::limits::{INPUTS_MAX, NAME_BYTES_MAX, NODES_MAX, OUTPUTS_MAX, TABLE_ENTRIES_MAX};
 use cursor::Cursor;
 use std::borrow::Cow;
 
@@ -64,16 +64,8 @@ impl Sources {
     }
 }
 
-const PLAN_FIELDS: &[&str] = &[
-    "schema_version",
-    "plan_name",
-    "nodes",
-    "outputs",
-    "expr_table",
-    "pred_table",
-    "sources",
-    "built_by",
-];
+const PLAN_FIELDS: &[&str] =
+    &["schema_version", "plan_name", "nodes", "outputs", "expr_table", "pred_table", "sources", "built_by"];
 const NODE_FIELDS: &[&str] = &["node_id", "op", "inputs", "params", "scheduling", "timeout_ms", "source"];
 /// The longest time-out that a plan can ask for: a day.
 const TIMEOUT_MS_MAX: i64 = 86_400_000;
@@ -93,7 +85,7 @@ pub fn decode<'a>(text: &'a str, found: &mut Diagnostics) -> Result<WirePlan<'a>
             }
             "nodes" => {
                 has_nodes = true;
-                nodes(cursor, &mut plan.nodes)?;
+                plan.nodes = nodes(cursor)?;
             }
             "outputs" => {
                 has_outputs = true;
@@ -115,8 +107,12 @@ pub fn decode<'a>(text: &'a str, found: &mut Diagnostics) -> Result<WirePlan<'a>
         None => cursor.missing("schema_version"),
         Some(Some(SCHEMA_VERSION)) | Some(None) => {}
         Some(Some(other)) => cursor.report_at(
-            Diagnostic::new(Code::UnsupportedVersion, "/schema_version", format!("schema_version {other} is not known"))
-                .help(format!("this build reads version {SCHEMA_VERSION}")),
+            Diagnostic::new(
+                Code::UnsupportedVersion,
+                "/schema_version",
+                format!("schema_version {other} is not known"),
+            )
+            .help(format!("this build reads version {SCHEMA_VERSION}")),
         ),
     }
     for (has, field) in [(has_name, "plan_name"), (has_nodes, "nodes"), (has_outputs, "outputs")] {
@@ -127,20 +123,21 @@ pub fn decode<'a>(text: &'a str, found: &mut Diagnostics) -> Result<WirePlan<'a>
     Ok(plan)
 }
 
-fn nodes<'a>(cursor: &mut Cursor<'a, '_>, nodes: &mut Vec<WireNode<'a>>) -> Result<(), Fault> {
-    let mut count = 0;
-    cursor.array(|cursor, _| {
-        count += 1;
-        if count <= NODES_MAX {
-            nodes.push(node(cursor)?);
-            return Ok(());
-        }
-        cursor.skip()
-    })?;
-    if count > NODES_MAX {
-        cursor.report(Code::TooManyNodes, format!("{count} nodes are more than the limit of {NODES_MAX}"));
+/// Looks whether there are too many nodes before reading any. Without its nodes, everything else would look wrong.
+fn nodes<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Vec<WireNode<'a>>, Fault> {
+    let mut nodes = Vec::new();
+    if !cursor.expect(Kind::Array)? {
+        return Ok(nodes);
     }
-    Ok(())
+    if cursor.has_more_than(NODES_MAX)? {
+        cursor.report(Code::TooManyNodes, format!("there are more nodes than the limit of {NODES_MAX}"));
+        return Err(Fault::TOLD);
+    }
+    cursor.array(|cursor, _| {
+        nodes.push(node(cursor)?);
+        Ok(())
+    })?;
+    Ok(nodes)
 }
 
 fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
@@ -206,12 +203,20 @@ fn texts<'a>(cursor: &mut Cursor<'a, '_>, max: usize, what: &str) -> Result<Vec<
 }
 
 fn table<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Vec<(Cow<'a, str>, &'a str)>, Fault> {
-    let mut table = Vec::new();
+    let (mut table, mut count) = (Vec::new(), 0);
     cursor.each_field(|cursor, name| {
+        count += 1;
+        if count > TABLE_ENTRIES_MAX {
+            return cursor.skip();
+        }
         check_name(cursor, &name, |c| !c.is_control());
         table.push((name, cursor.raw()?));
         Ok(())
     })?;
+    if count > TABLE_ENTRIES_MAX {
+        let message = format!("{count} entries are more than the limit of {TABLE_ENTRIES_MAX}");
+        cursor.report(Code::ExpressionTooLarge, message);
+    }
     Ok(table)
 }
 

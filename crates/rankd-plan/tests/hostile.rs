@@ -1,0 +1,180 @@
+//! Plans made to hurt: each is refused (or accepted) quickly and without memory that grows with it.
+//!
+//! The time limits are coarse guards for slow machines and unoptimised builds; the memory limits are exact.
+
+#![expect(unsafe_code, reason = "counting what is allocated needs a global allocator")]
+
+use rankd_plan::registry::Text;
+use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, RowEffect, Runs, Signature, Writes};
+use rankd_plan::{Registry, check};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator as it is; the counters touch no memory of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const MEMORY_MAX: usize = 32 << 20;
+const TIME_MAX: Duration = Duration::from_secs(2);
+
+static SOURCE: Contract = Contract {
+    inputs: Inputs::None,
+    rows: RowEffect::Source,
+    reads: &[],
+    writes: Writes::Nothing,
+    params: &[],
+    runs: Runs::Loop,
+    trivial: true,
+};
+
+static VM: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Same,
+    reads: &[],
+    writes: Writes::Param("out_key"),
+    params: &[
+        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "" },
+        Param { name: "expr", kind: ParamKind::Expr { into: "out_key" }, need: Need::Required, doc: "" },
+        Param { name: "extra", kind: ParamKind::Bool, need: Need::Default(Literal::Bool(true)), doc: "" },
+    ],
+    runs: Runs::Cpu,
+    trivial: false,
+};
+
+static CONCAT: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Appended,
+    reads: &[],
+    writes: Writes::Nothing,
+    params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "" }],
+    runs: Runs::Cpu,
+    trivial: false,
+};
+
+static TASKS: &[Signature] = &[
+    Signature { op: "source", summary: "", contract: &SOURCE },
+    Signature { op: "vm", summary: "", contract: &VM },
+    Signature { op: "concat", summary: "", contract: &CONCAT },
+];
+
+fn registry() -> Registry {
+    let keys = "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n\
+                [[key]]\nkey_id = 2\nname = \"score\"\ntype = \"float\"\nnullable = true\ndoc = \"\"\n";
+    let text = |text| Text { file: "", text };
+    let (registry, problems) = Registry::parse(text(keys), text(""), text(""));
+    assert!(problems.is_empty());
+    registry
+}
+
+fn with_expression(expression: &str) -> String {
+    format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"a","op":"source"}},{{"node_id":"b","op":"vm","inputs":["a"],"params":{{"out_key":"score","expr":"e"}}}}],"outputs":["b"],"expr_table":{{"e":{expression}}}}}"#
+    )
+}
+
+/// Checks a plan within the limits and gives the codes found, each once.
+fn codes(what: &str, text: &str) -> Vec<&'static str> {
+    let registry = registry();
+    let before = NOW.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    #[expect(clippy::disallowed_methods, reason = "a coarse guard against work that grows")]
+    let start = Instant::now();
+    let checked = check(text.as_bytes(), &registry, TASKS);
+    let took = start.elapsed();
+    let memory = PEAK.load(Ordering::Relaxed) - before;
+    println!("{what}: {} bytes in {took:?}, {memory} bytes of memory", text.len());
+    assert!(memory < MEMORY_MAX, "{what} took {memory} bytes");
+    assert!(took < TIME_MAX, "{what} took {took:?}");
+    let mut codes: Vec<&'static str> = checked.diagnostics.list().iter().map(|found| found.code.id()).collect();
+    codes.dedup();
+    codes
+}
+
+// One test, so that nothing else allocates while it counts.
+#[test]
+fn hostile_plans_are_refused_quickly_and_in_little_memory() {
+    let deep = r#"{"op":"neg","x":"#.repeat(1_000_000) + "0" + &"}".repeat(1_000_000);
+    assert_eq!(codes("1,000,000 deep, over the file limit", &with_expression(&deep)), ["P001"]);
+
+    let deep = r#"{"op":"neg","x":"#.repeat(900_000) + "0" + &"}".repeat(900_000);
+    assert_eq!(codes("900,000 deep", &with_expression(&deep)), ["P203"]);
+
+    let array = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+    assert_eq!(codes("1,000,000 arrays deep", &with_expression(&array)), ["P101"]);
+
+    let list = "1,".repeat(1_000_000) + "1";
+    let wide = format!(
+        r#"{{"op":"if","cond":{{"op":"in","lhs":{{"op":"key_ref","key":"id"}},"list":[{list}]}},"then":{{"op":"const_null"}},"else":{{"op":"const_null"}}}}"#
+    );
+    assert_eq!(codes("1,000,001 wide", &with_expression(&wide)), ["P204"]);
+
+    let leaf = r#"{"op":"key_ref","key":"id"}"#;
+    let tree = (0..18).fold(leaf.to_owned(), |half, _| format!(r#"{{"op":"add","a":{half},"b":{half}}}"#));
+    assert_eq!(codes("262,144 leaves", &with_expression(&tree)), ["P204"]);
+
+    let fields: String = (0..50_000).map(|n| format!(r#""e{n}":{{}},"#)).collect();
+    let plan = format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"a","op":"source"}}],"outputs":["a"],"expr_table":{{{fields}"e":{{}}}}}}"#
+    );
+    assert!(codes("50,001 empty expressions", &plan).contains(&"P204"));
+
+    let nodes = r#"{"node_id":"a","op":"source"},"#.repeat(1_000_000);
+    let plan = format!(r#"{{"schema_version":1,"plan_name":"p","nodes":[{nodes}{{}}],"outputs":["a"]}}"#);
+    assert_eq!(codes("1,000,001 nodes", &plan), ["P001"]);
+
+    let nodes = "{},".repeat(5_000_000);
+    let plan = format!(r#"{{"schema_version":1,"plan_name":"p","nodes":[{nodes}{{}}],"outputs":["a"]}}"#);
+    assert_eq!(codes("5,000,001 tiny nodes", &plan), ["P201"]);
+
+    let nodes: String = (1..10_000)
+        .map(|n| format!(r#",{{"node_id":"n{n}","op":"concat","inputs":["n{0}"],"params":{{"rhs":"n{0}"}}}}"#, n - 1))
+        .collect();
+    let plan = format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"n0","op":"source"}}{nodes}],"outputs":["n9999"]}}"#
+    );
+    assert_eq!(codes("a diamond of 2^9999 paths", &plan), [""; 0]);
+
+    let nodes: String = (0..9_999)
+        .map(|n| format!(r#"{{"node_id":"n{n}","op":"concat","inputs":["n{}"],"params":{{"rhs":"n{n}"}}}},"#, n + 1))
+        .collect();
+    let plan = format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{nodes}{{"node_id":"n9999","op":"concat","inputs":["n0"],"params":{{"rhs":"n0"}}}}],"outputs":["n9999"]}}"#
+    );
+    assert!(codes("a cycle through 10,000 nodes", &plan).contains(&"P601"));
+
+    let pairs = r#""a":1,"#.repeat(2_000_000);
+    assert!(codes("one field 2,000,000 times", &format!("{{{pairs}\"a\":1}}")).contains(&"P004"));
+
+    let names: String = (0..1_000_000).map(|n| format!(r#""{n}":1,"#)).collect();
+    assert!(codes("1,000,000 unknown fields", &format!("{{{names}\"a\":1}}")).contains(&"P102"));
+
+    assert_eq!(codes("a lone surrogate", r#"{"plan_name":"\ud834x"}"#), ["P003"]);
+    assert_eq!(codes("1e999", &with_expression(r#"{"op":"const_number","value":1e999}"#)), ["P005"]);
+    let digits = "9".repeat(10_000_000);
+    assert_eq!(
+        codes(
+            "a number of 10,000,000 digits",
+            &with_expression(&format!(r#"{{"op":"const_number","value":{digits}}}"#))
+        ),
+        ["P005"]
+    );
+}

@@ -1,0 +1,88 @@
+//! The conformance cases under `cases/*.md`, run by one loop through the real program.
+//!
+//! A case is a `##` heading with prose and fenced blocks; a block's first word is its language, its second what it is for.
+//! `UPDATE=1` rewrites what the blocks expect with what the program says.
+
+#[path = "cases/diagnostics.rs"]
+mod diagnostics;
+#[path = "cases/markdown.rs"]
+mod markdown;
+#[path = "cases/workspace.rs"]
+mod workspace;
+
+use markdown::{Case, Document};
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+}
+
+fn documents() -> Vec<Document> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(repository().join("cases"))
+        .expect("cases/ is there")
+        .map(|entry| entry.expect("its entries can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| Document::read(path)).collect()
+}
+
+#[test]
+fn every_case_gives_what_it_says() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut wrong = Vec::new();
+    let mut ran = 0;
+    for mut document in documents() {
+        for at in 0..document.cases.len() {
+            let case = &document.cases[at];
+            let Some(outcome) = run(case) else {
+                wrong.push(format!("{}: it has no block that says what it gives", case.place()));
+                continue;
+            };
+            ran += 1;
+            let expected = case.block(outcome.role).unwrap_or_default();
+            if expected.trim() == outcome.text.trim() {
+                continue;
+            }
+            if update {
+                document.replace(at, outcome.role, &outcome.text);
+            } else {
+                let place = document.cases[at].place();
+                wrong.push(format!("{place}\n--- expected\n{}\n--- got\n{}", expected.trim(), outcome.text.trim()));
+            }
+        }
+        document.save_if_changed();
+    }
+    assert!(wrong.is_empty(), "{} cases differ (UPDATE=1 rewrites them):\n\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(ran > 0, "there are cases");
+}
+
+/// What a case gave, in the form of the block that expects it.
+struct Outcome {
+    role: &'static str,
+    text: String,
+}
+
+fn run(case: &Case) -> Option<Outcome> {
+    if case.block("diagnostics").is_some() {
+        return Some(Outcome { role: "diagnostics", text: diagnostics::run(case) });
+    }
+    None
+}
+
+#[test]
+fn every_diagnostic_code_has_a_case() {
+    let mut covered: Vec<String> = Vec::new();
+    for document in documents() {
+        for case in &document.cases {
+            let lines = case.block("diagnostics").unwrap_or_default().lines();
+            covered.extend(lines.filter_map(|line| line.split(' ').next()).map(str::to_owned));
+        }
+    }
+    let missing: Vec<&str> = rankd_plan::Code::ALL
+        .iter()
+        .map(|code| code.id())
+        .filter(|id| !covered.iter().any(|seen| seen == id))
+        .collect();
+    assert!(missing.is_empty(), "codes without a case: {missing:?}");
+}
