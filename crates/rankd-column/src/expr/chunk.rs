@@ -4,11 +4,11 @@ use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Operand, Placed, Program, Step, float_bits};
 use crate::expr::frame::{Bound, Frame, Slice};
 use crate::expr::tree::{Binary, Compare, Unary};
-use crate::expr::vector::{self, Register, Source, Valid, Values};
+use crate::expr::vector::{self, Product, Register, Source, Valid, Values};
 use crate::kernel::gather::gather;
 use crate::rowset::Rows;
 use crate::value::Type;
-use std::mem::take;
+use std::mem::{swap, take};
 
 /// Buffers kept from run to run. One for each thread that evaluates.
 #[derive(Default)]
@@ -67,6 +67,8 @@ pub(super) struct Chunk<'a> {
     pub(super) rows: Rows<'a>,
     pub(super) n: usize,
     pub(super) scratch: &'a mut Scratch,
+    /// The register that is being written holds the rows of earlier chunks, which stay.
+    appending: bool,
 }
 
 /// A type that columns and registers hold. For strings that is the symbol.
@@ -112,14 +114,30 @@ lane!(bool, bools, Bound::Bools(slice) => slice, |cell| if let Cell::Bool(v) = c
 lane!(u32, symbols, Bound::Codes(slice, _) => slice, |cell| if let Cell::Str(v) = cell { Some(v) } else { None });
 
 impl<'a> Chunk<'a> {
+    pub(super) fn new(frame: &'a Frame<'a>, rows: Rows<'a>, scratch: &'a mut Scratch) -> Chunk<'a> {
+        Chunk { frame, rows, n: rows.len(), scratch, appending: false }
+    }
+
     /// Runs every step. True when an int operation overflowed on some row, whether that row counts or not.
     pub(super) fn run(&mut self) -> bool {
+        self.run_steps(&self.frame.program.steps)
+    }
+
+    /// The same for a program whose root is a register of this type; the root's values go straight to the end of `out`.
+    pub(super) fn run_onto<T: Lane>(&mut self, out: &mut Vec<T>) -> bool {
+        let Some((last, steps)) = self.frame.program.steps.split_last() else { return false };
+        let overflowed = self.run_steps(steps);
+        swap(&mut T::register(self.scratch, last.register).values, out);
+        self.appending = true;
+        let last_overflowed = self.step(last);
+        self.appending = false;
+        swap(&mut T::register(self.scratch, last.register).values, out);
+        overflowed | last_overflowed
+    }
+
+    fn run_steps(&mut self, steps: &[Placed]) -> bool {
         self.load();
-        let mut overflowed = false;
-        for placed in &self.frame.program.steps {
-            overflowed |= self.step(placed);
-        }
-        overflowed
+        steps.iter().fold(false, |overflowed, placed| overflowed | self.step(placed))
     }
 
     #[inline(always)]
@@ -201,6 +219,15 @@ impl<'a> Chunk<'a> {
                 float_binary(*op, a.values, b.values, n, &mut out.values);
                 false
             }),
+            Step::FloatProducts(a, b, c, d) => self.write(at, |chunk, out: &mut Register<f64>| {
+                let [a, b, c] = [a, b, c].map(|&operand| f64::source(chunk, operand));
+                let one = Source { values: Values::All(1.0), valid: Valid::All };
+                let d = d.map_or(one, |d| f64::source(chunk, d));
+                vector::all_of([a, b, c, d].map(|source| source.valid), n, out);
+                let (ab, cd) = (Product::of(a.values, b.values), Product::of(c.values, d.values));
+                vector::add_products(ab, cd, n, &mut out.values);
+                false
+            }),
             Step::Coalesce(type_of, a, b) => match type_of {
                 Type::Int => self.coalesce::<i64>(at, *a, *b),
                 Type::Float => self.coalesce::<f64>(at, *a, *b),
@@ -225,6 +252,7 @@ impl<'a> Chunk<'a> {
     fn test(&mut self, at: u32, step: &Step) {
         let n = self.n;
         let mut out = take(&mut self.scratch.masks[at as usize]);
+        out.clear();
         match step {
             Step::And(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a & b),
             Step::Or(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a | b),
@@ -291,6 +319,9 @@ impl<'a> Chunk<'a> {
     #[inline(always)]
     fn write<T: Lane>(&mut self, at: u32, fill: impl FnOnce(&Self, &mut Register<T>) -> bool) -> bool {
         let mut out = take(T::register(self.scratch, at));
+        if !self.appending {
+            out.values.clear();
+        }
         let overflowed = fill(self, &mut out);
         *T::register(self.scratch, at) = out;
         overflowed

@@ -41,6 +41,8 @@ pub(super) enum Step {
     IntBinary(Binary, Operand, Operand),
     FloatUnary(Unary, Operand),
     FloatBinary(Binary, Operand, Operand),
+    /// `a * b + c * d`, or `a * b + c`, each operation rounded: what scores are made of, without a pass for each product.
+    FloatProducts(Operand, Operand, Operand, Option<Operand>),
     Coalesce(Type, Operand, Operand),
     If(Type, Operand, Operand, Operand),
     And(Operand, Operand),
@@ -363,12 +365,57 @@ impl<'a> Compiler<'a> {
     }
 
     fn arithmetic(&mut self, op: Binary, type_of: Type, a: Held, b: Held) -> Held {
+        let sum = (op == Binary::Add && type_of == Type::Float).then(|| self.sum_of_products(a, b)).flatten();
+        if let Some(operand) = sum {
+            return Held { operand, file: File::Typed(Type::Float) };
+        }
         let step = match type_of {
             Type::Int => Step::IntBinary(op, a.operand, b.operand),
             _ => Step::FloatBinary(op, a.operand, b.operand),
         };
         let file = File::Typed(type_of);
         Held { operand: self.emit(file, step, &[a, b]), file }
+    }
+
+    /// One step in place of a float addition and the multiplications right before it, if there are any.
+    fn sum_of_products(&mut self, a: Held, b: Held) -> Option<Operand> {
+        let (a, b) = if self.is_last_product(b) { (b, a) } else { (a, b) };
+        let (x, y, register) = self.take_last_product(a)?;
+        // The new step takes the register of the first product: neither product reads it, and its one reader is this step.
+        let (step, register, spare) = match self.take_last_product(b) {
+            Some((z, w, earlier)) => {
+                (Step::FloatProducts(x, y, z, Some(w)), earlier, Held { operand: Operand::Register(register), ..a })
+            }
+            None => (Step::FloatProducts(x, y, b.operand, None), register, b),
+        };
+        if let Operand::Register(spare_register) = spare.operand {
+            self.pool(spare.file).read(spare_register);
+        }
+        self.steps.push(Placed { step, register });
+        Some(Operand::Register(register))
+    }
+
+    /// Whether the last step multiplied floats into this register, for one reader.
+    fn is_last_product(&mut self, held: Held) -> bool {
+        let last = match (held.operand, self.steps.last()) {
+            (Operand::Register(held), Some(Placed { step: Step::FloatBinary(Binary::Mul, ..), register })) => {
+                (held == *register).then_some(held)
+            }
+            _ => None,
+        };
+        held.file == File::Typed(Type::Float)
+            && last.is_some_and(|register| self.pool(held.file).readers[register as usize] == 1)
+    }
+
+    /// Takes that step back. What it read is as it was: no step came after it.
+    fn take_last_product(&mut self, held: Held) -> Option<(Operand, Operand, u32)> {
+        if !self.is_last_product(held) {
+            return None;
+        }
+        match self.steps.pop()? {
+            Placed { step: Step::FloatBinary(_, x, y), register } => Some((x, y, register)),
+            _ => None,
+        }
     }
 
     fn compare(&mut self, compare: Compare, a: Ix, b: Ix) -> Operand {

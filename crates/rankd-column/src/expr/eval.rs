@@ -4,16 +4,15 @@
 //! int operation overflowed is computed again row by row: the overflow may be in a branch that the row does not take.
 //! Buffers live in a [`Scratch`] that the caller keeps; a run allocates its result and a handful of small lists.
 
-use crate::batch::Batch;
 use crate::column::{Cells, Column};
 use crate::dictionary::DictionaryBuilder;
 use crate::expr::cell::Cell;
 use crate::expr::chunk::{Chunk, Lane};
-use crate::expr::compile::Program;
+use crate::expr::compile::{Operand, Program};
 use crate::expr::frame::Frame;
 use crate::expr::tree::{Ix, Op};
 use crate::expr::vector::{Register, Source, Valid, Values};
-use crate::kernel::compact::{self, compact};
+use crate::kernel::compact::compact;
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
 use crate::value::{Type, Value};
@@ -97,35 +96,26 @@ pub fn select(
     let frame = Frame::bind(program, rows.batch(), params)?;
     scratch.prepare(program, frame.symbols.len());
     let evaluation = Evaluation { frame: &frame, rows, stop };
-    let mut kept = Vec::with_capacity(rows.len() + compact::SLACK);
-    let mut mask = Vec::new();
-    evaluation.run(scratch, |rows, root| {
-        match root {
-            Root::Rows(cells) => {
-                mask.clear();
-                mask.extend(cells.iter().map(|&cell| cell == Cell::Bool(true)));
-            }
-            Root::Chunk(chunk) => match chunk.mask(program.root) {
-                Values::Each(mask) => {
-                    compact(mask, rows, &mut kept);
-                    return Ok(());
-                }
-                Values::All(one) => {
-                    mask.clear();
-                    mask.resize(rows.len(), one);
-                }
-            },
-        }
-        compact(&mask, rows, &mut kept);
-        Ok(())
-    })?;
-    Ok(kept)
+    let mut kept = Kept { rows: Vec::with_capacity(rows.len()), root: program.root };
+    evaluation.run(scratch, &mut kept)?;
+    Ok(kept.rows)
 }
 
 /// The root's values on the rows of a chunk: in its registers, or a cell a row where the chunk was done row by row.
 enum Root<'c> {
     Chunk(&'c Chunk<'c>),
     Rows(&'c [Cell]),
+}
+
+/// What becomes of the chunks of an evaluation, in turn.
+trait Sink {
+    /// Runs the steps of a chunk. True when an int operation overflowed on some row.
+    fn run(&mut self, chunk: &mut Chunk<'_>) -> bool {
+        chunk.run()
+    }
+
+    /// Takes the root on, with the stored rows that it is for.
+    fn put(&mut self, rows: Rows<'_>, root: Root<'_>) -> Result<(), (usize, Fault)>;
 }
 
 struct Evaluation<'a> {
@@ -135,28 +125,23 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    /// Runs all chunks and hands each root on, with the stored rows that it is for.
-    fn run(
-        &self,
-        scratch: &mut Scratch,
-        mut put: impl FnMut(Rows<'_>, Root<'_>) -> Result<(), (usize, Fault)>,
-    ) -> Result<(), EvalError> {
+    fn run(&self, scratch: &mut Scratch, sink: &mut impl Sink) -> Result<(), EvalError> {
         let rows = self.rows.rows();
         let row_by_row = self.frame.uniform_overflow();
         let mut cells = Vec::new();
         for start in (0..rows.len()).step_by(CHUNK) {
             self.stop.check()?;
             let rows = rows.slice(start, CHUNK.min(rows.len() - start));
-            let mut chunk = Chunk { frame: self.frame, rows, n: rows.len(), scratch };
-            let result = if row_by_row || chunk.run() {
+            let mut chunk = Chunk::new(self.frame, rows, scratch);
+            let result = if row_by_row || sink.run(&mut chunk) {
                 let roots = self.row_by_row(rows, &mut cells);
-                put(rows.slice(0, roots.len()), Root::Rows(&roots)).and_then(|()| match roots.len() {
+                sink.put(rows.slice(0, roots.len()), Root::Rows(&roots)).and_then(|()| match roots.len() {
                     // The row after the last good one.
                     good if good < rows.len() => Err((good, Fault::Overflow)),
                     _ => Ok(()),
                 })
             } else {
-                put(rows, Root::Chunk(&chunk))
+                sink.put(rows, Root::Chunk(&chunk))
             };
             result.map_err(|(position, fault)| self.blame(rows.at(position), fault, &mut cells))?;
         }
@@ -205,30 +190,38 @@ impl Evaluation<'_> {
         EvalError { fault, id: Some(self.rows.batch().ids()[row]), node: Some(node) }
     }
 
-    fn column<T: Lane>(
-        &self,
-        scratch: &mut Scratch,
-        fault: impl Fn(&Source<'_, T>) -> Option<(usize, Fault)>,
-    ) -> Result<Cells<T>, EvalError> {
-        let mut out = Output::new(self.rows.batch(), self.rows.rows());
-        self.run(scratch, |rows, root| {
-            let register;
-            let source = match root {
-                Root::Chunk(chunk) => T::source(chunk, self.frame.program.root),
-                Root::Rows(cells) => {
-                    register = Register::from_cells(cells.iter().map(|&cell| T::of(cell)));
-                    register.source()
-                }
-            };
-            if let Some(fault) = fault(&source) {
-                return Err(fault);
-            }
-            out.put(rows, source);
-            Ok(())
-        })?;
-        Ok(out.finish())
+    fn column<T: Lane>(&self, scratch: &mut Scratch, fault: FindFault<T>) -> Result<Cells<T>, EvalError> {
+        let mut out = Output::new(self.rows, self.frame.program.root, fault);
+        self.run(scratch, &mut out)?;
+        Ok(Cells::new(out.values, out.nulls.then_some(out.valid)))
     }
 }
+
+/// The rows for which a predicate holds.
+struct Kept {
+    rows: Vec<u32>,
+    root: Operand,
+}
+
+impl Sink for Kept {
+    fn put(&mut self, rows: Rows<'_>, root: Root<'_>) -> Result<(), (usize, Fault)> {
+        let holds: Vec<bool> = match root {
+            Root::Rows(cells) => cells.iter().map(|&cell| cell == Cell::Bool(true)).collect(),
+            Root::Chunk(chunk) => match chunk.mask(self.root) {
+                Values::Each(mask) => {
+                    compact(mask, rows, &mut self.rows);
+                    return Ok(());
+                }
+                Values::All(holds) => vec![holds; rows.len()],
+            },
+        };
+        compact(&holds, rows, &mut self.rows);
+        Ok(())
+    }
+}
+
+/// The first position whose value may not be written, if there is one, and why.
+type FindFault<T> = fn(&Source<'_, T>) -> Option<(usize, Fault)>;
 
 fn first_non_finite(root: &Source<'_, f64>) -> Option<(usize, Fault)> {
     let there = |at: usize| match root.valid {
@@ -238,11 +231,13 @@ fn first_non_finite(root: &Source<'_, f64>) -> Option<(usize, Fault)> {
     };
     match root.values {
         Values::Each(values) => {
-            let all_finite = wide(
+            // Adding one to an exponent carries into the sign's place only where all its bits are set: NaN and infinity.
+            const EXPONENT: u64 = 0x7FF << 52;
+            let carries = wide(
                 #[inline(always)]
-                || values.iter().fold(true, |finite, v| finite & v.is_finite()),
+                || values.iter().fold(0, |bits, v| bits | ((v.to_bits() & EXPONENT) + (1 << 52))),
             );
-            if all_finite {
+            if carries >> 63 == 0 {
                 return None;
             }
             let at = (0..values.len()).find(|&at| !values[at].is_finite() && there(at))?;
@@ -259,25 +254,43 @@ struct Output<T> {
     nulls: bool,
     /// The view is the whole batch in order, so chunks can be appended; otherwise they go to their rows.
     appending: bool,
+    /// How many rows of the view are done.
+    done: usize,
     len: usize,
+    root: Operand,
+    fault: FindFault<T>,
 }
 
-impl<T: Copy + Default> Output<T> {
-    fn new(batch: &Batch, rows: Rows<'_>) -> Output<T> {
-        let len = batch.len();
-        let appending = matches!(rows, Rows::Range { start: 0, len: viewed } if viewed == len);
+impl<T: Lane> Output<T> {
+    fn new(rows: &RowSet, root: Operand, fault: FindFault<T>) -> Output<T> {
+        let len = rows.batch().len();
+        let appending = matches!(rows.rows(), Rows::Range { start: 0, len: viewed } if viewed == len);
         let values = if appending { Vec::with_capacity(len) } else { vec![T::default(); len] };
-        Output { values, valid: Vec::new(), nulls: false, appending, len }
+        Output { values, valid: Vec::new(), nulls: false, appending, done: 0, len, root, fault }
     }
 
-    fn put(&mut self, rows: Rows<'_>, root: Source<'_, T>) {
-        let n = rows.len();
-        if !self.nulls && !matches!(root.valid, Valid::All) {
+    /// The last step can write where its values stay.
+    fn is_direct(&self) -> bool {
+        self.appending && matches!(self.root, Operand::Register(_))
+    }
+
+    /// Makes room for validity once it is known to be needed; rows before were all there.
+    fn expect_nulls(&mut self, valid: Valid<'_>) {
+        if !self.nulls && !matches!(valid, Valid::All) {
             self.nulls = true;
             self.valid.reserve_exact(self.len);
-            self.valid.resize(self.values.len(), true);
+            self.valid.resize(if self.appending { self.done } else { self.len }, true);
         }
+    }
+
+    fn put_source(&mut self, rows: Rows<'_>, root: Source<'_, T>) -> Result<(), (usize, Fault)> {
+        if let Some(fault) = (self.fault)(&root) {
+            return Err(fault);
+        }
+        let n = rows.len();
+        self.expect_nulls(root.valid);
         if self.appending {
+            self.values.truncate(self.done);
             append(&mut self.values, root.values, n);
             if self.nulls {
                 append(&mut self.valid, root.valid.as_values(), n);
@@ -288,10 +301,39 @@ impl<T: Copy + Default> Output<T> {
                 scatter(&mut self.valid, root.valid.as_values(), rows);
             }
         }
+        self.done += n;
+        Ok(())
     }
 
-    fn finish(self) -> Cells<T> {
-        Cells::new(self.values, self.nulls.then_some(self.valid))
+    /// The values are already there.
+    fn put_direct(&mut self, n: usize, valid: Valid<'_>) -> Result<(), (usize, Fault)> {
+        let written = Source { values: Values::Each(&self.values[self.done..]), valid };
+        if let Some(fault) = (self.fault)(&written) {
+            return Err(fault);
+        }
+        self.expect_nulls(valid);
+        if self.nulls {
+            append(&mut self.valid, valid.as_values(), n);
+        }
+        self.done += n;
+        Ok(())
+    }
+}
+
+impl<T: Lane> Sink for Output<T> {
+    fn run(&mut self, chunk: &mut Chunk<'_>) -> bool {
+        if self.is_direct() { chunk.run_onto(&mut self.values) } else { chunk.run() }
+    }
+
+    fn put(&mut self, rows: Rows<'_>, root: Root<'_>) -> Result<(), (usize, Fault)> {
+        match root {
+            Root::Chunk(chunk) if self.is_direct() => self.put_direct(rows.len(), T::source(chunk, self.root).valid),
+            Root::Chunk(chunk) => self.put_source(rows, T::source(chunk, self.root)),
+            Root::Rows(cells) => {
+                let register = Register::from_cells(cells.iter().map(|&cell| T::of(cell)));
+                self.put_source(rows, register.source())
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Plain safe loops over slices, shaped so that the compiler vectorises them, each run under [`wide`] by itself: asking
 //! the processor costs a nanosecond a loop, and only the loops are compiled for several widths, not what picks among them.
-//! Values of null cells are computed like all others and mean nothing.
+//! Values are appended, validity is replaced. Values of null cells are computed like all others and mean nothing.
 
 use crate::kernel::wide::wide;
 
@@ -63,13 +63,12 @@ impl<T: Copy + Default> Register<T> {
     }
 }
 
-/// `out[i] = f(x[i])`
+/// Appends `f(x[i])`.
 #[inline(always)]
 pub(super) fn map<A: Copy, T: Copy>(x: Values<'_, A>, n: usize, out: &mut Vec<T>, f: impl Fn(A) -> T) {
-    out.clear();
     match x {
         Values::Each(x) => extend(out, x[..n].iter().map(|&x| f(x))),
-        Values::All(x) => out.resize(n, f(x)),
+        Values::All(x) => out.resize(out.len() + n, f(x)),
     }
 }
 
@@ -82,7 +81,7 @@ fn extend<T>(out: &mut Vec<T>, cells: impl ExactSizeIterator<Item = T>) {
     );
 }
 
-/// `out[i] = f(a[i], b[i])`
+/// Appends `f(a[i], b[i])`.
 #[inline(always)]
 pub(super) fn zip<A: Copy, B: Copy, T: Copy>(
     a: Values<'_, A>,
@@ -91,12 +90,53 @@ pub(super) fn zip<A: Copy, B: Copy, T: Copy>(
     out: &mut Vec<T>,
     f: impl Fn(A, B) -> T,
 ) {
-    out.clear();
     match (a, b) {
         (Values::Each(a), Values::Each(b)) => extend(out, a[..n].iter().zip(&b[..n]).map(|(&a, &b)| f(a, b))),
         (Values::Each(a), Values::All(b)) => extend(out, a[..n].iter().map(|&a| f(a, b))),
         (Values::All(a), Values::Each(b)) => extend(out, b[..n].iter().map(|&b| f(a, b))),
-        (Values::All(a), Values::All(b)) => out.resize(n, f(a, b)),
+        (Values::All(a), Values::All(b)) => out.resize(out.len() + n, f(a, b)),
+    }
+}
+
+/// The product of two operands; it is the same whichever comes first.
+#[derive(Clone, Copy)]
+pub(super) enum Product<'a> {
+    Each(&'a [f64], &'a [f64]),
+    Scaled(&'a [f64], f64),
+    All(f64),
+}
+
+impl<'a> Product<'a> {
+    pub(super) fn of(a: Values<'a, f64>, b: Values<'a, f64>) -> Product<'a> {
+        match (a, b) {
+            (Values::Each(a), Values::Each(b)) => Product::Each(a, b),
+            (Values::Each(x), Values::All(by)) | (Values::All(by), Values::Each(x)) => Product::Scaled(x, by),
+            (Values::All(a), Values::All(b)) => Product::All(a * b),
+        }
+    }
+}
+
+/// Appends `p[i] + q[i]`; multiplied by 1.0, a number stays what it is.
+#[inline(always)]
+pub(super) fn add_products(p: Product<'_>, q: Product<'_>, n: usize, out: &mut Vec<f64>) {
+    match (p, q) {
+        (Product::Each(a, b), Product::Each(c, d)) => {
+            let (ab, cd) = (a[..n].iter().zip(&b[..n]), c[..n].iter().zip(&d[..n]));
+            extend(out, ab.zip(cd).map(|((a, b), (c, d))| a * b + c * d));
+        }
+        (Product::Each(a, b), Product::Scaled(c, d)) | (Product::Scaled(c, d), Product::Each(a, b)) => {
+            extend(out, a[..n].iter().zip(&b[..n]).zip(&c[..n]).map(move |((a, b), c)| a * b + c * d));
+        }
+        (Product::Scaled(a, b), Product::Scaled(c, d)) => {
+            extend(out, a[..n].iter().zip(&c[..n]).map(move |(a, c)| a * b + c * d));
+        }
+        (Product::Each(a, b), Product::All(c)) | (Product::All(c), Product::Each(a, b)) => {
+            extend(out, a[..n].iter().zip(&b[..n]).map(move |(a, b)| a * b + c));
+        }
+        (Product::Scaled(a, b), Product::All(c)) | (Product::All(c), Product::Scaled(a, b)) => {
+            extend(out, a[..n].iter().map(move |a| a * b + c));
+        }
+        (Product::All(a), Product::All(b)) => out.resize(out.len() + n, a + b),
     }
 }
 
@@ -135,6 +175,17 @@ pub(super) fn both<T>(a: Valid<'_>, b: Valid<'_>, n: usize, out: &mut Register<T
         (Valid::Nothing, _) | (_, Valid::Nothing) => out.valid.resize(n, false),
         (Valid::Each(x), Valid::All) | (Valid::All, Valid::Each(x)) => out.valid.extend_from_slice(&x[..n]),
         (Valid::Each(a), Valid::Each(b)) => extend(&mut out.valid, a[..n].iter().zip(&b[..n]).map(|(&a, &b)| a & b)),
+    }
+}
+
+/// Sets a register's validity to the rows where all operands are there.
+#[inline(always)]
+pub(super) fn all_of<T, const N: usize>(operands: [Valid<'_>; N], n: usize, out: &mut Register<T>) {
+    out.nulls = operands.iter().any(|valid| !matches!(valid, Valid::All));
+    out.valid.clear();
+    if out.nulls {
+        out.valid.resize(n, true);
+        operands.into_iter().for_each(|valid| keep_valid(&mut out.valid, valid));
     }
 }
 
@@ -195,6 +246,7 @@ pub(super) fn choose<T: Copy + Default>(
     select(cond, a.values, b.values, n, &mut out.values);
     out.nulls = !matches!((a.valid, b.valid), (Valid::All, Valid::All));
     if out.nulls {
+        out.valid.clear();
         select(cond, a.valid.as_values(), b.valid.as_values(), n, &mut out.valid);
     }
 }
@@ -218,7 +270,6 @@ fn select<T: Copy>(cond: Values<'_, bool>, a: Values<'_, T>, b: Values<'_, T>, n
         Values::All(true) => return map(a, n, out, |x| x),
         Values::All(false) => return map(b, n, out, |x| x),
     };
-    out.clear();
     match (a, b) {
         (Values::Each(a), Values::Each(b)) => {
             extend(out, cond.iter().zip(&a[..n]).zip(&b[..n]).map(move |((&c, &a), &b)| pick(c, a, b)));

@@ -6,8 +6,8 @@ use crate::rowset::Rows;
 /// Rows of a run whose mask is looked at together.
 const LANES: usize = 8;
 
-/// `compact` writes up to this many rows past the last one it keeps, so room for as many saves it from growing the list.
-pub const SLACK: usize = LANES;
+/// Rows compacted together, in a buffer that stays in the first-level cache.
+const BLOCK: usize = 1024;
 
 /// By the bits of a mask: which lanes are kept, those first.
 const KEPT: [[u8; LANES]; 1 << LANES] = {
@@ -30,25 +30,27 @@ const KEPT: [[u8; LANES]; 1 << LANES] = {
 /// Appends the stored rows of `rows` whose mask is true, in order.
 pub fn compact(mask: &[bool], rows: Rows<'_>, out: &mut Vec<u32>) {
     debug_assert_eq!(mask.len(), rows.len());
-    let kept = out.len();
-    // Every row is written and only the kept ones advance: no branch to mispredict.
-    out.resize(kept + mask.len() + SLACK, 0);
-    let tail = &mut out[kept..];
-    let count = match rows {
-        Rows::Range { start, .. } => wide(
-            #[inline(always)]
-            || compact_run(mask, start as u32, tail),
-        ),
-        Rows::Listed(rows) => {
-            let mut count = 0;
-            for (&row, &keep) in rows.iter().zip(mask) {
-                tail[count] = row;
-                count += usize::from(keep);
-            }
-            count
-        }
-    };
-    out.truncate(kept + count);
+    // Every row is written here and only the kept ones advance: no branch to mispredict.
+    let mut buffer = [0; BLOCK + LANES];
+    for (block, mask) in mask.chunks(BLOCK).enumerate() {
+        let count = match rows.slice(block * BLOCK, mask.len()) {
+            Rows::Range { start, .. } => wide(
+                #[inline(always)]
+                || compact_run(mask, start as u32, &mut buffer),
+            ),
+            Rows::Listed(rows) => compact_list(mask, rows, &mut buffer),
+        };
+        out.extend_from_slice(&buffer[..count]);
+    }
+}
+
+fn compact_list(mask: &[bool], rows: &[u32], out: &mut [u32]) -> usize {
+    let mut count = 0;
+    for (&row, &keep) in rows.iter().zip(mask) {
+        out[count] = row;
+        count += usize::from(keep);
+    }
+    count
 }
 
 /// Neighbouring rows from `start` on, eight at a time. Gives how many are kept.
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn blocks_and_their_rest_agree_with_one_row_at_a_time() {
-        for len in 0..40 {
+        for len in (0..40).chain([BLOCK, 2 * BLOCK + 3]) {
             let mask: Vec<bool> = (0..len).map(|row: usize| row.wrapping_mul(0x9E37_79B9) & 64 != 0).collect();
             let mut out = Vec::new();
             compact(&mask, Rows::Range { start: 5, len }, &mut out);

@@ -133,7 +133,10 @@ pub(super) fn arrange(ranks: &[u64], rows: &[u32], out: &mut Vec<u32>) {
         packed.sort_unstable();
         packed
     } else {
-        window.radix_sorted(ranks)
+        wide(
+            #[inline(always)]
+            || window.radix_sorted(ranks),
+        )
     };
     if window.shift > 0 {
         order_ties(&mut packed, ranks);
@@ -179,6 +182,7 @@ impl Window {
     }
 
     /// Packed ranks by window, keeping the order of equals: least significant digit first, one scan to count both.
+    #[inline(always)]
     fn radix_sorted(self, ranks: &[u64]) -> Vec<u64> {
         let digits = 1 << self.digit_bits;
         let low = |packed: u64| (packed >> 32) as usize & (digits - 1);

@@ -11,11 +11,14 @@ use crate::kernel::sort::{self, Order};
 use crate::kernel::wide::wide;
 use crate::rowset::Rows;
 
-/// Rows whose ranks are looked at together. A block without a better rank costs one vectorised comparison.
-const BLOCK: usize = 16;
+/// Neighbouring rows whose ranks are looked at together. A block without a better rank costs one vectorised scan.
+const BLOCK: usize = 64;
 
 /// What `sort::sorted` gives, cut to `count` rows.
 pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) -> Vec<u32> {
+    if count == 0 {
+        return Vec::new();
+    }
     // Where much of the view is wanted, sorting all of it is the shorter way.
     if count >= rows.len() / 2 {
         let mut all = sort::sorted(batch, rows, key, order);
@@ -60,102 +63,71 @@ fn pick<T: Copy>(
 ) -> Vec<u32> {
     let mut best = Candidates::new(count);
     let mut nulls = Vec::new();
-    wide(
-        #[inline(always)]
-        || {
-            let whole = rows.len() - rows.len() % BLOCK;
-            for start in (0..whole).step_by(BLOCK) {
-                let block: [u32; BLOCK] = block_at(rows, start);
-                look_at(values, valid, block, rank, &mut best, &mut nulls);
-            }
-            for at in whole..rows.len() {
-                look_at(values, valid, [rows.at(at) as u32], rank, &mut best, &mut nulls);
-            }
-        },
-    );
+    // Entering is rare, so the branch is cheap; ranks of scattered rows are not worth putting side by side first.
+    let look_at = |row: usize, best: &mut Candidates, nulls: &mut Vec<u32>| {
+        if valid.is_none_or(|valid| valid[row]) {
+            best.offer(rank(values[row]), row as u32);
+        } else if nulls.len() < count {
+            nulls.push(row as u32);
+        }
+    };
+    match rows {
+        Rows::Listed(rows) => rows.iter().for_each(|&row| look_at(row as usize, &mut best, &mut nulls)),
+        Rows::Range { start, len } => wide(
+            #[inline(always)]
+            || {
+                for first in (start..start + len).step_by(BLOCK) {
+                    let block = first..(first + BLOCK).min(start + len);
+                    let nulls_wanted = valid.is_some() && nulls.len() < count;
+                    if nulls_wanted || best.wants_any(values[block.clone()].iter().map(|&value| rank(value))) {
+                        block.for_each(|row| look_at(row, &mut best, &mut nulls));
+                    }
+                }
+            },
+        ),
+    }
     let mut out = best.finish();
     nulls.truncate(count - out.len());
     out.extend(nulls);
     out
 }
 
-#[inline(always)]
-fn block_at(rows: Rows<'_>, start: usize) -> [u32; BLOCK] {
-    match rows {
-        Rows::Range { start: first, .. } => std::array::from_fn(|at| (first + start + at) as u32),
-        Rows::Listed(rows) => *rows[start..].first_chunk().expect("only whole blocks are asked for"),
-    }
-}
-
-/// Offers the rows that are there and notes the first of the others.
-#[inline(always)]
-fn look_at<T: Copy, const N: usize>(
-    values: &[T],
-    valid: Option<&[bool]>,
-    rows: [u32; N],
-    rank: impl Fn(T) -> u64,
-    best: &mut Candidates,
-    nulls: &mut Vec<u32>,
-) {
-    // Plain loops: `map` of an array is not inlined here, so it would be left at the baseline width.
-    let mut picked = [values[rows[0] as usize]; N];
-    for (picked, row) in picked.iter_mut().zip(rows) {
-        *picked = values[row as usize];
-    }
-    let (mut ranks, mut enters) = ([0; N], [false; N]);
-    for at in 0..N {
-        ranks[at] = rank(picked[at]);
-        enters[at] = best.wants(ranks[at]);
-    }
-    if let Some(valid) = valid {
-        for (enters, row) in enters.iter_mut().zip(rows) {
-            *enters &= valid[row as usize];
-        }
-        if nulls.len() < best.count {
-            nulls.extend(rows.iter().filter(|&&row| !valid[row as usize]));
-        }
-    }
-    if enters.iter().fold(false, |any, &enters| any | enters) {
-        best.add(ranks, rows, enters);
-    }
-}
-
 /// The best `count` rows seen so far, and some that were not yet weeded out; all in view order, so that ties need no care.
 struct Candidates {
     ranks: Vec<u64>,
     rows: Vec<u32>,
-    len: usize,
+    room: usize,
     count: usize,
-    /// Only ranks up to this one can still enter; `None` when no rank can.
-    limit: Option<u64>,
+    /// Ranks above this one cannot enter any more.
+    limit: u64,
+    /// No rank can: the worst that counts is the best there is.
+    closed: bool,
     /// The ranks again, in no order.
     shuffled: Vec<u64>,
 }
 
 impl Candidates {
     fn new(count: usize) -> Candidates {
-        // Room for a few times the count makes weeding rare; a floor keeps tiny counts from weeding at every block.
-        let room = (count * 4).max(count + 4 * BLOCK) + BLOCK;
-        let limit = (count > 0).then_some(u64::MAX);
-        Candidates { ranks: vec![0; room], rows: vec![0; room], len: 0, count, limit, shuffled: Vec::new() }
+        // Room for a few times the count makes weeding rare; a floor keeps tiny counts from weeding at every row.
+        let room = (count * 4).max(count + BLOCK);
+        let (ranks, rows) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        Candidates { ranks, rows, room, count, limit: u64::MAX, closed: false, shuffled: Vec::new() }
+    }
+
+    /// Counted in the width of the ranks: bools would be packed and shuffled first.
+    #[inline(always)]
+    fn wants_any(&self, ranks: impl Iterator<Item = u64>) -> bool {
+        !self.closed && ranks.fold(0, |count, rank| count + u64::from(rank <= self.limit)) > 0
     }
 
     #[inline(always)]
-    fn wants(&self, rank: u64) -> bool {
-        self.limit.is_some_and(|limit| rank <= limit)
-    }
-
-    /// Every row is written and only those that enter advance: no branch to mispredict.
-    #[inline(always)]
-    fn add<const N: usize>(&mut self, ranks: [u64; N], rows: [u32; N], enters: [bool; N]) {
-        let mut len = self.len;
-        for ((rank, row), enters) in ranks.into_iter().zip(rows).zip(enters) {
-            (self.ranks[len], self.rows[len]) = (rank, row);
-            len += usize::from(enters);
+    fn offer(&mut self, rank: u64, row: u32) {
+        if rank > self.limit || self.closed {
+            return;
         }
-        self.len = len;
-        // Room for a whole block is left at all times.
-        if len + BLOCK > self.ranks.len() {
+        self.ranks.push(rank);
+        self.rows.push(row);
+        if self.ranks.len() == self.room {
             self.weed();
         }
     }
@@ -163,29 +135,55 @@ impl Candidates {
     /// Drops all but the best `count`, where there are more.
     fn weed(&mut self) {
         self.shuffled.clear();
-        self.shuffled.extend_from_slice(&self.ranks[..self.len]);
-        let (better, &mut worst, _) = self.shuffled.select_nth_unstable(self.count - 1);
-        // Of those that tie with the worst, the first ones stay.
-        let mut ties = self.count - better.iter().filter(|&&rank| rank < worst).count();
+        self.shuffled.extend_from_slice(&self.ranks);
+        let (_, &mut worst, _) = self.shuffled.select_nth_unstable(self.count - 1);
         let mut kept = 0;
-        for at in 0..self.len {
+        for at in 0..self.ranks.len() {
             let (rank, row) = (self.ranks[at], self.rows[at]);
-            let stays_as_tie = (rank == worst) & (ties > 0);
-            ties -= usize::from(stays_as_tie);
             (self.ranks[kept], self.rows[kept]) = (rank, row);
-            kept += usize::from((rank < worst) | stays_as_tie);
+            kept += usize::from(rank <= worst);
         }
-        self.len = kept;
-        self.limit = worst.checked_sub(1);
+        self.truncate(kept);
+        // More than `count` only where several tie with the worst.
+        if kept > self.count {
+            self.drop_last_ties(worst);
+        }
+        match worst.checked_sub(1) {
+            Some(better) => self.limit = better,
+            None => self.closed = true,
+        }
+    }
+
+    fn drop_last_ties(&mut self, worst: u64) {
+        let better = self.ranks.iter().filter(|&&rank| rank < worst).count();
+        let mut ties = self.count - better;
+        let mut kept = 0;
+        for at in 0..self.ranks.len() {
+            let (rank, row) = (self.ranks[at], self.rows[at]);
+            if rank == worst {
+                if ties == 0 {
+                    continue;
+                }
+                ties -= 1;
+            }
+            (self.ranks[kept], self.rows[kept]) = (rank, row);
+            kept += 1;
+        }
+        self.truncate(kept);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.ranks.truncate(len);
+        self.rows.truncate(len);
     }
 
     /// The rows of the best, best first.
     fn finish(mut self) -> Vec<u32> {
-        if self.len > self.count {
+        if self.ranks.len() > self.count {
             self.weed();
         }
         let mut out = Vec::with_capacity(self.count);
-        sort::arrange(&self.ranks[..self.len], &self.rows[..self.len], &mut out);
+        sort::arrange(&self.ranks, &self.rows, &mut out);
         out
     }
 }
