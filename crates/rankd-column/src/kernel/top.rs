@@ -25,71 +25,107 @@ pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) 
         all.truncate(count);
         return all;
     }
-    let flip = match order {
-        Order::Asc => 0,
-        Order::Desc => u64::MAX,
-    };
     if key == Key::ID {
-        return pick(batch.ids(), None, rows, count, |id| sort::rank_int(id) ^ flip);
+        return pick_ordered(batch.ids(), None, rows, count, order, sort::rank_int);
     }
     match batch.column(key).map(|column| &**column) {
         None => rows.slice(0, count).iter().map(|row| row as u32).collect(),
-        Some(Column::Int(cells)) => pick_cells(cells, rows, count, |v| sort::rank_int(v) ^ flip),
-        Some(Column::Float(cells)) => pick_cells(cells, rows, count, |v| sort::rank_float(v) ^ flip),
-        Some(Column::Bool(cells)) => pick_cells(cells, rows, count, |v| u64::from(v) ^ flip),
+        Some(Column::Int(cells)) => pick_cells(cells, rows, count, order, sort::rank_int),
+        Some(Column::Float(cells)) => pick_cells(cells, rows, count, order, sort::rank_float),
+        Some(Column::Bool(cells)) => pick_cells(cells, rows, count, order, u64::from),
         Some(Column::Str(cells, dictionary)) => {
             let ranks = sort::rank_entries(cells, dictionary, rows);
+            let flip = match order {
+                Order::Asc => 0,
+                Order::Desc => u64::MAX,
+            };
             // A null cell's code may be outside an empty dictionary; its rank is not looked at.
-            pick_cells(cells, rows, count, |code| u64::from(ranks.get(code as usize).copied().unwrap_or(0)) ^ flip)
+            let rank = |code: u32| u64::from(ranks.get(code as usize).copied().unwrap_or(0)) ^ flip;
+            pick(cells.values(), cells.valid(), rows, count, rank, |a, b| rank(a) < rank(b))
         }
     }
 }
 
-fn pick_cells<T: Copy + Default>(
+fn pick_cells<T: Copy + Default + PartialOrd>(
     cells: &Cells<T>,
     rows: Rows<'_>,
     count: usize,
-    rank: impl Fn(T) -> u64 + Copy,
+    order: Order,
+    rank: impl Fn(T) -> u64,
 ) -> Vec<u32> {
-    pick(cells.values(), cells.valid(), rows, count, rank)
+    pick_ordered(cells.values(), cells.valid(), rows, count, order, rank)
 }
 
+fn pick_ordered<T: Copy + PartialOrd>(
+    values: &[T],
+    valid: Option<&[bool]>,
+    rows: Rows<'_>,
+    count: usize,
+    order: Order,
+    rank: impl Fn(T) -> u64,
+) -> Vec<u32> {
+    match order {
+        Order::Asc => pick(values, valid, rows, count, rank, |a, b| a < b),
+        Order::Desc => pick(values, valid, rows, count, |value| !rank(value), |a, b| a > b),
+    }
+}
+
+/// `beats` is the order of the ranks on the values themselves: dismissing a row takes no rank.
 fn pick<T: Copy>(
     values: &[T],
     valid: Option<&[bool]>,
     rows: Rows<'_>,
     count: usize,
-    rank: impl Fn(T) -> u64 + Copy,
+    rank: impl Fn(T) -> u64,
+    beats: impl Fn(T, T) -> bool,
 ) -> Vec<u32> {
     let mut best = Candidates::new(count);
     let mut nulls = Vec::new();
-    // Entering is rare, so the branch is cheap; ranks of scattered rows are not worth putting side by side first.
-    let look_at = |row: usize, best: &mut Candidates, nulls: &mut Vec<u32>| {
-        if valid.is_none_or(|valid| valid[row]) {
-            best.offer(rank(values[row]), row as u32);
-        } else if nulls.len() < count {
-            nulls.push(row as u32);
+    // The value of the last row that counts, once there are enough.
+    let mut worst = None;
+    let mut at = 0;
+    while at < rows.len() {
+        if let Some(worst) = worst.filter(|_| valid.is_none() || nulls.len() >= count) {
+            at += dismissed(values, rows.slice(at, rows.len() - at), |value| beats(value, worst));
+            if at == rows.len() {
+                break;
+            }
         }
-    };
-    match rows {
-        Rows::Listed(rows) => rows.iter().for_each(|&row| look_at(row as usize, &mut best, &mut nulls)),
-        Rows::Range { start, len } => wide(
-            #[inline(always)]
-            || {
-                for first in (start..start + len).step_by(BLOCK) {
-                    let block = first..(first + BLOCK).min(start + len);
-                    let nulls_wanted = valid.is_some() && nulls.len() < count;
-                    if nulls_wanted || best.wants_any(values[block.clone()].iter().map(|&value| rank(value))) {
-                        block.for_each(|row| look_at(row, &mut best, &mut nulls));
-                    }
-                }
-            },
-        ),
+        let row = rows.at(at);
+        if valid.is_some_and(|valid| !valid[row]) {
+            nulls.push(row as u32);
+        } else if worst.is_none_or(|worst| beats(values[row], worst)) && best.add(rank(values[row]), row as u32) {
+            worst = Some(values[best.worst_row()]);
+        }
+        at += 1;
     }
     let mut out = best.finish();
     nulls.truncate(count - out.len());
     out.extend(nulls);
     out
+}
+
+/// How many rows come before the first whose value enters. Where most rows do not, this is where the time goes.
+#[inline(always)]
+fn dismissed<T: Copy>(values: &[T], rows: Rows<'_>, enters: impl Fn(T) -> bool) -> usize {
+    match rows {
+        Rows::Listed(rows) => rows.iter().position(|&row| enters(values[row as usize])).unwrap_or(rows.len()),
+        Rows::Range { start, len } => {
+            let values = &values[start..start + len];
+            let blocks = values.chunks(BLOCK).take_while(|block| !any(block, &enters)).count();
+            let done = (blocks * BLOCK).min(len);
+            done + values[done..].iter().position(|&value| enters(value)).unwrap_or(len - done)
+        }
+    }
+}
+
+/// Whether the test holds for some value. All are looked at: counting vectorises, stopping early does not.
+fn any<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> bool {
+    let count = wide(
+        #[inline(always)]
+        || values.iter().fold(0u64, |count, &value| count + u64::from(test(value))),
+    );
+    count > 0
 }
 
 /// The best `count` rows seen so far, and some that were not yet weeded out; all in view order, so that ties need no care.
@@ -98,10 +134,6 @@ struct Candidates {
     rows: Vec<u32>,
     room: usize,
     count: usize,
-    /// Ranks above this one cannot enter any more.
-    limit: u64,
-    /// No rank can: the worst that counts is the best there is.
-    closed: bool,
     /// The ranks again, in no order.
     shuffled: Vec<u64>,
 }
@@ -111,25 +143,25 @@ impl Candidates {
         // Room for a few times the count makes weeding rare; a floor keeps tiny counts from weeding at every row.
         let room = (count * 4).max(count + BLOCK);
         let (ranks, rows) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        Candidates { ranks, rows, room, count, limit: u64::MAX, closed: false, shuffled: Vec::new() }
+        Candidates { ranks, rows, room, count, shuffled: Vec::new() }
     }
 
-    /// Counted in the width of the ranks: bools would be packed and shuffled first.
+    /// Adds a row that beats the worst that counts. True when that one is now another, see `worst_row`.
     #[inline(always)]
-    fn wants_any(&self, ranks: impl Iterator<Item = u64>) -> bool {
-        !self.closed && ranks.fold(0, |count, rank| count + u64::from(rank <= self.limit)) > 0
-    }
-
-    #[inline(always)]
-    fn offer(&mut self, rank: u64, row: u32) {
-        if rank > self.limit || self.closed {
-            return;
-        }
+    fn add(&mut self, rank: u64, row: u32) -> bool {
         self.ranks.push(rank);
         self.rows.push(row);
-        if self.ranks.len() == self.room {
+        let full = self.ranks.len() == self.room;
+        if full {
             self.weed();
         }
+        full
+    }
+
+    /// After weeding: the row of the highest rank.
+    fn worst_row(&self) -> usize {
+        let worst = self.ranks.iter().zip(&self.rows).max_by_key(|(rank, _)| **rank);
+        worst.map_or(0, |(_, &row)| row as usize)
     }
 
     /// Drops all but the best `count`, where there are more.
@@ -147,10 +179,6 @@ impl Candidates {
         // More than `count` only where several tie with the worst.
         if kept > self.count {
             self.drop_last_ties(worst);
-        }
-        match worst.checked_sub(1) {
-            Some(better) => self.limit = better,
-            None => self.closed = true,
         }
     }
 
