@@ -93,7 +93,9 @@ fn pick<T: Copy>(
         }
         let row = rows.at(at);
         if valid.is_some_and(|valid| !valid[row]) {
-            nulls.push(row as u32);
+            if nulls.len() < count {
+                nulls.push(row as u32);
+            }
         } else if worst.is_none_or(|worst| beats(values[row], worst)) && best.add(rank(values[row]), row as u32) {
             worst = Some(values[best.worst_row()]);
         }
