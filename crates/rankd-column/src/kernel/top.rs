@@ -83,7 +83,10 @@ fn pick<T: Copy>(
     let mut nulls = Vec::new();
     // The value of the last row that counts, once there are enough.
     let mut worst = None;
-    let mut at = 0;
+    // Until the list is full for the first time every row enters.
+    let mut at = if valid.is_none() { rows.len().min(best.room - 1) } else { 0 };
+    best.ranks.extend(rows.slice(0, at).iter().map(|row| rank(values[row])));
+    best.rows.extend(rows.slice(0, at).iter().map(|row| row as u32));
     while at < rows.len() {
         if let Some(worst) = worst.filter(|_| valid.is_none() || nulls.len() >= count) {
             at += dismissed(values, rows.slice(at, rows.len() - at), |value| beats(value, worst));
