@@ -240,3 +240,34 @@ fn order_ties(packed: &mut [u64], ranks: &[u64]) {
         at += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spread evenly, with few distinct values, all close together but one, and crowded at two levels.
+    fn shapes(len: usize) -> [Vec<u64>; 4] {
+        let random = |at: usize| (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let of = |rank: &dyn Fn(usize) -> u64| (0..len).map(rank).collect();
+        [
+            of(&random),
+            of(&|at| random(at) >> 61),
+            of(&|at| if at == len / 2 { u64::MAX } else { random(at) >> 50 }),
+            of(&|at| (random(at) >> 63) << 60 | (random(at) >> 40 & 1) << 30 | random(at) >> 51),
+        ]
+    }
+
+    #[test]
+    fn every_way_of_sorting_is_stable_and_complete() {
+        for len in [0, 1, 2, COUNTING_MAX, COUNTING_MAX + 1, RADIX_MIN - 1, RADIX_MIN, 1_000, 20_000] {
+            for ranks in shapes(len) {
+                let rows: Vec<u32> = (0..len as u32).collect();
+                let mut wanted = rows.clone();
+                wanted.sort_by_key(|&row| ranks[row as usize]);
+                let mut out = Vec::new();
+                arrange(&ranks, &rows, &mut out);
+                assert!(out == wanted, "{len} rows");
+            }
+        }
+    }
+}
