@@ -3,7 +3,7 @@
 use crate::data::{C_DEFAULT, Table};
 use arrow_arith::boolean::is_not_null;
 use arrow_arith::numeric::{add, mul};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, Scalar, cast::AsArray, types::Int64Type};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, Scalar, cast::AsArray, types::Int64Type};
 use arrow_buffer::NullBuffer;
 use arrow_ord::cmp::gt_eq;
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
