@@ -44,7 +44,7 @@ fn check_source(file: &str, text: &str, wrong: &mut Vec<String>) {
         wrong.push(format!("{file}: {lines} lines outside tests are more than one idea"));
     }
     for (number, line) in text.lines().enumerate() {
-        if line.contains("#[ignore") {
+        if line.contains(&["#[", "ignore"].concat()) {
             wrong.push(format!("{file}:{}: no test is ignored", number + 1));
         }
     }
@@ -68,7 +68,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rankd-plan", &["rankd-column"]),
     ("rankd-engine", &["rankd-column", "rankd-plan"]),
     ("rankd-tasks", &["rankd-column", "rankd-plan", "rankd-engine"]),
-    ("dslc", &["rankd-column", "rankd-plan", "rankd-tasks"]),
+    ("dslc", &["rankd-column", "rankd-plan"]),
     ("rankd", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc"]),
 ];
 

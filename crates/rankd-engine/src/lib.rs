@@ -1,1 +1,29 @@
-//! Nothing yet.
+//! Everything that waits or decides when: how a linked plan becomes an answer.
+//!
+//! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
+//! plan made ready), [`store`] (where reads go), [`clock`] and [`deadline`], [`pool`], [`place`] (where a node runs), [`run`] (the
+//! heart: one request on its event loop), [`trace`], the other two schedulers [`sequential`] and [`pools`], and [`engine`],
+//! which owns the threads.
+
+pub mod clock;
+pub mod deadline;
+pub mod engine;
+pub mod error;
+mod flight;
+pub mod link;
+pub mod place;
+pub mod pool;
+pub mod pools;
+pub mod request;
+pub mod run;
+pub mod sequential;
+pub mod stats;
+pub mod store;
+pub mod task;
+pub mod trace;
+
+pub use engine::{Engine, Scheduler, Settings};
+pub use error::{ErrorKind, RunError};
+pub use link::Linked;
+pub use request::Request;
+pub use run::Outcome;

@@ -92,6 +92,7 @@ fn with_expression(expression: &str) -> String {
 }
 
 /// Checks a plan within the limits and gives the codes found, each once.
+#[expect(clippy::print_stdout, reason = "the figures are the point of running it by hand")]
 fn codes(what: &str, text: &str) -> Vec<&'static str> {
     let registry = registry();
     let before = NOW.load(Ordering::Relaxed);

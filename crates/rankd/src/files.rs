@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What came of reading a file.
 pub(crate) enum Contents {
@@ -38,4 +38,18 @@ pub(crate) fn read_text(path: &Path, max: usize) -> io::Result<String> {
             Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{bytes} bytes are more than {max}")))
         }
     }
+}
+
+/// The paths in a folder, in order.
+#[expect(clippy::disallowed_methods, reason = "this is the room that lists folders")]
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Writes a file, new or in place of an old one.
+#[expect(clippy::disallowed_methods, reason = "this is the room that writes files")]
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+    std::fs::write(path, text)
 }

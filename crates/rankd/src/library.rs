@@ -87,17 +87,12 @@ fn compare_environments(
 }
 
 fn environments(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            Some(name.strip_prefix("endpoints.")?.strip_suffix(".toml")?.to_owned())
-        })
-        .collect();
-    names.sort();
-    names
+    let paths = files::list(folder).unwrap_or_default();
+    let names = paths.iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        Some(name.strip_prefix("endpoints.")?.strip_suffix(".toml")?.to_owned())
+    });
+    names.collect()
 }
 
 fn nearest_environment(folder: &Path, file: &str) -> Option<String> {
@@ -153,19 +148,24 @@ impl PlanFile {
 
 /// The file that `plan` means: a path, or a name in the plan folder.
 pub(crate) fn find(plan: &str, plan_dir: &Path) -> PathBuf {
-    let is_name = !plan.is_empty() && plan.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_name { plan_dir.join(format!("{plan}{PLAN_SUFFIX}")) } else { PathBuf::from(plan) }
+    if is_name(plan) { plan_dir.join(format!("{plan}{PLAN_SUFFIX}")) } else { PathBuf::from(plan) }
+}
+
+/// Whether this is a plan's name rather than a path.
+pub(crate) fn is_name(plan: &str) -> bool {
+    !plan.is_empty() && plan.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The name of the plan in a file.
+pub(crate) fn name_of(path: &Path) -> String {
+    let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    file.strip_suffix(PLAN_SUFFIX).unwrap_or(&file).to_owned()
 }
 
 /// The plan files of a folder, by name.
 pub(crate) fn list(plan_dir: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(plan_dir)? {
-        let path = entry?.path();
-        if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(PLAN_SUFFIX)) {
-            paths.push(path);
-        }
-    }
-    paths.sort();
+    let mut paths = files::list(plan_dir)?;
+    paths
+        .retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(PLAN_SUFFIX)));
     Ok(paths)
 }

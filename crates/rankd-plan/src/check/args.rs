@@ -170,16 +170,8 @@ impl Reading<'_, '_, '_, '_> {
         let before = cursor.errors();
         let mut columns = Vec::new();
         cursor.each_field(|cursor, name| {
-            let Some(key) = registry.keys.named(&name) else {
-                let unknown = Diagnostic::new(Code::UnknownKey, cursor.pointer(), format!("there is no key {name:?}"));
-                cursor.report_at(unknown.nearest(&name, registry.keys.list().iter().map(|key| key.name.as_str())));
-                return cursor.skip();
-            };
-            let entry = registry.keys.get(key);
-            if !entry.allow_write {
-                cursor.report(Code::NotWritable, format!("the key {name:?} cannot be written"));
-                return cursor.skip();
-            }
+            let Some(key) = self.checker.names.key_named(cursor, &name, Access::Write) else { return cursor.skip() };
+            let entry = registry.key(key);
             let data = match cursor.peek()? {
                 Kind::Object => generator(cursor, entry.type_of)?.map(ColumnData::Generated),
                 _ => Some(ColumnData::Values(values(cursor, entry.type_of)?)),
@@ -191,7 +183,7 @@ impl Reading<'_, '_, '_, '_> {
                 }
                 _ => {}
             }
-            columns.extend(data.map(|data| (Key(key), data)));
+            columns.extend(data.map(|data| (key, data)));
             Ok(())
         })?;
         Ok((cursor.errors() == before).then_some(columns))

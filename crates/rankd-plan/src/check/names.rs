@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::json::{Fault, Kind};
 use crate::registry::{Entry, Named, Registry, Status};
 use crate::wire::cursor::Cursor;
-use rankd_column::Key;
+use rankd_column::{Key, Type};
 
 /// What is done with a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,19 +19,47 @@ pub(crate) struct Names<'r> {
 }
 
 impl Names<'_> {
+    /// The key that the value at hand names.
     pub(crate) fn key(&self, cursor: &mut Cursor<'_, '_>, access: Access) -> Result<Option<Key>, Fault> {
-        let Some(at) = entry(cursor, &self.registry.keys, "key", Code::UnknownKey)? else { return Ok(None) };
+        let at = entry(cursor, &self.registry.keys, "key", Code::UnknownKey)?;
+        Ok(at.and_then(|at| self.usable_key(cursor, at, access)))
+    }
+
+    /// The key that the name of the field at hand gives, which may be its number, too.
+    pub(crate) fn key_named(&self, cursor: &mut Cursor<'_, '_>, name: &str, access: Access) -> Option<Key> {
+        let keys = &self.registry.keys;
+        let at = keys.named(name).or_else(|| keys.numbered(name));
+        if at.is_none() {
+            unknown_name(cursor, keys, "key", Code::UnknownKey, name);
+        }
+        self.usable_key(cursor, at?, access)
+    }
+
+    fn usable_key(&self, cursor: &mut Cursor<'_, '_>, at: u32, access: Access) -> Option<Key> {
         let key = self.registry.keys.get(at);
         let usable = usable(cursor, key, "key");
         if access == Access::Write && !key.allow_write {
             cursor.report(Code::NotWritable, format!("the key {:?} cannot be written", key.name));
-            return Ok(None);
+            return None;
         }
         if access == Access::Read && !key.allow_read {
             cursor.report(Code::NotReadable, format!("the key {:?} cannot be read", key.name));
+            return None;
+        }
+        usable.then_some(Key(at))
+    }
+
+    /// A string parameter.
+    pub(crate) fn text_param(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<u32>, Fault> {
+        let param = self.param(cursor)?;
+        let wrong = param.map(|at| self.registry.params.get(at)).filter(|entry| entry.type_of != Type::Str);
+        if let Some(entry) = wrong {
+            let message =
+                format!("a pattern is a string, but the parameter {:?} is of type {}", entry.name, entry.type_of);
+            cursor.report(Code::TypeMismatch, message);
             return Ok(None);
         }
-        Ok(usable.then_some(Key(at)))
+        Ok(param)
     }
 
     pub(crate) fn param(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<u32>, Fault> {
@@ -77,10 +105,14 @@ fn entry(cursor: &mut Cursor<'_, '_>, entries: &Named<Entry>, what: &str, unknow
     let Some(name) = cursor.text()? else { return Ok(None) };
     let at = entries.named(&name);
     if at.is_none() {
-        let unknown = Diagnostic::new(unknown, cursor.pointer(), format!("there is no {what} {name:?}"));
-        cursor.report_at(unknown.nearest(&name, entries.list().iter().map(|entry| entry.name.as_str())));
+        unknown_name(cursor, entries, what, unknown, &name);
     }
     Ok(at)
+}
+
+fn unknown_name(cursor: &mut Cursor<'_, '_>, entries: &Named<Entry>, what: &str, code: Code, name: &str) {
+    let unknown = Diagnostic::new(code, cursor.pointer(), format!("there is no {what} {name:?}"));
+    cursor.report_at(unknown.nearest(name, entries.list().iter().map(|entry| entry.name.as_str())));
 }
 
 fn usable(cursor: &mut Cursor<'_, '_>, entry: &Entry, what: &str) -> bool {

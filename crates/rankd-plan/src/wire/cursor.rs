@@ -173,7 +173,8 @@ impl<'a, 'd> Cursor<'a, 'd> {
         match self.reader.number()? {
             Number::Int(int) if (min..=max).contains(&int) => return Ok(Some(int)),
             Number::Float(_) => self.report(Code::WrongJsonType, "an int belongs here, not a fraction"),
-            _ => self.report(Code::NumberOutOfRange, format!("this must be from {min} to {max}")),
+            Number::Int(_) => self.report(Code::ParamOutOfRange, format!("this must be from {min} to {max}")),
+            Number::OutOfRange => self.report(Code::NumberOutOfRange, "this number does not fit 64 bits"),
         }
         Ok(None)
     }

@@ -149,7 +149,7 @@ struct Decoder<'n, 'd> {
     found: &'d mut Diagnostics,
     tree: Tree,
     parents: Vec<Option<(u32, &'static str)>>,
-    /// Operations and list items so far.
+    /// Operations and list items so far; the root is the first.
     size: usize,
     broken: bool,
     base: &'n str,
@@ -427,17 +427,19 @@ fn compare(cursor: &mut Cursor<'_, '_>) -> Result<Option<Compare>, Fault> {
 }
 
 fn pattern(cursor: &mut Cursor<'_, '_>, names: &Names<'_>) -> Result<Option<Pattern>, Fault> {
-    let mut pattern = None;
+    let (mut pattern, mut given) = (None, 0);
     let before = cursor.errors();
     cursor.object(&["literal", "param"], |cursor, field| {
+        given += 1;
         pattern = match field {
             "literal" => cursor.text()?.map(|text| Pattern::Literal(text.into_owned())),
-            _ => names.param(cursor)?.map(Pattern::Param),
+            _ => names.text_param(cursor)?.map(Pattern::Param),
         };
         Ok(())
     })?;
-    if pattern.is_none() && cursor.errors() == before {
-        cursor.report(Code::MissingField, "a pattern is {\"literal\": text} or {\"param\": name}");
+    if given != 1 && cursor.errors() == before {
+        cursor.report(Code::MissingField, "a pattern is {\"literal\": text} or {\"param\": name}, one of the two");
+        return Ok(None);
     }
     Ok(pattern)
 }

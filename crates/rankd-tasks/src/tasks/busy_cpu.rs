@@ -1,8 +1,22 @@
 //! Pass the rows on after keeping a processor busy for a while.
 //!
 //! For trying out deadlines: it computes nothing, but looks often whether it should stop.
+//!
+//! ```text
+//! with {"busy_wait_ms": 0}
+//! given
+//! | id |
+//! | 1 |
+//! gives
+//! | id |
+//! | 1 |
+//! ```
 
+use rankd_column::RowSet;
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Compute, ComputeContext};
 use rankd_plan::signature::*;
+use std::time::Duration;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
@@ -18,3 +32,25 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Cpu,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    busy: Duration,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        Task { busy: args.millis("busy_wait_ms") }
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        while cx.elapsed() < self.busy {
+            if cx.stopped() {
+                return Err(TaskError::stopped());
+            }
+            std::hint::spin_loop();
+        }
+        Ok(inputs[0].clone())
+    }
+}

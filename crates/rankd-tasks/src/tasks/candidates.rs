@@ -2,8 +2,24 @@
 //!
 //! In the request's order, with the keys that each has; a key that a row does not have is null. A repeated id is an error that
 //! names it. No candidates in the request: no rows.
+//!
+//! ```text
+//! with {}
+//! given
+//! | id | score |
+//! | 9 | 0.5 |
+//! | 3 | |
+//! gives
+//! | id | score |
+//! | 9 | 0.5 |
+//! | 3 | |
+//! ```
 
+use rankd_column::RowSet;
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Fetch, FetchContext};
 use rankd_plan::signature::*;
+use std::collections::HashSet;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::None,
@@ -14,3 +30,22 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Loop,
     trivial: true,
 };
+
+pub(crate) struct Task;
+
+impl Task {
+    pub(crate) fn make(_: &Args<'_>) -> Task {
+        Task
+    }
+}
+
+impl Fetch for Task {
+    async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        let Some(rows) = &cx.request.candidates else { return Ok(RowSet::empty()) };
+        let mut seen = HashSet::with_capacity(rows.len());
+        match rows.ids().find(|id| !seen.insert(*id)) {
+            Some(id) => Err(TaskError::failed("E505", format!("the candidate id {id} is there twice"))),
+            None => Ok(rows.clone()),
+        }
+    }
+}

@@ -2,7 +2,26 @@
 //!
 //! The rows of the input, then those of `rhs`, duplicates kept; the columns of both, null where a side does not have one. Cost: linear in
 //! rows and columns; this is the one task that copies them.
+//!
+//! ```text
+//! with {"rhs": 1}
+//! given
+//! | id | score |
+//! | 1 | 0.5 |
+//! given
+//! | id | country |
+//! | 2 | DE |
+//! | 1 | US |
+//! gives
+//! | id | score | country |
+//! | 1 | 0.5 | |
+//! | 2 | | DE |
+//! | 1 | | US |
+//! ```
 
+use rankd_column::RowSet;
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Compute, ComputeContext};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -14,3 +33,19 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Cpu,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    rhs: usize,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        Task { rhs: args.input("rhs") }
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs[0].concat(&inputs[self.rhs]))
+    }
+}

@@ -2,8 +2,25 @@
 //!
 //! In their order. A comparison with null does not hold. Empty input: no rows. Cost: linear in rows and in the predicate's size; columns
 //! are not copied.
+//!
+//! ```text
+//! with {"pred": {"op": "cmp", "cmp": "!=", "a": {"op": "key_ref", "key": "country"}, "b": {"op": "const_string", "value": "US"}}}
+//! given
+//! | id | country |
+//! | 1 | US |
+//! | 2 | DE |
+//! | 3 | |
+//! gives
+//! | id | country |
+//! | 2 | DE |
+//! ```
 
+use rankd_column::RowSet;
+use rankd_column::expr::{Program, select};
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Compute, ComputeContext};
 use rankd_plan::signature::*;
+use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
@@ -14,3 +31,21 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Cpu,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    pred: Arc<Program>,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        Task { pred: args.program("pred") }
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let (params, stop) = (cx.params, cx.stop());
+        let kept = select(&self.pred, &inputs[0], params, cx.scratch, stop);
+        kept.map(|rows| inputs[0].looking_at(rows)).map_err(|error| TaskError::eval(error, &self.pred))
+    }
+}

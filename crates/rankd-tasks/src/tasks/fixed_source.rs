@@ -1,8 +1,23 @@
 //! Give rows with the ids from 1 on, and columns as the plan says.
 //!
 //! For plans that read nothing. A column is a list of values, one a row, or made by a generator: `sequence`, `hash` or `cycle`.
+//!
+//! ```text
+//! with {"row_count": 3, "columns": {"score": [0.5, null, 1], "country": {"cycle": ["US", "DE"]}, "likes": {"sequence": {"start": 10, "step": 5}}}}
+//! gives
+//! | id | score | country | likes |
+//! | 1 | 0.5 | US | 10 |
+//! | 2 | | DE | 15 |
+//! | 3 | 1.0 | US | 20 |
+//! ```
 
+use rankd_column::column::ColumnBuilder;
+use rankd_column::{Batch, RowSet, Type, Value};
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Fetch, FetchContext};
+use rankd_plan::plan::{ColumnData, Generator};
 use rankd_plan::signature::*;
+use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::None,
@@ -21,3 +36,74 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Loop,
     trivial: true,
 };
+
+pub(crate) struct Task {
+    /// Made once: the rows are the same for every request.
+    rows: RowSet,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        let count = args.count("row_count");
+        let mut batch = Batch::new((1..=count as i64).collect());
+        for (key, data) in args.columns("columns") {
+            let type_of = args.field(*key).type_of;
+            let mut column = ColumnBuilder::new(type_of, count);
+            for at in 0..count {
+                // The checks have typed every value, so one that does not fit cannot be here; it would be null.
+                if !column.push(&cell(data, at, type_of)) {
+                    column.push_null();
+                }
+            }
+            batch = batch.with(*key, Arc::new(column.finish()));
+        }
+        Task { rows: RowSet::new(batch) }
+    }
+}
+
+impl Fetch for Task {
+    async fn run(&self, _: &[RowSet], _: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(self.rows.clone())
+    }
+}
+
+fn cell(data: &ColumnData, at: usize, type_of: Type) -> Value {
+    match data {
+        ColumnData::Values(values) => values.get(at).cloned().unwrap_or(Value::Null),
+        ColumnData::Generated(Generator::Cycle { values }) => values[at % values.len()].clone(),
+        ColumnData::Generated(Generator::Sequence { start, step }) => {
+            Value::Int(start.saturating_add(step.saturating_mul(at as i64)))
+        }
+        ColumnData::Generated(Generator::Hash { seed, modulus }) => {
+            let mixed = mix(*seed ^ (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            match type_of {
+                Type::Int => Value::Int((mixed >> 1) as i64 % modulus),
+                _ => Value::Float((mixed >> 11) as f64 / (1u64 << 53) as f64),
+            }
+        }
+    }
+}
+
+/// Spreads every bit of the input over all bits of the result.
+fn mix(mut x: u64) -> u64 {
+    for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
+        x = (x ^ (x >> shift)).wrapping_mul(factor);
+    }
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hashed_column_is_spread_and_the_same_every_time() {
+        let data = ColumnData::Generated(Generator::Hash { seed: 7, modulus: 10 });
+        let values: Vec<Value> = (0..1000).map(|at| cell(&data, at, Type::Int)).collect();
+        assert_eq!(values, (0..1000).map(|at| cell(&data, at, Type::Int)).collect::<Vec<_>>());
+        for digit in 0..10 {
+            let count = values.iter().filter(|value| **value == Value::Int(digit)).count();
+            assert!((60..140).contains(&count), "{digit} comes {count} times");
+        }
+    }
+}

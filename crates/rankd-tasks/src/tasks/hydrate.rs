@@ -2,8 +2,30 @@
 //!
 //! For each row the fields `keys` of the hash `{prefix}:{id}`. A missing hash or field is null; a value that is not of its key's type
 //! is null and counted. Empty input: no reads. Cost: one read a row, all in one round trip.
+//!
+//! ```text
+//! with {"endpoint": "redis_default", "prefix": "user", "keys": ["country", "age"]}
+//! store {"key": "user:1", "hash": {"country": "DE", "age": "x"}}
+//! store {"key": "user:2", "hash": {"age": 30}}
+//! given
+//! | id |
+//! | 2 |
+//! | 1 |
+//! | 9 |
+//! gives
+//! | id | country | age |
+//! | 2 | | 30 |
+//! | 1 | DE | |
+//! | 9 | | |
+//! ```
 
+use rankd_column::column::ColumnBuilder;
+use rankd_column::{Key, RowSet, Type};
+use rankd_engine::error::TaskError;
+use rankd_engine::store::{Step, Verb};
+use rankd_engine::task::{Args, Fetch, FetchContext};
 use rankd_plan::signature::*;
+use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
@@ -28,3 +50,48 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Loop,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    endpoint: u32,
+    prefix: Arc<str>,
+    keys: Vec<(Key, Type)>,
+    names: Vec<Arc<str>>,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        let fields = args.keys("keys").iter().map(|key| args.field(*key));
+        let (keys, names) = fields.map(|field| ((field.key, field.type_of), field.name)).unzip();
+        Task { endpoint: args.endpoint("endpoint"), prefix: args.text("prefix"), keys, names }
+    }
+}
+
+impl Fetch for Task {
+    async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        let rows = &inputs[0];
+        let ids: Vec<i64> = rows.ids().collect();
+        if ids.is_empty() {
+            return Ok(rows.clone());
+        }
+        let step = Step { verb: Verb::HashFields(&self.names), prefix: &self.prefix, ids: &ids };
+        let replies = cx.read(self.endpoint, step).await?;
+        // A column is as long as the batch; rows outside the view get nothing.
+        let mut position = vec![None; rows.batch().len()];
+        for (at, row) in rows.rows().iter().enumerate() {
+            position[row] = Some(at);
+        }
+        let mut hydrated = rows.clone();
+        for (field, (key, type_of)) in self.keys.iter().enumerate() {
+            let mut column = ColumnBuilder::new(*type_of, position.len());
+            for at in &position {
+                match at.and_then(|at| replies.items(at).nth(field).flatten()) {
+                    Some(value) if column.push_text(value) => {}
+                    Some(_) => cx.skipped(1),
+                    None => column.push_null(),
+                }
+            }
+            hydrated = hydrated.with(*key, Arc::new(column.finish()));
+        }
+        Ok(hydrated)
+    }
+}

@@ -2,7 +2,27 @@
 //!
 //! Rows with equal keys keep their order; nulls come last in both orders; strings are compared by their bytes. Empty input: no rows.
 //! Cost: about linear in rows; columns are not copied.
+//!
+//! ```text
+//! with {"key": "score", "order": "desc"}
+//! given
+//! | id | score |
+//! | 1 | 0.5 |
+//! | 2 | |
+//! | 3 | 0.9 |
+//! | 4 | 0.5 |
+//! gives
+//! | id | score |
+//! | 3 | 0.9 |
+//! | 1 | 0.5 |
+//! | 4 | 0.5 |
+//! | 2 | |
+//! ```
 
+use rankd_column::kernel::sort::Order;
+use rankd_column::{Key, RowSet};
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Compute, ComputeContext};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -22,3 +42,21 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Cpu,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    key: Key,
+    order: Order,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        let order = if &*args.text("order") == "desc" { Order::Desc } else { Order::Asc };
+        Task { key: args.key("key"), order }
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs[0].sort(self.key, self.order))
+    }
+}

@@ -1,7 +1,23 @@
 //! Keep the first rows.
 //!
 //! Fewer rows than `count` are all kept. Cost: none to speak of.
+//!
+//! ```text
+//! with {"count": 2}
+//! given
+//! | id | score |
+//! | 7 | 0.1 |
+//! | 5 | 0.9 |
+//! | 6 | 0.5 |
+//! gives
+//! | id | score |
+//! | 7 | 0.1 |
+//! | 5 | 0.9 |
+//! ```
 
+use rankd_column::RowSet;
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Compute, ComputeContext};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -18,3 +34,19 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Cpu,
     trivial: true,
 };
+
+pub(crate) struct Task {
+    count: usize,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        Task { count: args.count("count") }
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs[0].take(self.count))
+    }
+}

@@ -3,8 +3,22 @@
 //! The hash `user:{user_id}`: one row whose id is the user's, with a column for each field that is a registered key, typed by the
 //! registry. A value that is not of its key's type is null and counted; an unregistered field is passed over. A missing hash still
 //! gives the one row. Cost: one read.
+//!
+//! ```text
+//! with {"endpoint": "redis_default"}
+//! store {"key": "user:1", "hash": {"country": "DE", "age": "old", "shoe_size": 44}}
+//! gives
+//! | id | country | age |
+//! | 1 | DE | |
+//! ```
 
+use rankd_column::column::ColumnBuilder;
+use rankd_column::{Batch, RowSet};
+use rankd_engine::error::TaskError;
+use rankd_engine::store::{Step, Verb};
+use rankd_engine::task::{Args, Fetch, FetchContext, Field};
 use rankd_plan::signature::*;
+use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::None,
@@ -20,3 +34,33 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Loop,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    endpoint: u32,
+    fields: Vec<Field>,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        Task { endpoint: args.endpoint("endpoint"), fields: args.stored_fields() }
+    }
+}
+
+impl Fetch for Task {
+    async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        let id = cx.request.user_id;
+        let replies = cx.read(self.endpoint, Step { verb: Verb::HashAll, prefix: "user", ids: &[id] }).await?;
+        let mut batch = Batch::new(vec![id]);
+        let mut items = replies.items(0);
+        while let (Some(name), Some(value)) = (items.next(), items.next()) {
+            let (Some(name), Some(value)) = (name, value) else { continue };
+            let Some(field) = self.fields.iter().find(|field| field.name.as_bytes() == name) else { continue };
+            let mut column = ColumnBuilder::new(field.type_of, 1);
+            if !column.push_text(value) {
+                cx.skipped(1);
+            }
+            batch = batch.with(field.key, Arc::new(column.finish()));
+        }
+        Ok(RowSet::new(batch))
+    }
+}

@@ -2,8 +2,25 @@
 //!
 //! The key's earlier values, if any, are replaced for these rows. A null result is a null cell; a result that is not finite, or an int
 //! that overflows, is an error that names the row. Empty input: no rows. Cost: linear in rows and in the expression's size.
+//!
+//! ```text
+//! with {"out_key": "score", "expr": {"op": "mul", "a": {"op": "key_ref", "key": "likes"}, "b": {"op": "const_number", "value": 0.5}}}
+//! given
+//! | id | likes |
+//! | 1 | 3 |
+//! | 2 | |
+//! gives
+//! | id | score | likes |
+//! | 1 | 1.5 | 3 |
+//! | 2 | | |
+//! ```
 
+use rankd_column::expr::{Program, compute};
+use rankd_column::{Key, RowSet};
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Args, Compute, ComputeContext};
 use rankd_plan::signature::*;
+use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
@@ -22,3 +39,24 @@ pub(crate) const CONTRACT: Contract = Contract {
     runs: Runs::Cpu,
     trivial: false,
 };
+
+pub(crate) struct Task {
+    out_key: Key,
+    expr: Arc<Program>,
+}
+
+impl Task {
+    pub(crate) fn make(args: &Args<'_>) -> Task {
+        Task { out_key: args.key("out_key"), expr: args.program("expr") }
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let (params, stop) = (cx.params, cx.stop());
+        let column = compute(&self.expr, &inputs[0], params, cx.scratch, stop);
+        column
+            .map(|column| inputs[0].with(self.out_key, Arc::new(column)))
+            .map_err(|error| TaskError::eval(error, &self.expr))
+    }
+}

@@ -65,6 +65,9 @@ fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile]) {
                 plan.report(|report| report.for_programs(w));
             }
         });
+        if let Some(left_out) = plans.iter().find_map(|plan| plan.checked.diagnostics.left_out()) {
+            w.field("left_out").string(&left_out);
+        }
     });
     say::to_programs(&writer.finish());
 }
@@ -80,7 +83,8 @@ fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
         match &plan.checked.plan {
             Some(checked) => {
                 let nodes = checked.nodes.len();
-                say::to_people(&format!("{}: ok, {} with {nodes} nodes", plan.file(), checked.name));
+                let nodes = format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" });
+                say::to_people(&format!("{}: ok, {} with {nodes}", plan.file(), checked.name));
             }
             None => {
                 let errors = plan.checked.diagnostics.errors();

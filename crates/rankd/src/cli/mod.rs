@@ -3,7 +3,9 @@
 mod check;
 mod listing;
 mod plans;
-mod say;
+mod run;
+pub(crate) mod say;
+mod seed;
 mod tasks;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -13,18 +15,31 @@ use std::process::ExitCode;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
+/// A request failed.
+pub(crate) const FAILED: u8 = 1;
 /// The command line, the registry or the plan is wrong.
 pub(crate) const WRONG: u8 = 2;
 
 #[derive(Parser)]
-#[command(name = "rankd", version, about = "Runs, serves, benches, checks and explains ranking plans")]
+#[command(
+    name = "rankd",
+    version,
+    about = "Runs and checks ranking plans; without a command it runs one",
+    after_help = "Example: echo '{\"user_id\": 1}' | rankd --plan_name complex_dag\nFlags may be written with - or _.",
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    run: run::RunArgs,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    /// Answer requests from stdin, one JSON document a line
+    #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd run --plan_name complex_dag")]
+    Run(run::RunArgs),
     /// Check plans and registries, and say all that is wrong with them
     #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
     Check(check::CheckArgs),
@@ -34,6 +49,9 @@ enum Command {
     /// List the plans of the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
+    /// Make demo data for the embedded store
+    #[command(after_help = "Example: rankd seed --users 1000 --out data/big.ndjson")]
+    Seed(seed::SeedArgs),
     /// Write shell completions to stdout
     #[command(after_help = "Example: rankd completions bash > /etc/bash_completion.d/rankd")]
     Completions {
@@ -65,7 +83,10 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { WRONG } else { DONE });
         }
     };
-    ExitCode::from(match cli.command {
+    let command = cli.command.unwrap_or(Command::Run(cli.run));
+    ExitCode::from(match command {
+        Command::Run(args) => run::run(&args),
+        Command::Seed(args) => seed::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tasks(args) => tasks::run(&args),
         Command::Plans(args) => plans::run(&args),

@@ -39,16 +39,11 @@ pub(crate) fn run(args: &PlansArgs) -> u8 {
                 Some(checked) => (checked.nodes.len().to_string(), checked.outputs.len().to_string()),
                 None => ("-".into(), "-".into()),
             };
-            listing.row(vec![name(plan), nodes, outputs, state(plan)]);
+            listing.row(vec![library::name_of(&plan.path), nodes, outputs, state(plan)]);
         }
         say::to_people(&listing.render());
     }
     DONE
-}
-
-fn name(plan: &PlanFile) -> String {
-    let file = plan.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    file.strip_suffix(library::PLAN_SUFFIX).unwrap_or(&file).to_owned()
 }
 
 fn state(plan: &PlanFile) -> String {
@@ -64,7 +59,7 @@ fn to_json(plans: &[PlanFile]) -> String {
     writer.array(|w| {
         for plan in plans {
             w.object(|w| {
-                w.field("plan").string(&name(plan));
+                w.field("plan").string(&library::name_of(&plan.path));
                 w.field("file").string(&plan.file());
                 w.field("ok").bool(plan.checked.plan.is_some());
                 if let Some(checked) = &plan.checked.plan {

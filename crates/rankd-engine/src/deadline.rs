@@ -1,0 +1,74 @@
+//! When a run and each of its nodes must be done, and which limit that is.
+
+use crate::clock::Instant;
+use std::time::Duration;
+
+/// Which limit a moment comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Request,
+    Node,
+}
+
+/// A moment, the limit that it comes from, and how long that limit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    pub at: Instant,
+    pub limit: Limit,
+    pub allowed: Duration,
+}
+
+impl Deadline {
+    pub fn passed(&self, now: Instant) -> bool {
+        now >= self.at
+    }
+}
+
+/// The limits of one run, fixed when it starts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    pub request: Option<Deadline>,
+    pub node_timeout: Option<Duration>,
+}
+
+impl Limits {
+    pub fn starting(at: Instant, request: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
+        let request = request.map(|allowed| Deadline { at: at + allowed, limit: Limit::Request, allowed });
+        Limits { request, node_timeout }
+    }
+
+    /// The earliest of the request's deadline, the node time-out and the node's own.
+    pub fn of_node(&self, start: Instant, own: Option<Duration>) -> Option<Deadline> {
+        let timeout = match (self.node_timeout, own) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let node = timeout.map(|allowed| Deadline { at: start + allowed, limit: Limit::Node, allowed });
+        match (self.request, node) {
+            (Some(request), Some(node)) => Some(if node.at < request.at { node } else { request }),
+            (request, node) => request.or(node),
+        }
+    }
+
+    /// Whether any node can be timed: without limits the clock need not be read.
+    pub fn timed(&self, own: Option<Duration>) -> bool {
+        self.request.is_some() || self.node_timeout.is_some() || own.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn the_earliest_limit_counts() {
+        let start = clock::now();
+        let ms = Duration::from_millis;
+        let limits = Limits::starting(start, Some(ms(100)), Some(ms(50)));
+        assert_eq!(limits.of_node(start, None).map(|d| (d.limit, d.allowed)), Some((Limit::Node, ms(50))));
+        assert_eq!(limits.of_node(start, Some(ms(20))).map(|d| d.allowed), Some(ms(20)));
+        assert_eq!(limits.of_node(start + ms(60), None).map(|d| d.limit), Some(Limit::Request));
+        assert_eq!(Limits::default().of_node(start, None), None);
+    }
+}

@@ -1,0 +1,283 @@
+//! Owns the threads: event loops, the CPU pool and, where it is asked for, the IO pool. Requests come in here.
+
+use crate::clock;
+use crate::deadline::Limits;
+use crate::error::RunError;
+use crate::link::Linked;
+use crate::pool::Pool;
+use crate::pools::{self, IoPool};
+use crate::request::Request;
+use crate::run::{self, Cancel, Host, Outcome};
+use crate::sequential::Sequential;
+use crate::stats::Stats;
+use crate::store::{Open, Stores};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+/// How the nodes of a request are moved along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// One event loop for waiting, the CPU pool for computing.
+    Async,
+    /// A pool for waiting and a pool for computing.
+    Pools,
+    /// One node after the other on the caller's thread.
+    Sequential,
+}
+
+impl Scheduler {
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Async => "async",
+            Scheduler::Pools => "pools",
+            Scheduler::Sequential => "sequential",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub scheduler: Scheduler,
+    pub loops: usize,
+    pub cpu_threads: usize,
+    pub deadline: Option<Duration>,
+    pub node_timeout: Option<Duration>,
+}
+
+pub struct Engine {
+    settings: Settings,
+    stats: Arc<Stats>,
+    pool: Arc<Pool>,
+    machinery: Machinery,
+}
+
+/// What the chosen scheduler needs.
+enum Machinery {
+    Async { loops: Vec<EventLoop>, next: AtomicUsize },
+    Pools(IoPool),
+    Sequential(Vec<Arc<dyn Open>>),
+}
+
+impl Engine {
+    pub fn start(settings: Settings, endpoints: Vec<Arc<dyn Open>>) -> io::Result<Engine> {
+        let stats = Arc::new(Stats::default());
+        let pool = Arc::new(Pool::start(settings.cpu_threads)?);
+        let machinery = match settings.scheduler {
+            Scheduler::Async => {
+                let start = |number| EventLoop::start(number, &endpoints, &pool, &stats);
+                Machinery::Async {
+                    loops: (0..settings.loops).map(start).collect::<io::Result<_>>()?,
+                    next: AtomicUsize::new(0),
+                }
+            }
+            Scheduler::Pools => Machinery::Pools(IoPool::start(&endpoints)?),
+            Scheduler::Sequential => Machinery::Sequential(endpoints),
+        };
+        Ok(Engine { settings, stats, pool, machinery })
+    }
+
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Runs a plan for a request and waits for the answer.
+    pub fn run(&self, plan: &Arc<Linked>, request: Request) -> Outcome {
+        let limits = self.limits(&request);
+        let request = Arc::new(request);
+        match &self.machinery {
+            Machinery::Async { .. } => self.submit(plan, request, limits).wait(),
+            Machinery::Pools(io) => pools::run(plan, &request, limits, &self.pool, io, &self.stats),
+            Machinery::Sequential(endpoints) => match Sequential::new(endpoints, self.stats.clone()) {
+                Ok(sequential) => sequential.run(plan, &request, limits),
+                Err(error) => failed(RunError::bug(format!("no runtime: {error}"))),
+            },
+        }
+    }
+
+    /// Hands a request to a loop. Only the async scheduler has loops; the others answer before this returns.
+    pub fn start_run(&self, plan: &Arc<Linked>, request: Request) -> Ticket {
+        let limits = self.limits(&request);
+        match &self.machinery {
+            Machinery::Async { .. } => self.submit(plan, Arc::new(request), limits),
+            _ => {
+                let (answer, outcome) = bounded(1);
+                // The receiver is held by the ticket below.
+                let _ = answer.send(self.run(plan, request));
+                Ticket { outcome, cancel: Arc::default() }
+            }
+        }
+    }
+
+    /// The engine's own limits, tightened by the request's; never loosened.
+    fn limits(&self, request: &Request) -> Limits {
+        let tighter = |own: Option<Duration>, asked: Option<Duration>| match (own, asked) {
+            (Some(own), Some(asked)) => Some(own.min(asked)),
+            (own, asked) => own.or(asked),
+        };
+        let deadline = tighter(self.settings.deadline, request.deadline);
+        Limits::starting(clock::now(), deadline, tighter(self.settings.node_timeout, request.node_timeout))
+    }
+
+    fn submit(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits) -> Ticket {
+        let (answer, outcome) = bounded(1);
+        let cancel = Arc::new(Cancel::default());
+        let ticket = Ticket { outcome, cancel: cancel.clone() };
+        let order = Order { plan: plan.clone(), request, limits, cancel, answer };
+        if let Machinery::Async { loops, next } = &self.machinery {
+            let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();
+            if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
+                && let Message::Run(order) = refused.0
+            {
+                let _ = order.answer.send(failed(RunError::bug("the event loop is gone")));
+            }
+        }
+        ticket
+    }
+
+    /// Stops: no new requests, those under way finish within `drain` or are cancelled, then every thread ends.
+    pub fn stop(self, drain: Duration) {
+        if let Machinery::Async { mut loops, .. } = self.machinery {
+            for event_loop in &loops {
+                // A loop that is gone has nothing to drain.
+                let _ = event_loop.orders.send(Message::Stop { drain });
+            }
+            for event_loop in &mut loops {
+                event_loop.join();
+            }
+        }
+        self.pool.wait_idle();
+    }
+}
+
+fn failed(error: RunError) -> Outcome {
+    Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO }
+}
+
+/// A request under way.
+pub struct Ticket {
+    outcome: Receiver<Outcome>,
+    cancel: Arc<Cancel>,
+}
+
+impl Ticket {
+    /// Waits for the answer.
+    pub fn wait(self) -> Outcome {
+        self.outcome.recv().unwrap_or_else(|_| failed(RunError::bug("the event loop dropped the request")))
+    }
+
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+}
+
+enum Message {
+    Run(Box<Order>),
+    Stop { drain: Duration },
+}
+
+struct Order {
+    plan: Arc<Linked>,
+    request: Arc<Request>,
+    limits: Limits,
+    cancel: Arc<Cancel>,
+    answer: Sender<Outcome>,
+}
+
+/// One thread with a runtime: it owns its stores, its timers and every run on it.
+struct EventLoop {
+    orders: UnboundedSender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EventLoop {
+    fn start(
+        number: usize,
+        endpoints: &[Arc<dyn Open>],
+        pool: &Arc<Pool>,
+        stats: &Arc<Stats>,
+    ) -> io::Result<EventLoop> {
+        let (orders, inbox) = unbounded_channel();
+        let (endpoints, pool, stats) = (endpoints.to_vec(), pool.clone(), stats.clone());
+        let (ready, started) = bounded(1);
+        let thread = thread::Builder::new().name(format!("rankd-loop-{number}")).spawn(move || {
+            let runtime = Builder::new_current_thread().enable_time().build_local(Default::default());
+            match runtime {
+                Ok(runtime) => {
+                    let _ = ready.send(Ok(()));
+                    let host = Rc::new(Host { stores: Stores::open(&endpoints), pool, stats });
+                    runtime.block_on(serve(inbox, host));
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        })?;
+        started.recv().unwrap_or_else(|_| Err(io::Error::other("the event loop's thread did not start")))?;
+        Ok(EventLoop { orders, thread: Some(thread) })
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A loop that panicked has dropped its runs, and each of them was answered as dropped.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for EventLoop {
+    fn drop(&mut self) {
+        // A loop that is gone need not be told.
+        let _ = self.orders.send(Message::Stop { drain: Duration::ZERO });
+        self.join();
+    }
+}
+
+/// Takes requests until told to stop, then sees those under way to their end.
+async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>) {
+    let mut runs = JoinSet::new();
+    let mut cancels: HashMap<tokio::task::Id, Arc<Cancel>> = HashMap::new();
+    let drain = loop {
+        tokio::select! {
+            biased;
+            Some(ended) = runs.join_next_with_id() => {
+                let id = match ended {
+                    Ok((id, ())) => id,
+                    // The run's answer channel is dropped with it, which its caller sees.
+                    Err(error) => error.id(),
+                };
+                cancels.remove(&id);
+            }
+            message = inbox.recv() => match message {
+                Some(Message::Run(order)) => {
+                    let Order { plan, request, limits, cancel, answer } = *order;
+                    let host = host.clone();
+                    let token = cancel.clone();
+                    let task = runs.spawn_local(async move {
+                        let outcome = run::run(plan, request, host, limits, cancel).await;
+                        // Whoever asked may have gone; then nobody needs the answer.
+                        let _ = answer.send(outcome);
+                    });
+                    cancels.insert(task.id(), token);
+                }
+                Some(Message::Stop { drain }) => break drain,
+                None => break Duration::ZERO,
+            },
+        }
+    };
+    let finished = async { while runs.join_next().await.is_some() {} };
+    if tokio::time::timeout(drain, finished).await.is_err() {
+        cancels.values().for_each(|cancel| cancel.cancel());
+        while runs.join_next().await.is_some() {}
+    }
+}

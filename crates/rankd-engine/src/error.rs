@@ -1,0 +1,152 @@
+//! Why a request got no rows: one struct for callers and for whoever is on call.
+
+use crate::deadline::{Deadline, Limit};
+use crate::store::StoreError;
+use rankd_column::expr::{EvalError, Fault, Program};
+use std::fmt;
+
+/// What sort of failure it is; callers act on this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    BadRequest,
+    UnknownPlan,
+    InvalidPlan,
+    Timeout,
+    Upstream,
+    Task,
+    Overloaded,
+    Cancelled,
+    Bug,
+}
+
+impl ErrorKind {
+    pub const ALL: &[ErrorKind] = &[
+        ErrorKind::BadRequest,
+        ErrorKind::UnknownPlan,
+        ErrorKind::InvalidPlan,
+        ErrorKind::Timeout,
+        ErrorKind::Upstream,
+        ErrorKind::Task,
+        ErrorKind::Overloaded,
+        ErrorKind::Cancelled,
+        ErrorKind::Bug,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::BadRequest => "bad_request",
+            ErrorKind::UnknownPlan => "unknown_plan",
+            ErrorKind::InvalidPlan => "invalid_plan",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Upstream => "upstream",
+            ErrorKind::Task => "task",
+            ErrorKind::Overloaded => "overloaded",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::Bug => "bug",
+        }
+    }
+
+    /// Whether the same request may succeed when it is sent again.
+    pub fn may_be_retried(self) -> bool {
+        matches!(self, ErrorKind::Timeout | ErrorKind::Upstream | ErrorKind::Overloaded)
+    }
+}
+
+/// A failed run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunError {
+    pub kind: ErrorKind,
+    /// Numbered within the kind and never reused.
+    pub code: &'static str,
+    pub message: String,
+    /// The first node that failed.
+    pub node: Option<FailedNode>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedNode {
+    pub id: String,
+    pub op: &'static str,
+    /// Where the plan's author wrote it, when the artifact knows.
+    pub at: Option<String>,
+}
+
+impl RunError {
+    pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> RunError {
+        RunError { kind, code, message: message.into(), node: None }
+    }
+
+    pub fn timeout(deadline: &Deadline) -> RunError {
+        let ms = deadline.allowed.as_secs_f64() * 1e3;
+        let (code, which) = match deadline.limit {
+            Limit::Request => ("E301", "request deadline"),
+            Limit::Node => ("E302", "node timeout"),
+        };
+        RunError::new(ErrorKind::Timeout, code, format!("{which} of {ms} ms exceeded"))
+    }
+
+    /// A node that was not started because time was up.
+    pub fn too_late_to_start(deadline: &Deadline) -> RunError {
+        let ms = deadline.allowed.as_secs_f64() * 1e3;
+        RunError::new(ErrorKind::Timeout, "E303", format!("deadline before start: the request's {ms} ms had passed"))
+    }
+
+    pub fn cancelled() -> RunError {
+        RunError::new(ErrorKind::Cancelled, "E701", "the run was cancelled")
+    }
+
+    /// A panic in a task, or a promise inside the engine that did not hold.
+    pub fn bug(message: impl Into<String>) -> RunError {
+        RunError::new(ErrorKind::Bug, "E901", message)
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.code, self.kind.name(), self.message)?;
+        match &self.node {
+            Some(node) => write!(f, " (node {}, {})", node.id, node.op),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a task says when it cannot give rows. Where it happened is added by what called the task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskError {
+    pub kind: ErrorKind,
+    pub code: &'static str,
+    pub message: String,
+    /// The operation of an expression that it came from: a place in the plan's sources.
+    pub source: Option<u32>,
+}
+
+impl TaskError {
+    pub fn failed(code: &'static str, message: impl Into<String>) -> TaskError {
+        TaskError { kind: ErrorKind::Task, code, message: message.into(), source: None }
+    }
+
+    /// The run is over and nobody waits for this result any more.
+    pub fn stopped() -> TaskError {
+        TaskError { kind: ErrorKind::Cancelled, code: "E701", message: "the run was cancelled".into(), source: None }
+    }
+
+    /// An evaluation's error, with the place of the operation at fault.
+    pub fn eval(error: EvalError, program: &Program) -> TaskError {
+        let row = error.id.map(|id| format!(" at row id {id}")).unwrap_or_default();
+        let source = error.node.and_then(|node| program.source(node));
+        let (code, message) = match error.fault {
+            Fault::Stopped => return TaskError::stopped(),
+            Fault::Overflow => ("E501", format!("an int overflows 64 bits{row}")),
+            Fault::NotFinite(value) => ("E502", format!("the result is {value}{row}")),
+            Fault::BadRegex { why } => ("E503", format!("the pattern parameter cannot be used: {why}")),
+        };
+        TaskError { source, ..TaskError::failed(code, message) }
+    }
+}
+
+impl From<StoreError> for TaskError {
+    fn from(error: StoreError) -> TaskError {
+        TaskError { kind: ErrorKind::Upstream, code: error.code(), message: error.to_string(), source: None }
+    }
+}

@@ -1,0 +1,234 @@
+//! The two-pool scheduler: reads on a few blocking IO threads, computations on the CPU pool, the caller's thread in between.
+//!
+//! It exists to be compared with: an IO thread drives one read at a time to its end, so as many reads are in flight as there are
+//! threads. The first failure stops the dispatch and what is in flight is waited for; a deadline answers at once.
+
+use crate::clock;
+use crate::deadline::{Deadline, Limits};
+use crate::error::RunError;
+use crate::flight::{self, Landed};
+use crate::link::{Linked, Progress};
+use crate::pool::{Offload, Pool, Worker};
+use crate::request::Request;
+use crate::run::Outcome;
+use crate::stats::Stats;
+use crate::store::{Open, Stores};
+use crate::task::{Tally, Task};
+use crate::trace::{Recorder, Where};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use rankd_column::RowSet;
+use rankd_plan::plan::NodeIx;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use tokio::runtime::Builder;
+
+/// How many threads wait for reads.
+pub const IO_THREADS: usize = 4;
+
+type IoJob = Box<dyn FnOnce(&tokio::runtime::LocalRuntime, &Stores, u16) + Send>;
+
+/// Threads that each drive one read at a time.
+pub struct IoPool {
+    jobs: Option<Sender<IoJob>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl IoPool {
+    pub fn start(endpoints: &[Arc<dyn Open>]) -> io::Result<IoPool> {
+        let (jobs, queue) = unbounded::<IoJob>();
+        let mut pool = IoPool { jobs: Some(jobs), threads: Vec::new() };
+        for number in 0..IO_THREADS {
+            let (queue, endpoints) = (queue.clone(), endpoints.to_vec());
+            let thread = thread::Builder::new().name(format!("rankd-io-{number}")).spawn(move || {
+                // Without a runtime this thread takes no jobs; the others do.
+                let Ok(runtime) = Builder::new_current_thread().enable_time().build_local(Default::default()) else {
+                    return;
+                };
+                let stores = Stores::open(&endpoints);
+                for job in queue {
+                    job(&runtime, &stores, number as u16);
+                }
+            })?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    fn submit(&self, job: IoJob) {
+        if let Some(jobs) = &self.jobs {
+            // The threads live as long as the sender, so this cannot fail.
+            let _ = jobs.send(job);
+        }
+    }
+}
+
+impl Drop for IoPool {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs a plan for a request; the caller's thread dispatches.
+pub fn run(
+    plan: &Arc<Linked>,
+    request: &Arc<Request>,
+    limits: Limits,
+    cpu: &Pool,
+    io: &IoPool,
+    stats: &Arc<Stats>,
+) -> Outcome {
+    let began = clock::now();
+    let recorder = Recorder::new(plan, request.trace, began);
+    let (sender, landings) = unbounded();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut dispatch = Dispatch {
+        plan,
+        request,
+        limits,
+        cpu,
+        io,
+        stats,
+        progress: Progress::new(plan),
+        ready: plan.starts.iter().copied().collect(),
+        in_flight: Vec::new(),
+        sender,
+        landings,
+        stop,
+        recorder,
+    };
+    let result = dispatch.walk().map_err(Box::new);
+    dispatch.stop.store(true, Ordering::Relaxed);
+    for late in dispatch.landings.try_iter() {
+        stats.count_late(clock::nanos_between(late.started, late.ended));
+    }
+    let now = clock::now();
+    let trace = dispatch.recorder.finish(plan, now);
+    Outcome { result, trace, took: now.saturating_duration_since(began) }
+}
+
+struct Dispatch<'a> {
+    plan: &'a Arc<Linked>,
+    request: &'a Arc<Request>,
+    limits: Limits,
+    cpu: &'a Pool,
+    io: &'a IoPool,
+    stats: &'a Arc<Stats>,
+    progress: Progress<'a>,
+    ready: VecDeque<NodeIx>,
+    in_flight: Vec<(NodeIx, Option<Deadline>)>,
+    sender: Sender<Landed>,
+    landings: Receiver<Landed>,
+    /// Set when the run is over; jobs that find it set bring nothing.
+    stop: Arc<AtomicBool>,
+    recorder: Recorder,
+}
+
+impl Dispatch<'_> {
+    fn walk(&mut self) -> Result<Vec<RowSet>, RunError> {
+        let mut failure = None;
+        loop {
+            while failure.is_none()
+                && let Some(node) = self.ready.pop_front()
+            {
+                failure = self.start(node).err();
+            }
+            if self.in_flight.is_empty() {
+                return match failure {
+                    Some(failure) => Err(failure),
+                    None => self.progress.outputs(),
+                };
+            }
+            let landed = match self.next_landing() {
+                Ok(landed) => landed,
+                // The first failure is the one that is told.
+                Err(timeout) => return Err(failure.unwrap_or(timeout)),
+            };
+            if let Err(error) = self.land(landed) {
+                // Computations stop early; reads are short.
+                self.stop.store(true, Ordering::Relaxed);
+                failure = failure.or(Some(error));
+            }
+        }
+    }
+
+    fn start(&mut self, ix: NodeIx) -> Result<(), RunError> {
+        let now = clock::now();
+        if let Some(request) = self.limits.request.filter(|request| request.passed(now)) {
+            return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
+        }
+        let deadline = self.limits.of_node(now, self.plan.node(ix).timeout);
+        let inputs = self.progress.inputs(ix).map_err(|error| self.plan.at_node(ix, error))?;
+        self.recorder.started(ix, &inputs, Where::Caller, now);
+        self.in_flight.push((ix, deadline));
+        let (plan, request, stats) = (self.plan.clone(), self.request.clone(), self.stats.clone());
+        let (sender, stop) = (self.sender.clone(), self.stop.clone());
+        let deliver = move |landed: Landed, stats: &Stats| {
+            let took = clock::nanos_between(landed.started, landed.ended);
+            // The receiver is gone when the run has answered.
+            if sender.send(landed).is_err() {
+                stats.count_late(took);
+            }
+        };
+        match self.plan.node(ix).task {
+            Task::Fetch(_) => self.io.submit(Box::new(move |runtime, stores, number| {
+                let on = Where::Io(number);
+                let fetch = flight::fetch(plan, ix, inputs, request, stores, stats.clone(), on);
+                let landed = runtime.block_on(async {
+                    match deadline {
+                        // A read that is cut here is told as a timeout by the thread that dispatches.
+                        Some(deadline) => tokio::time::timeout_at(deadline.at, fetch).await.ok(),
+                        None => Some(fetch.await),
+                    }
+                });
+                if let Some(landed) = landed {
+                    deliver(landed, &stats);
+                }
+            })),
+            Task::Compute(_) => {
+                self.stats.count_offload();
+                self.cpu.submit(Box::new(move |worker: Worker| {
+                    let started = clock::now();
+                    let result = flight::compute(&plan, ix, &inputs, &request, &stop, None, &stats);
+                    let (ended, on) = (clock::now(), Where::Pool(worker.number));
+                    deliver(Landed { node: ix, result, started, ended, on, tally: Tally::default() }, &stats);
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next node that comes back, or the limit that passes before one does.
+    fn next_landing(&mut self) -> Result<Landed, RunError> {
+        let earliest = self.in_flight.iter().filter_map(|(node, deadline)| Some((*node, (*deadline)?)));
+        let Some((node, deadline)) = earliest.min_by_key(|(_, deadline)| deadline.at) else {
+            return self.landings.recv().map_err(|_| RunError::bug("all threads of a pool are gone"));
+        };
+        let waited = self.landings.recv_deadline(deadline.at.into_std());
+        waited.map_err(|error| match error {
+            RecvTimeoutError::Timeout => self.plan.at_node(node, RunError::timeout(&deadline)),
+            RecvTimeoutError::Disconnected => RunError::bug("all threads of a pool are gone"),
+        })
+    }
+
+    fn land(&mut self, landed: Landed) -> Result<(), RunError> {
+        let Landed { node, result, started, ended, on, tally } = landed;
+        self.in_flight.retain(|(flying, _)| *flying != node);
+        self.recorder.ended(node, result.as_ref().ok(), (started, ended), on, &tally);
+        let rows = result.map_err(|error| self.plan.blame(node, error))?;
+        let now = self.recorder.is_on().then(clock::now);
+        let Dispatch { progress, ready, recorder, .. } = self;
+        progress.finish(node, rows, |reader| {
+            if let Some(now) = now {
+                recorder.ready(reader, now);
+            }
+            ready.push_back(reader);
+        });
+        Ok(())
+    }
+}

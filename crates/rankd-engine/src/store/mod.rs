@@ -1,0 +1,151 @@
+//! Where a task's reads go. A seam: the embedded store here, others behind the same trait, a scripted one in the simulation.
+//!
+//! A task reads in steps: one verb for many ids, answered in one go. So there is no way to write a task that makes a round trip
+//! a row.
+
+pub mod memory;
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// All reads of one step of one task.
+#[derive(Clone, Debug)]
+pub struct Step<'a> {
+    pub verb: Verb<'a>,
+    /// What stands before `:{id}` in the keys.
+    pub prefix: &'a str,
+    pub ids: &'a [i64],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Verb<'a> {
+    /// Every field of a hash with its value: `HGETALL`.
+    HashAll,
+    /// Some fields of a hash: `HMGET`.
+    HashFields(&'a [Arc<str>]),
+    /// The first elements of a list: `LRANGE 0 count-1`.
+    ListHead(usize),
+}
+
+impl Verb<'_> {
+    /// The command as the store's protocol calls it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Verb::HashAll => "HGETALL",
+            Verb::HashFields(_) => "HMGET",
+            Verb::ListHead(_) => "LRANGE",
+        }
+    }
+}
+
+/// The answers to a step: for each id a run of items, each bytes or nothing, all in one buffer.
+#[derive(Clone, Debug, Default)]
+pub struct Replies {
+    bytes: Vec<u8>,
+    items: Vec<Option<Range<u32>>>,
+    ends: Vec<u32>,
+}
+
+impl Replies {
+    pub fn push_item(&mut self, item: Option<&[u8]>) {
+        let item = item.map(|bytes| {
+            let start = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(bytes);
+            start..self.bytes.len() as u32
+        });
+        self.items.push(item);
+    }
+
+    /// Ends the answer for one id.
+    pub fn end_reply(&mut self) {
+        self.ends.push(self.items.len() as u32);
+    }
+
+    /// How many ids have been answered.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The items for the id at this position of the step.
+    pub fn items(&self, at: usize) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        self.items[start as usize..self.ends[at] as usize]
+            .iter()
+            .map(|item| item.clone().map(|range| &self.bytes[range.start as usize..range.end as usize]))
+    }
+
+    /// All items of all ids.
+    pub fn item_count(&self) -> usize {
+        self.items.len()
+    }
+
+    pub fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Why a step was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// The store does not answer.
+    Unavailable(String),
+    /// A key holds another type than the read wants.
+    WrongType { key: String },
+    /// The embedded store was told to fail here.
+    Injected { command: &'static str },
+}
+
+impl StoreError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::Unavailable(_) => "E401",
+            StoreError::WrongType { .. } => "E402",
+            StoreError::Injected { .. } => "E403",
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Unavailable(why) => write!(f, "the store cannot be reached: {why}"),
+            StoreError::WrongType { key } => write!(f, "the key {key} holds another type than is read"),
+            StoreError::Injected { command } => write!(f, "{command} failed, as the endpoint was told to"),
+        }
+    }
+}
+
+/// An answer that is on its way, on the thread that asked.
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Replies, StoreError>> + 'a>>;
+
+/// One endpoint as seen by one event loop.
+pub trait Store {
+    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a>;
+}
+
+/// Opens an endpoint's store on the thread that will use it.
+pub trait Open: Send + Sync {
+    fn open(&self) -> Box<dyn Store>;
+}
+
+/// The stores of all endpoints, by registry position, on one thread.
+pub struct Stores {
+    stores: Vec<Box<dyn Store>>,
+}
+
+impl Stores {
+    pub fn open(endpoints: &[Arc<dyn Open>]) -> Stores {
+        Stores { stores: endpoints.iter().map(|endpoint| endpoint.open()).collect() }
+    }
+
+    pub fn get(&self, endpoint: u32) -> Option<&dyn Store> {
+        self.stores.get(endpoint as usize).map(|store| &**store)
+    }
+}

@@ -1,0 +1,68 @@
+//! What `follow`, `recommendation` and `media` have in common: for each row a list of ids, which become new rows.
+
+use rankd_column::{Batch, Cells, Column, Key, RowSet};
+use rankd_engine::error::TaskError;
+use rankd_engine::store::{Step, Verb};
+use rankd_engine::task::{Args, FetchContext};
+use std::sync::Arc;
+
+pub(crate) struct FanOut {
+    endpoint: u32,
+    prefix: &'static str,
+    fanout: usize,
+    /// `None` where the registry has no such key; then nobody can ask for it.
+    parent_id: Option<Key>,
+}
+
+impl FanOut {
+    pub(crate) fn make(args: &Args<'_>, prefix: &'static str) -> FanOut {
+        let parent_id = args.registry.keys.named("parent_id").map(Key);
+        FanOut { endpoint: args.endpoint("endpoint"), prefix, fanout: args.count("fanout"), parent_id }
+    }
+
+    /// Reads the lists of all rows in one step.
+    pub(crate) async fn read(&self, rows: &RowSet, cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        let parents: Vec<i64> = rows.ids().collect();
+        if parents.is_empty() {
+            return Ok(RowSet::empty());
+        }
+        let step = Step { verb: Verb::ListHead(self.fanout), prefix: self.prefix, ids: &parents };
+        let replies = cx.read(self.endpoint, step).await?;
+        let (mut ids, mut parent_ids) = (Vec::new(), Vec::new());
+        for (at, &parent) in parents.iter().enumerate() {
+            for element in replies.items(at) {
+                match element.and_then(parse_id) {
+                    Some(id) => {
+                        ids.push(id);
+                        parent_ids.push(parent);
+                    }
+                    None => cx.skipped(1),
+                }
+            }
+        }
+        let batch = Batch::new(ids);
+        Ok(RowSet::new(match self.parent_id {
+            Some(key) => batch.with(key, Arc::new(Column::Int(Cells::full(parent_ids)))),
+            None => batch,
+        }))
+    }
+}
+
+/// A decimal int, and nothing but: no sign but a minus, no spaces, no fraction.
+fn parse_id(element: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(element).ok()?;
+    if text.starts_with('+') { None } else { text.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_never_half_parsed() {
+        assert_eq!(parse_id(b"-7"), Some(-7));
+        for bad in [&b"7x"[..], b" 7", b"7.0", b"+7", b"", b"9223372036854775808", b"\xff"] {
+            assert_eq!(parse_id(bad), None, "{bad:?}");
+        }
+    }
+}

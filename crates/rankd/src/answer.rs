@@ -1,0 +1,186 @@
+//! An outcome as the response's JSON, written straight from the columns.
+
+use rankd_column::{Column, Key, RowSet};
+use rankd_engine::trace::{NodeTrace, Trace};
+use rankd_engine::{Linked, Outcome, RunError};
+use rankd_plan::Registry;
+use rankd_plan::json::{Writer, push_float, push_int, push_string};
+
+/// What a response is made of, besides its outcome.
+pub(crate) struct Answer<'a> {
+    pub(crate) request_id: &'a str,
+    pub(crate) plan: &'a Linked,
+    pub(crate) registry: &'a Registry,
+    pub(crate) output_keys: Option<&'a [Key]>,
+    /// Whether the caller asked how the answer came about.
+    pub(crate) with_trace: bool,
+}
+
+impl Answer<'_> {
+    pub(crate) fn render(&self, outcome: &Outcome) -> String {
+        let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
+        match &outcome.result {
+            Ok(outputs) => self.rows(outputs, trace),
+            Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
+        }
+    }
+
+    fn rows(&self, outputs: &[RowSet], trace: Option<&Trace>) -> String {
+        let mut writer = Writer::new();
+        writer.object(|w| {
+            w.field("request_id").string(self.request_id);
+            w.field("plan").string(&self.plan.name);
+            let mut rows = String::from("[");
+            for output in outputs {
+                self.push_rows(output, &mut rows);
+            }
+            rows.push(']');
+            w.field("candidates").raw(&rows);
+            if outputs.len() > 1 {
+                w.field("outputs").array(|w| {
+                    for (output, rows) in self.plan.outputs.iter().zip(outputs) {
+                        w.object(|w| {
+                            w.field("node").string(&self.plan.node(*output).id);
+                            w.field("rows").int(rows.len() as i64);
+                        });
+                    }
+                });
+            }
+            self.trace(trace, w);
+        });
+        writer.finish()
+    }
+
+    /// Each row its id first, then its keys in registry order; a null is left out.
+    fn push_rows(&self, output: &RowSet, out: &mut String) {
+        let batch = output.batch();
+        let wanted = |key: Key| self.output_keys.is_none_or(|keys| keys.contains(&key));
+        let columns: Vec<(String, &Column)> = batch
+            .columns()
+            .iter()
+            .filter(|(key, _)| wanted(*key))
+            .map(|(key, column)| (field_start(&self.registry.key(*key).name), &**column))
+            .collect();
+        for row in output.rows().iter() {
+            out.push_str(if out.ends_with('[') { "{\"id\":" } else { ",{\"id\":" });
+            push_int(out, batch.ids()[row]);
+            for (start, column) in &columns {
+                push_cell(out, start, column, row);
+            }
+            out.push('}');
+        }
+    }
+
+    fn trace(&self, trace: Option<&Trace>, w: &mut Writer) {
+        let Some(trace) = trace else { return };
+        w.field("trace").object(|w| {
+            w.field("total_us").float(micros(trace.total_ns));
+            w.field("nodes").array(|w| {
+                for node in &trace.nodes {
+                    w.object(|w| self.node(node, w));
+                }
+            });
+            w.field("schema_deltas").array(|w| {
+                for node in &trace.nodes {
+                    w.object(|w| self.schema_delta(node, w));
+                }
+            });
+        });
+    }
+
+    fn node(&self, node: &NodeTrace, w: &mut Writer) {
+        let linked = self.plan.node(node.node);
+        w.field("node").string(&linked.id);
+        w.field("op").string(linked.op);
+        if let Some(label) = &linked.label {
+            w.field("label").string(label);
+        }
+        w.field("where").string(&node.on.name());
+        w.field("outcome").string(node.end.name());
+        w.field("ready_us").float(micros(node.ready_ns));
+        w.field("start_us").float(micros(node.start_ns));
+        w.field("end_us").float(micros(node.end_ns));
+        if let Some(queue_ns) = node.queue_ns() {
+            w.field("queue_us").float(micros(queue_ns));
+        }
+        for (name, value) in [("rows_in", node.rows_in), ("rows_out", node.rows_out)] {
+            w.field(name).int(value as i64);
+        }
+        for (name, value) in [("commands", node.commands), ("bytes", node.bytes), ("skipped", node.skipped)] {
+            if value > 0 {
+                w.field(name).int(value as i64);
+            }
+        }
+        w.field("critical").bool(node.critical);
+    }
+
+    fn schema_delta(&self, node: &NodeTrace, w: &mut Writer) {
+        let mut list = |name: &str, keys: &mut dyn Iterator<Item = &Key>| {
+            w.field(name).array(|w| {
+                for key in keys {
+                    w.string(&self.registry.key(*key).name);
+                }
+            });
+        };
+        let (before, after) = (&node.keys_in, &node.keys_out);
+        list("in_keys", &mut before.iter());
+        list("out_keys", &mut after.iter());
+        list("new_keys", &mut after.iter().filter(|key| !before.contains(key)));
+        list("removed_keys", &mut before.iter().filter(|key| !after.contains(key)));
+        w.field("node").string(&self.plan.node(node.node).id);
+    }
+}
+
+/// A response that says why there are no rows.
+pub(crate) fn failure(
+    request_id: &str,
+    plan: Option<&str>,
+    error: &RunError,
+    more: impl FnOnce(&mut Writer),
+) -> String {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("request_id").string(request_id);
+        if let Some(plan) = plan {
+            w.field("plan").string(plan);
+        }
+        w.field("error").object(|w| {
+            w.field("code").string(error.code);
+            w.field("kind").string(error.kind.name());
+            w.field("message").string(&error.message);
+            if let Some(node) = &error.node {
+                w.field("node").string(&node.id);
+                w.field("op").string(node.op);
+                if let Some(at) = &node.at {
+                    w.field("at").string(at);
+                }
+            }
+        });
+        more(w);
+    });
+    writer.finish()
+}
+
+fn field_start(name: &str) -> String {
+    let mut start = String::from(",");
+    push_string(&mut start, name);
+    start.push(':');
+    start
+}
+
+fn push_cell(out: &mut String, start: &str, column: &Column, row: usize) {
+    if column.valid().is_some_and(|valid| !valid[row]) {
+        return;
+    }
+    out.push_str(start);
+    match column {
+        Column::Int(cells) => push_int(out, cells.values()[row]),
+        Column::Float(cells) => push_float(out, cells.values()[row]),
+        Column::Bool(cells) => out.push_str(if cells.values()[row] { "true" } else { "false" }),
+        Column::Str(cells, dictionary) => push_string(out, dictionary.get(cells.values()[row])),
+    }
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1e3
+}

@@ -1,0 +1,238 @@
+//! `rankd run`: requests from stdin, one a line; responses to stdout, one a line, in the same order.
+
+use crate::answer::{self, Answer};
+use crate::cli::check::print_registry_problems;
+use crate::cli::{DONE, FAILED, Places, WRONG, say};
+use crate::input::{self, REQUEST_BYTES_MAX};
+use crate::library::{self, LoadedRegistry, PlanFile};
+use crate::perfetto::Perfetto;
+use crate::{endpoints, files};
+use clap::{Args, ValueEnum};
+use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
+use rankd_plan::diagnostic::nearest;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a stopping process waits for what is under way.
+const DRAIN: Duration = Duration::from_secs(5);
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunArgs {
+    /// Name of a plan in the plan folder
+    #[arg(long, value_name = "NAME")]
+    plan_name: Option<String>,
+    /// File of a plan
+    #[arg(long, value_name = "FILE", conflicts_with = "plan_name")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    /// How the nodes of a request are moved along
+    #[arg(long, value_name = "S", value_enum, default_value = "async")]
+    scheduler: SchedulerName,
+    /// The same as --scheduler async
+    #[arg(long, conflicts_with_all = ["scheduler", "within_request_parallelism"])]
+    async_scheduler: bool,
+    /// The same as --scheduler pools
+    #[arg(long, conflicts_with = "scheduler")]
+    within_request_parallelism: bool,
+    /// Answer each request within so many milliseconds, or say that it could not be done
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    deadline_ms: Option<u64>,
+    /// Give each node at most so many milliseconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    node_timeout_ms: Option<u64>,
+    /// Threads of the CPU pool [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    cpu_threads: Option<u16>,
+    /// Event loops, each one thread; a request lives on one of them
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    loops: u16,
+    /// Write a Perfetto trace of the run to a file
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Add to each response how it came about
+    #[arg(long)]
+    dump_run_trace: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SchedulerName {
+    Async,
+    Pools,
+    Sequential,
+}
+
+impl RunArgs {
+    fn settings(&self) -> Settings {
+        let scheduler = match self.scheduler {
+            _ if self.within_request_parallelism => Scheduler::Pools,
+            SchedulerName::Async => Scheduler::Async,
+            SchedulerName::Pools => Scheduler::Pools,
+            SchedulerName::Sequential => Scheduler::Sequential,
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Settings {
+            scheduler,
+            loops: self.loops.into(),
+            cpu_threads: self.cpu_threads.map_or(cores, usize::from),
+            deadline: self.deadline_ms.map(Duration::from_millis),
+            node_timeout: self.node_timeout_ms.map(Duration::from_millis),
+        }
+    }
+}
+
+pub(crate) fn run(args: &RunArgs) -> u8 {
+    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    print_registry_problems(&loaded);
+    if loaded.has_errors() {
+        return WRONG;
+    }
+    let Some(path) = plan_path(args) else { return WRONG };
+    let Some(plan) = load_plan(&path, &loaded) else { return WRONG };
+    let engine = endpoints::open(&loaded.registry)
+        .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
+    let engine = match engine {
+        Ok(engine) => engine,
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            return WRONG;
+        }
+    };
+    let mut session = Session { args, loaded: &loaded, plan, engine: &engine, perfetto: None, began: clock::now() };
+    session.perfetto = args.trace.is_some().then(Perfetto::new);
+    let mut code = session.serve(std::io::stdin().lock(), std::io::stdout().lock());
+    if let (Some(path), Some(perfetto)) = (&args.trace, session.perfetto)
+        && let Err(error) = files::write(path, &perfetto.finish())
+    {
+        say::to_people(&format!("error: {}: {error}", path.display()));
+        code = code.max(FAILED);
+    }
+    engine.stop(DRAIN);
+    code
+}
+
+/// The file of the plan that is asked for.
+fn plan_path(args: &RunArgs) -> Option<PathBuf> {
+    if let Some(path) = &args.plan {
+        return Some(path.clone());
+    }
+    let Some(name) = &args.plan_name else {
+        say::to_people("error: which plan? Give --plan_name NAME or --plan FILE (rankd plans lists them)");
+        return None;
+    };
+    let path = library::find(name, &args.places.plan_dir);
+    if path.is_file() && library::is_name(name) {
+        return Some(path);
+    }
+    let known: Vec<String> =
+        library::list(&args.places.plan_dir).unwrap_or_default().iter().map(|p| library::name_of(p)).collect();
+    let hint = nearest(name, known.iter().map(String::as_str)).map(|near| format!("; did you mean {near:?}?"));
+    let folder = args.places.plan_dir.display();
+    say::to_people(&format!("error: there is no plan {name:?} in {folder}{}", hint.unwrap_or_default()));
+    None
+}
+
+fn load_plan(path: &Path, loaded: &LoadedRegistry) -> Option<Arc<Linked>> {
+    let file = PlanFile::load(path, &loaded.registry);
+    let words = file.report(|report| report.for_people(say::in_colour(), &|span| file.source_text(span)));
+    if !words.is_empty() {
+        say::to_people(&words);
+    }
+    let plan = file.checked.plan?;
+    match Linked::link(&plan, rankd_tasks::DEFINITIONS, &loaded.registry) {
+        Ok(linked) => Some(Arc::new(linked)),
+        Err(diagnostic) => {
+            say::to_people(&format!("error: {}", diagnostic.message));
+            None
+        }
+    }
+}
+
+struct Session<'a> {
+    args: &'a RunArgs,
+    loaded: &'a LoadedRegistry,
+    plan: Arc<Linked>,
+    engine: &'a Engine,
+    perfetto: Option<Perfetto>,
+    began: clock::Instant,
+}
+
+impl Session<'_> {
+    /// Answers every line until the input ends or nobody reads the output any more.
+    fn serve(&mut self, mut requests: impl BufRead, mut responses: impl Write) -> u8 {
+        let mut code = DONE;
+        let mut line = Vec::new();
+        loop {
+            match read_line(&mut requests, &mut line) {
+                Ok(true) => {}
+                Ok(false) => return code,
+                Err(error) => {
+                    say::to_people(&format!("error: stdin: {error}"));
+                    return WRONG;
+                }
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let (response, ok) = self.answer(&line);
+            if !ok {
+                code = FAILED;
+            }
+            // A closed pipe means that nobody wants the rest.
+            if writeln!(responses, "{response}").and_then(|()| responses.flush()).is_err() {
+                return code;
+            }
+        }
+    }
+
+    fn answer(&mut self, line: &[u8]) -> (String, bool) {
+        let refused = |id: &str, plan: &str, error: &RunError| (answer::failure(id, Some(plan), error, |_| {}), false);
+        let mut input = match input::read(line, &self.loaded.registry) {
+            Ok(input) => input,
+            Err((id, error)) => return refused(&id, &self.plan.name, &error),
+        };
+        let id = input.request.request_id.clone();
+        if let Some(other) = input.plan.filter(|other| *other != self.plan.name) {
+            let message = format!("the request is for plan {other:?}, but this process runs {:?}", self.plan.name);
+            return refused(&id, &self.plan.name, &RunError::new(ErrorKind::BadRequest, "E108", message));
+        }
+        let with_trace = input.request.trace || self.args.dump_run_trace;
+        input.request.trace = with_trace || self.perfetto.is_some();
+        let started = clock::nanos_between(self.began, clock::now());
+        let outcome = self.engine.run(&self.plan, input.request);
+        if let (Some(perfetto), Some(trace)) = (&mut self.perfetto, &outcome.trace) {
+            perfetto.add(&self.plan, &id, trace, started);
+        }
+        if let Err(error) = &outcome.result
+            && error.kind == ErrorKind::Bug
+        {
+            say::to_people(&format!("bug: plan {}, request {id}: {error}", self.plan.name));
+        }
+        let (registry, output_keys) = (&self.loaded.registry, input.output_keys.as_deref());
+        let answer = Answer { request_id: &id, plan: &self.plan, registry, output_keys, with_trace };
+        (answer.render(&outcome), outcome.result.is_ok())
+    }
+}
+
+/// Reads a line without its end. Of one that is too long, only so much is kept that it is seen to be; false at the end.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    let mut any = false;
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        let newline = buffer.iter().position(|byte| *byte == b'\n');
+        let (part, used) = newline.map_or((buffer, buffer.len()), |at| (&buffer[..at], at + 1));
+        let room = (REQUEST_BYTES_MAX + 1).saturating_sub(line.len());
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        input.consume(used);
+        if newline.is_some() {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `rankd seed`: demo data of a realistic shape, the same every time.
+//!
+//! Users follow a few popular accounts and many obscure ones (a power law); media have titles, topics, likes that follow
+//! views, ages, and now and then a hole in the data.
+
+use crate::cli::{DONE, WRONG, say};
+use crate::files;
+use clap::Args;
+use rankd_plan::json::Writer;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct SeedArgs {
+    /// How many users to make; each has about ten media
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    users: u32,
+    /// The file to write, as NDJSON
+    #[arg(long, value_name = "FILE", default_value = "data/demo.ndjson")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(args: &SeedArgs) -> u8 {
+    let data = generate(args.users);
+    if let Err(error) = files::write(&args.out, &data) {
+        say::to_people(&format!("error: {}: {error}", args.out.display()));
+        return WRONG;
+    }
+    say::to_people(&format!("{}: {} keys for {} users", args.out.display(), data.lines().count(), args.users));
+    DONE
+}
+
+const COUNTRIES: &[&str] = &["US", "US", "US", "IN", "IN", "BR", "DE", "GB", "FR", "JP", "NG", "MX"];
+const TOPICS: &[&str] = &["music", "news", "sport", "food", "travel", "science", "games", "film"];
+const FIRST: &[&str] =
+    &["Ada", "Ben", "Chi", "Dua", "Eli", "Fay", "Gus", "Hana", "Ivo", "Jun", "Kai", "Lea", "Mo", "Nia"];
+const OPENINGS: &[&str] =
+    &["How to", "Why we", "The art of", "Ten ways to", "Live:", "A day of", "Inside", "Secrets of"];
+
+/// A small generator of our own, so that the data never changes with a dependency.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Small numbers often, large ones rarely: the density falls with the square.
+    fn skewed(&mut self, bound: u64) -> u64 {
+        ((bound as f64).powf(self.unit()) - 1.0) as u64 % bound
+    }
+
+    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len() as u64) as usize]
+    }
+}
+
+fn generate(users: u32) -> String {
+    let users = u64::from(users);
+    let mut random = Random(20_260_101);
+    let mut out = String::new();
+    let mut media_of: Vec<Vec<u64>> = Vec::new();
+    // Above every user id: a user's list and a medium's hash both live under `media:`.
+    let mut next_medium = 10_000_000;
+    for user in 1..=users {
+        line(&mut out, &format!("user:{user}"), "hash", |w| profile(w, user, &mut random));
+        let count = 2 + random.below(17);
+        media_of.push((next_medium..next_medium + count).collect());
+        next_medium += count;
+    }
+    for user in 1..=users {
+        let most = users.saturating_sub(1).min(60);
+        let count = if most == 0 { 0 } else { 1 + random.skewed(most) };
+        let follows = distinct(count, user, || 1 + random.skewed(users));
+        list(&mut out, &format!("follow:{user}"), &follows);
+        let mut random = Random(user ^ 0xACC0_0FF5);
+        let recommended = distinct(most.min(25), user, || 1 + random.below(users));
+        list(&mut out, &format!("recommendation:{user}"), &recommended);
+        list(&mut out, &format!("media:{user}"), &media_of[user as usize - 1]);
+    }
+    for media in &media_of {
+        let country = random.pick(COUNTRIES);
+        for &medium in media {
+            line(&mut out, &format!("media:{medium}"), "hash", |w| details(w, country, &mut random));
+        }
+    }
+    out
+}
+
+/// So many different ids, none of them `not`; fewer if they are hard to find.
+fn distinct(count: u64, not: u64, mut next: impl FnMut() -> u64) -> Vec<u64> {
+    let mut ids: Vec<u64> = Vec::new();
+    for _ in 0..count * 20 {
+        let id = next();
+        if id != not && !ids.contains(&id) {
+            ids.push(id);
+        }
+        if ids.len() as u64 == count {
+            break;
+        }
+    }
+    ids
+}
+
+fn profile(w: &mut Writer, user: u64, random: &mut Random) {
+    let name = format!("{} {user}", random.pick(FIRST));
+    w.field("name").string(&name);
+    w.field("country").string(random.pick(COUNTRIES));
+    w.field("age").int(14 + random.skewed(60) as i64);
+    w.field("verified").bool(random.below(20) == 0);
+}
+
+fn details(w: &mut Writer, country: &str, random: &mut Random) {
+    let topic = random.pick(TOPICS);
+    let title = format!("{} {topic} no {}", random.pick(OPENINGS), random.below(1000));
+    let views = random.skewed(1_000_000);
+    w.field("title").string(&title);
+    w.field("topic").string(topic);
+    w.field("country").string(country);
+    w.field("views").int(views as i64);
+    w.field("likes").int((views as f64 * 0.2 * random.unit()) as i64);
+    w.field("age_hours").float((random.unit() * 24_000.0).round() / 100.0);
+    // One medium in ten has never been looked at by an editor.
+    if random.below(10) > 0 {
+        w.field("quality").float((random.unit() * 1000.0).round() / 1000.0);
+    }
+    w.field("nsfw").bool(random.below(25) == 0);
+}
+
+fn list(out: &mut String, key: &str, ids: &[u64]) {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("key").string(key);
+        w.field("list").array(|w| {
+            for id in ids {
+                w.int(*id as i64);
+            }
+        });
+    });
+    out.push_str(&writer.finish());
+    out.push('\n');
+}
+
+fn line(out: &mut String, key: &str, kind: &str, fields: impl FnOnce(&mut Writer)) {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("key").string(key);
+        w.field(kind).object(fields);
+    });
+    out.push_str(&writer.finish());
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_users_give_the_same_data() {
+        assert_eq!(generate(30), generate(30));
+        assert!(rankd_engine::store::memory::Data::parse(&generate(30)).is_ok_and(|data| data.len() > 100));
+    }
+
+    #[test]
+    fn one_user_has_nobody_to_follow() {
+        assert!(generate(1).contains("{\"key\":\"follow:1\",\"list\":[]}"));
+    }
+}
