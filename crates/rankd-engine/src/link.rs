@@ -43,13 +43,14 @@ pub struct LinkedNode {
 
 impl Linked {
     /// Makes every task of the plan. `definitions` are those that the plan was checked against.
-    pub fn link(plan: &Plan, definitions: &[Definition], registry: &Registry) -> Result<Linked, Diagnostic> {
+    pub fn link(plan: &Plan, definitions: &[Definition], registry: &Registry) -> Result<Linked, Box<Diagnostic>> {
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         for (ix, node) in plan.nodes.iter().enumerate() {
             let Some(definition) = definitions.iter().find(|definition| definition.signature.op == node.signature.op)
             else {
                 let message = format!("the task {} was declared but is not here", node.signature.op);
-                return Err(Diagnostic::new(rankd_plan::Code::UnknownOp, format!("/nodes/{ix}/op"), message));
+                let pointer = format!("/nodes/{ix}/op");
+                return Err(Box::new(Diagnostic::new(rankd_plan::Code::UnknownOp, pointer, message)));
             };
             let mut distinct = node.inputs.clone();
             distinct.sort_unstable();

@@ -36,8 +36,14 @@ pub(crate) struct Input {
     pub(crate) output_keys: Option<Vec<Key>>,
 }
 
+/// A request that cannot be read.
+pub(crate) struct Refused {
+    pub(crate) request_id: String,
+    pub(crate) error: Box<RunError>,
+}
+
 /// Reads a request. An error comes with the request's own id where that could be read.
-pub(crate) fn read(bytes: &[u8], registry: &Registry) -> Result<Input, (String, RunError)> {
+pub(crate) fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> {
     let mut id = None;
     let input = parse(bytes, registry, &mut id);
     let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
@@ -46,7 +52,7 @@ pub(crate) fn read(bytes: &[u8], registry: &Registry) -> Result<Input, (String, 
             input.request.request_id = id;
             Ok(input)
         }
-        Err(error) => Err((id, error)),
+        Err(error) => Err(Refused { request_id: id, error: Box::new(error) }),
     }
 }
 

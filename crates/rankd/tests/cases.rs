@@ -7,6 +7,8 @@
 mod diagnostics;
 #[path = "cases/markdown.rs"]
 mod markdown;
+#[path = "cases/runs.rs"]
+mod runs;
 #[path = "cases/workspace.rs"]
 mod workspace;
 
@@ -67,7 +69,18 @@ fn run(case: &Case) -> Option<Outcome> {
     if case.block("diagnostics").is_some() {
         return Some(Outcome { role: "diagnostics", text: diagnostics::run(case) });
     }
-    None
+    let role = ["gives", "error"].into_iter().find(|role| case.block(role).is_some())?;
+    Some(Outcome { role, text: runs::run(case) })
+}
+
+#[test]
+fn every_task_has_a_case_that_runs_it() {
+    let documents = documents();
+    let running = documents.iter().flat_map(|document| &document.cases).filter(|case| case.block("gives").is_some());
+    let plans: Vec<&str> = running.filter_map(|case| case.block("plan")).collect();
+    let is_run = |op: &str| plans.iter().any(|plan| plan.contains(&format!("\"op\": \"{op}\"")));
+    let missing: Vec<&str> = rankd_tasks::SIGNATURES.iter().map(|task| task.op).filter(|op| !is_run(op)).collect();
+    assert!(missing.is_empty(), "tasks without a case: {missing:?}");
 }
 
 #[test]

@@ -11,12 +11,12 @@
 //! given
 //! | id | country |
 //! | 2 | DE |
-//! | 1 | US |
+//! | 3 | US |
 //! gives
 //! | id | score | country |
 //! | 1 | 0.5 | |
 //! | 2 | | DE |
-//! | 1 | | US |
+//! | 3 | | US |
 //! ```
 
 use rankd_column::RowSet;

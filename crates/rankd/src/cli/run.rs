@@ -191,7 +191,7 @@ impl Session<'_> {
         let refused = |id: &str, plan: &str, error: &RunError| (answer::failure(id, Some(plan), error, |_| {}), false);
         let mut input = match input::read(line, &self.loaded.registry) {
             Ok(input) => input,
-            Err((id, error)) => return refused(&id, &self.plan.name, &error),
+            Err(input::Refused { request_id, error }) => return refused(&request_id, &self.plan.name, &error),
         };
         let id = input.request.request_id.clone();
         if let Some(other) = input.plan.filter(|other| *other != self.plan.name) {

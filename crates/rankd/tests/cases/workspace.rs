@@ -1,8 +1,9 @@
 //! The files that a case runs on: the repository's registry with the case's own files laid over it, in a folder of its own.
 
 use crate::markdown::{Block, Case};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) struct Workspace {
@@ -18,6 +19,7 @@ impl Workspace {
         for sub in ["registry", "plans", "data"] {
             std::fs::create_dir_all(workspace.path(sub)).expect("a temporary folder can be made");
         }
+        workspace.write("data/demo.ndjson", b"");
         for name in ["keys.toml", "params.toml", "endpoints.local.toml"] {
             let from = crate::repository().join("registry").join(name);
             std::fs::copy(from, workspace.path("registry").join(name)).expect("the registry can be copied");
@@ -43,8 +45,17 @@ impl Workspace {
 
     /// The program, in this folder.
     pub(crate) fn rankd(&self, args: &[&str]) -> Output {
+        self.rankd_with_input(args, b"")
+    }
+
+    pub(crate) fn rankd_with_input(&self, args: &[&str], input: &[u8]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rankd"));
-        command.current_dir(&self.folder).args(args).output().expect("rankd can be started")
+        command.current_dir(&self.folder).args(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("rankd can be started");
+        // A program that refuses its arguments does not read; then the pipe is closed already.
+        let _ = child.stdin.take().expect("stdin is a pipe").write_all(input);
+        child.wait_with_output().expect("rankd ends")
     }
 }
 

@@ -1,0 +1,58 @@
+//! Cases about what a plan gives: the request through the real program, on every scheduler, which must agree.
+
+use crate::markdown::Case;
+use crate::workspace::Workspace;
+use rankd_plan::json::Reader;
+
+const SCHEDULERS: [&[&str]; 4] = [
+    &["--scheduler", "async"],
+    &["--scheduler", "async", "--loops", "2", "--cpu_threads", "1"],
+    &["--scheduler", "pools"],
+    &["--scheduler", "sequential"],
+];
+
+/// The rows of each response, one a line, or its error.
+pub(crate) fn run(case: &Case) -> String {
+    let workspace = Workspace::of(case);
+    let requests: String =
+        case.block("request").unwrap_or("{\"user_id\": 1}").lines().map(|line| line.to_owned() + "\n").collect();
+    let extra: Vec<&str> = case.block("args").unwrap_or_default().split_whitespace().collect();
+    let mut answers: Vec<String> = Vec::new();
+    for scheduler in SCHEDULERS {
+        let args = [&["--plan_name", "case"], scheduler, &extra[..]].concat();
+        let output = workspace.rankd_with_input(&args, requests.as_bytes());
+        let text = String::from_utf8(output.stdout).expect("JSON is UTF-8");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!text.is_empty(), "{}: nothing on stdout, but on stderr: {errors}", case.place());
+        let failed = text.lines().any(|line| line.contains("\"error\":{"));
+        assert_eq!(output.status.code(), Some(i32::from(failed)), "{}: the exit code; {errors}", case.place());
+        answers.push(text.lines().map(lines).collect::<Vec<_>>().join("\n"));
+    }
+    for (answer, scheduler) in answers.iter().zip(SCHEDULERS) {
+        assert_eq!(*answer, answers[0], "{}: {} and {}", case.place(), scheduler.join(" "), SCHEDULERS[0].join(" "));
+    }
+    answers.swap_remove(0)
+}
+
+/// A response without its ids: a row a line, the list of outputs, the error.
+fn lines(response: &str) -> String {
+    let mut lines = Vec::new();
+    let mut reader = Reader::new(response, 64);
+    let mut fields = reader.open_object().expect("a response is an object");
+    while let Some((name, _)) = reader.field(&mut fields).expect("JSON") {
+        match &*name {
+            "candidates" => {
+                let mut items = reader.open_array().expect("a list of rows");
+                while reader.item(&mut items).expect("JSON") {
+                    lines.push(reader.raw().expect("JSON").to_owned());
+                }
+                if lines.is_empty() {
+                    lines.push("no rows".to_owned());
+                }
+            }
+            "request_id" | "plan" => reader.skip().expect("JSON"),
+            _ => lines.push(format!("{name}: {}", reader.raw().expect("JSON"))),
+        }
+    }
+    lines.join("\n")
+}
