@@ -3,6 +3,12 @@
 //! `with` gives the parameters (an expression or predicate is written in place), `store` lines what the store holds, each
 //! `given` table an input and `gives` the rows that must come out.
 
+#![expect(
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test reads the repository and says what is wrong with it"
+)]
+
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Key, RowSet, Type, Value};
 use rankd_engine::store::Open;
@@ -15,7 +21,6 @@ use rankd_tasks::{DEFINITIONS, SIGNATURES};
 use std::path::Path;
 use std::sync::Arc;
 
-#[expect(clippy::disallowed_methods, reason = "a test reads the repository's own files")]
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

@@ -3,6 +3,8 @@
 //! A case is a `##` heading with prose and fenced blocks; a block's first word is its language, its second what it is for.
 //! `UPDATE=1` rewrites what the blocks expect with what the program says.
 
+#![expect(clippy::panic, clippy::disallowed_methods, reason = "a test lays out files and says what is wrong with them")]
+
 #[path = "cases/diagnostics.rs"]
 mod diagnostics;
 #[path = "cases/markdown.rs"]
