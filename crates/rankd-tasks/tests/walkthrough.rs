@@ -215,10 +215,10 @@ fn at_50_ms_the_answer_goes_out_while_a_computation_is_still_running() {
     });
     let seen = seen.expect("in one of twenty runs the computation starts in time");
     seen.timed_out("E301", "request deadline of 50 ms exceeded");
-    let answered_ms = seen.trace.total_ns / 1_000_000;
+    let answered_ms = seen.waited.as_millis();
     assert!(
         (50..300).contains(&answered_ms),
-        "answered at {answered_ms} ms: at the deadline, before the 300 ms were over"
+        "answered after {answered_ms} ms: at the deadline, not when the job was over"
     );
     assert_eq!((seen.ended("n2"), seen.ended("n3")), (End::Done, End::Abandoned));
     assert!(seen.record("n7").is_none(), "the join never began");
