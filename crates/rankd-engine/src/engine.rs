@@ -12,6 +12,7 @@ use crate::sequential::Sequential;
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -64,7 +65,12 @@ pub struct Engine {
 enum Machinery {
     Async { loops: Vec<EventLoop>, next: AtomicUsize },
     Pools(IoPool),
-    Sequential(Vec<Arc<dyn Open>>),
+    Sequential { endpoints: Vec<Arc<dyn Open>>, id: usize },
+}
+
+thread_local! {
+    /// The runtime and the stores of the calling thread, and the engine that they are for.
+    static SEQUENTIAL: RefCell<Option<(usize, Sequential)>> = const { RefCell::new(None) };
 }
 
 impl Engine {
@@ -80,7 +86,10 @@ impl Engine {
                 }
             }
             Scheduler::Pools => Machinery::Pools(IoPool::start(&endpoints)?),
-            Scheduler::Sequential => Machinery::Sequential(endpoints),
+            Scheduler::Sequential => {
+                static NEXT: AtomicUsize = AtomicUsize::new(0);
+                Machinery::Sequential { endpoints, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+            }
         };
         Ok(Engine { settings, stats, pool, machinery })
     }
@@ -100,10 +109,19 @@ impl Engine {
         match &self.machinery {
             Machinery::Async { .. } => self.submit(plan, request, limits).wait(),
             Machinery::Pools(io) => pools::run(plan, &request, limits, &self.pool, io, &self.stats),
-            Machinery::Sequential(endpoints) => match Sequential::new(endpoints, self.stats.clone()) {
-                Ok(sequential) => sequential.run(plan, &request, limits),
-                Err(error) => failed(RunError::bug(format!("no runtime: {error}"))),
-            },
+            Machinery::Sequential { endpoints, id } => SEQUENTIAL.with_borrow_mut(|kept| {
+                // Kept from request to request, so that connections are.
+                if kept.as_ref().is_none_or(|(of, _)| of != id) {
+                    match Sequential::new(endpoints, self.stats.clone()) {
+                        Ok(sequential) => *kept = Some((*id, sequential)),
+                        Err(error) => return failed(RunError::bug(format!("no runtime: {error}"))),
+                    }
+                }
+                match kept {
+                    Some((_, sequential)) => sequential.run(plan, &request, limits),
+                    None => failed(RunError::bug("no runtime")),
+                }
+            }),
         }
     }
 
@@ -213,7 +231,7 @@ impl EventLoop {
         let (endpoints, pool, stats) = (endpoints.to_vec(), pool.clone(), stats.clone());
         let (ready, started) = bounded(1);
         let thread = thread::Builder::new().name(format!("rankd-loop-{number}")).spawn(move || {
-            let runtime = Builder::new_current_thread().enable_time().build_local(Default::default());
+            let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
             match runtime {
                 Ok(runtime) => {
                     let _ = ready.send(Ok(()));

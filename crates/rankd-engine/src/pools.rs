@@ -44,7 +44,7 @@ impl IoPool {
             let (queue, endpoints) = (queue.clone(), endpoints.to_vec());
             let thread = thread::Builder::new().name(format!("rankd-io-{number}")).spawn(move || {
                 // Without a runtime this thread takes no jobs; the others do.
-                let Ok(runtime) = Builder::new_current_thread().enable_time().build_local(Default::default()) else {
+                let Ok(runtime) = Builder::new_current_thread().enable_all().build_local(Default::default()) else {
                     return;
                 };
                 let stores = Stores::open(&endpoints);

@@ -27,7 +27,7 @@ pub struct Sequential {
 
 impl Sequential {
     pub fn new(endpoints: &[Arc<dyn Open>], stats: Arc<Stats>) -> io::Result<Sequential> {
-        let runtime = Builder::new_current_thread().enable_time().build_local(Default::default())?;
+        let runtime = Builder::new_current_thread().enable_all().build_local(Default::default())?;
         Ok(Sequential { runtime, stores: Stores::open(endpoints), stats })
     }
 

@@ -3,6 +3,7 @@
 use crate::files;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
+use rankd_engine::store::redis::{Address, RedisEndpoint};
 use rankd_plan::Registry;
 use rankd_plan::registry::Backend;
 use std::collections::HashMap;
@@ -21,23 +22,43 @@ pub(crate) fn open(registry: &Registry) -> Result<Vec<Arc<dyn Open>>, String> {
             Backend::Memory { path } => {
                 let data = match files.get(path.as_str()) {
                     Some(data) => data.clone(),
-                    None => Arc::new(read(path)?),
+                    None => Arc::new(read(Path::new(path))?),
                 };
                 files.insert(path, data.clone());
                 stores.push(Arc::new(MemoryEndpoint::new(data, endpoint.inject.clone())));
             }
-            Backend::Server { url } => return Err(not_yet(&endpoint.name, url)),
-            Backend::Cluster { urls } => return Err(not_yet(&endpoint.name, &urls.join(", "))),
+            Backend::Server { url } => {
+                let address =
+                    Address::parse(url).map_err(|wrong| format!("the endpoint {:?}: {wrong}", endpoint.name))?;
+                stores.push(Arc::new(RedisEndpoint { address, policy: endpoint.policy }));
+            }
+            Backend::Cluster { .. } => {
+                return Err(format!("the endpoint {:?} is a cluster, which this build cannot read", endpoint.name));
+            }
         }
     }
     Ok(stores)
 }
 
-fn not_yet(name: &str, url: &str) -> String {
-    format!("the endpoint {name:?} is at {url}; this build can only read memory: endpoints (use --env local)")
+/// Reads a data file of the embedded store.
+pub(crate) fn read(path: &Path) -> Result<Data, String> {
+    let shown = path.display();
+    let text = files::read_text(path, DATA_BYTES_MAX).map_err(|error| format!("{shown}: {error}"))?;
+    Data::parse(&text).map_err(|bad| format!("{shown}:{}: {}", bad.line, bad.message))
 }
 
-fn read(path: &str) -> Result<Data, String> {
-    let text = files::read_text(Path::new(path), DATA_BYTES_MAX).map_err(|error| format!("{path}: {error}"))?;
-    Data::parse(&text).map_err(|bad| format!("{path}:{}: {}", bad.line, bad.message))
+/// Whether each endpoint can be used right now: its name, and what is wrong in words.
+pub(crate) fn probe(registry: &Registry) -> Vec<(String, Result<(), String>)> {
+    let probed = registry.endpoints.list().iter().map(|endpoint| {
+        let result = match &endpoint.backend {
+            Backend::Memory { path } => read(Path::new(path)).map(drop),
+            Backend::Server { url } => Address::parse(url).and_then(|address| {
+                let shown = address.shown();
+                RedisEndpoint { address, policy: endpoint.policy }.probe().map_err(|why| format!("{shown}: {why}"))
+            }),
+            Backend::Cluster { .. } => Err("this build cannot read a cluster".into()),
+        };
+        (endpoint.name.clone(), result)
+    });
+    probed.collect()
 }

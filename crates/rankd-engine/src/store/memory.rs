@@ -15,11 +15,12 @@ use std::time::Duration;
 /// All keys and what they hold.
 #[derive(Debug, Default)]
 pub struct Data {
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, Held>,
 }
 
+/// What a key holds.
 #[derive(Debug)]
-enum Entry {
+pub enum Held {
     Hash(Vec<(String, String)>),
     List(Vec<String>),
 }
@@ -49,9 +50,14 @@ impl Data {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+
+    /// Every key and what it holds, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Held)> {
+        self.entries.iter().map(|(key, held)| (key.as_str(), held))
+    }
 }
 
-fn parse_line(line: &str) -> Result<(String, Entry), String> {
+fn parse_line(line: &str) -> Result<(String, Held), String> {
     let fault = |fault: Fault| format!("{} (byte {})", fault.message, fault.at);
     let mut reader = Reader::new(line, 4);
     let (mut key, mut entry) = (None, None);
@@ -60,8 +66,8 @@ fn parse_line(line: &str) -> Result<(String, Entry), String> {
         match &*name {
             _ if repeated => return Err(format!("the field {name:?} is here twice")),
             "key" => key = Some(reader.string().map_err(fault)?.into_owned()),
-            "hash" => entry = Some(Entry::Hash(read_hash(&mut reader).map_err(fault)?)),
-            "list" => entry = Some(Entry::List(read_list(&mut reader).map_err(fault)?)),
+            "hash" => entry = Some(Held::Hash(read_hash(&mut reader).map_err(fault)?)),
+            "list" => entry = Some(Held::List(read_list(&mut reader).map_err(fault)?)),
             _ => return Err(format!("there is no field {name:?}; a line has key, and hash or list")),
         }
     }
@@ -169,20 +175,20 @@ impl Data {
             // Writing into a string cannot fail.
             let _ = write!(key, "{}:{id}", step.prefix);
             match (self.entries.get(&key), step.verb) {
-                (Some(Entry::Hash(hash)), Verb::HashAll) => {
+                (Some(Held::Hash(hash)), Verb::HashAll) => {
                     for (field, value) in hash {
                         replies.push_item(Some(field.as_bytes()));
                         replies.push_item(Some(value.as_bytes()));
                     }
                 }
-                (Some(Entry::Hash(hash)), Verb::HashFields(fields)) => {
+                (Some(Held::Hash(hash)), Verb::HashFields(fields)) => {
                     for field in fields {
                         let value = hash.iter().find(|(name, _)| **name == **field).map(|(_, value)| value.as_bytes());
                         replies.push_item(value);
                     }
                 }
                 (None, Verb::HashFields(fields)) => fields.iter().for_each(|_| replies.push_item(None)),
-                (Some(Entry::List(list)), Verb::ListHead(count)) => {
+                (Some(Held::List(list)), Verb::ListHead(count)) => {
                     list.iter().take(count).for_each(|element| replies.push_item(Some(element.as_bytes())));
                 }
                 (None, Verb::HashAll | Verb::ListHead(_)) => {}

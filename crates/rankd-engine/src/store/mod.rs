@@ -4,6 +4,7 @@
 //! a row.
 
 pub mod memory;
+pub mod redis;
 
 use std::fmt;
 use std::future::Future;
@@ -100,14 +101,78 @@ pub enum StoreError {
     WrongType { key: String },
     /// The embedded store was told to fail here.
     Injected { command: &'static str },
+    /// The server did not answer in the time that the endpoint allows.
+    TimedOut { address: String, ms: u64 },
+    /// The server answered with an error line.
+    Server { trouble: Trouble, line: String },
+}
+
+/// What a server's error line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is reading its data from disk.
+    Loading,
+    /// A script keeps it from answering.
+    Busy,
+    ReadOnly,
+    /// A replica without its master.
+    MasterDown,
+    ClusterDown,
+    /// The key lives on another node.
+    Moved,
+    /// It wants a password, or another one.
+    Access,
+    /// It has no room for another client.
+    MaxClients,
+    Other,
+}
+
+impl Trouble {
+    fn of(line: &str) -> Trouble {
+        match line.split(' ').next().unwrap_or_default() {
+            "LOADING" => Trouble::Loading,
+            "BUSY" => Trouble::Busy,
+            "READONLY" => Trouble::ReadOnly,
+            "MASTERDOWN" => Trouble::MasterDown,
+            "CLUSTERDOWN" => Trouble::ClusterDown,
+            "MOVED" | "ASK" => Trouble::Moved,
+            "NOAUTH" | "WRONGPASS" | "NOPERM" => Trouble::Access,
+            _ if line.contains("max number of clients") => Trouble::MaxClients,
+            _ => Trouble::Other,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Trouble::Loading => "E411",
+            Trouble::Busy => "E412",
+            Trouble::ReadOnly => "E413",
+            Trouble::MasterDown => "E414",
+            Trouble::ClusterDown => "E415",
+            Trouble::Moved => "E416",
+            Trouble::Access => "E417",
+            Trouble::MaxClients => "E418",
+            Trouble::Other => "E419",
+        }
+    }
 }
 
 impl StoreError {
+    /// A server's error line in answer to the read of a key.
+    pub(crate) fn from_server(key: String, line: String) -> StoreError {
+        match line.starts_with("WRONGTYPE") {
+            true => StoreError::WrongType { key },
+            false => StoreError::Server { trouble: Trouble::of(&line), line },
+        }
+    }
+
     pub fn code(&self) -> &'static str {
         match self {
             StoreError::Unavailable(_) => "E401",
             StoreError::WrongType { .. } => "E402",
             StoreError::Injected { .. } => "E403",
+            StoreError::TimedOut { .. } => "E404",
+            StoreError::Server { trouble, .. } => trouble.code(),
         }
     }
 }
@@ -117,6 +182,8 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Unavailable(why) => write!(f, "the store cannot be reached: {why}"),
             StoreError::WrongType { key } => write!(f, "the key {key} holds another type than is read"),
+            StoreError::TimedOut { address, ms } => write!(f, "{address} did not answer within {ms} ms"),
+            StoreError::Server { line, .. } => write!(f, "the store answered: {line}"),
             StoreError::Injected { command } => write!(f, "{command} failed, as the endpoint was told to"),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::cli::listing::Listing;
 use crate::cli::{DONE, Places, WRONG, say};
+use crate::endpoints;
 use crate::library::{self, LoadedRegistry, PlanFile};
 use clap::Args;
 use rankd_plan::json::Writer;
@@ -20,6 +21,9 @@ pub(crate) struct CheckArgs {
     /// Print the limits of the plan format instead
     #[arg(long)]
     limits: bool,
+    /// Also ask every endpoint whether it can be used
+    #[arg(long)]
+    connect: bool,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> u8 {
@@ -44,16 +48,24 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
         true => Vec::new(),
         false => paths.iter().map(|path| PlanFile::load(path, &loaded.registry)).collect(),
     };
-    let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some());
+    let probed = if args.connect && !loaded.has_errors() { endpoints::probe(&loaded.registry) } else { Vec::new() };
+    let reachable = probed.iter().all(|(_, result)| result.is_ok());
+    let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some()) && reachable;
     if args.json {
-        print_json(ok, &loaded, &plans);
+        print_json(ok, &loaded, &plans, &probed);
     } else {
         print_words(&loaded, &plans);
+        for (name, result) in &probed {
+            say::to_people(&match result {
+                Ok(()) => format!("endpoint {name}: ok"),
+                Err(why) => format!("endpoint {name}: {why}"),
+            });
+        }
     }
     if ok { DONE } else { WRONG }
 }
 
-fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile]) {
+fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile], probed: &[(String, Result<(), String>)]) {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("ok").bool(ok);
@@ -65,6 +77,18 @@ fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile]) {
                 plan.report(|report| report.for_programs(w));
             }
         });
+        if !probed.is_empty() {
+            w.field("endpoints").array(|w| {
+                for (name, result) in probed {
+                    w.object(|w| {
+                        w.field("name").string(name).field("ok").bool(result.is_ok());
+                        if let Err(why) = result {
+                            w.field("message").string(why);
+                        }
+                    });
+                }
+            });
+        }
         if let Some(left_out) = plans.iter().find_map(|plan| plan.checked.diagnostics.left_out()) {
             w.field("left_out").string(&left_out);
         }

@@ -1,12 +1,15 @@
-//! `rankd seed`: demo data of a realistic shape, the same every time.
+//! `rankd seed`: demo data of a realistic shape, the same every time, as a file or in a server.
 //!
 //! Users follow a few popular accounts and many obscure ones (a power law); media have titles, topics, likes that follow
 //! views, ages, and now and then a hole in the data.
 
+use crate::cli::check::print_registry_problems;
 use crate::cli::{DONE, WRONG, say};
-use crate::files;
+use crate::{endpoints, files, library};
 use clap::Args;
+use rankd_engine::store::redis::{self, Address};
 use rankd_plan::json::Writer;
+use rankd_plan::registry::Backend;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -17,16 +20,59 @@ pub(crate) struct SeedArgs {
     /// The file to write, as NDJSON
     #[arg(long, value_name = "FILE", default_value = "data/demo.ndjson")]
     out: PathBuf,
+    /// Load a data file into the servers of this environment instead of making one
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["users", "out"])]
+    env: Option<String>,
+    /// The data file to load
+    #[arg(long, value_name = "FILE", default_value = "data/demo.ndjson", requires = "env")]
+    data: PathBuf,
+    /// Folder of the registries
+    #[arg(long, value_name = "DIR", default_value = "registry")]
+    registry: PathBuf,
 }
 
 pub(crate) fn run(args: &SeedArgs) -> u8 {
-    let data = generate(args.users);
-    if let Err(error) = files::write(&args.out, &data) {
-        say::to_people(&format!("error: {}: {error}", args.out.display()));
-        return WRONG;
+    let done = match &args.env {
+        Some(env) => load(args, env),
+        None => make(args),
+    };
+    match done {
+        Ok(words) => {
+            say::to_people(&words);
+            DONE
+        }
+        Err(words) => {
+            say::to_people(&format!("error: {words}"));
+            WRONG
+        }
     }
-    say::to_people(&format!("{}: {} keys for {} users", args.out.display(), data.lines().count(), args.users));
-    DONE
+}
+
+fn make(args: &SeedArgs) -> Result<String, String> {
+    let data = generate(args.users);
+    files::write(&args.out, &data).map_err(|error| format!("{}: {error}", args.out.display()))?;
+    Ok(format!("{}: {} keys for {} users", args.out.display(), data.lines().count(), args.users))
+}
+
+/// Loads the data file into every server that the environment names.
+fn load(args: &SeedArgs, env: &str) -> Result<String, String> {
+    let loaded = library::load_registry(&args.registry, env);
+    if loaded.has_errors() {
+        print_registry_problems(&loaded);
+        return Err(format!("the registry of {env} cannot be used"));
+    }
+    let data = endpoints::read(&args.data)?;
+    let mut done = Vec::new();
+    for endpoint in loaded.registry.endpoints.list() {
+        let Backend::Server { url } = &endpoint.backend else {
+            return Err(format!("the endpoint {:?} of {env} is not a single server", endpoint.name));
+        };
+        let address = Address::parse(url)?;
+        let mut bar = say::Progress::new(&endpoint.name, data.len());
+        let keys = redis::load(&address, &data, |keys| bar.at(keys))?;
+        done.push(format!("{}: {keys} keys at {}", endpoint.name, address.shown()));
+    }
+    Ok(done.join("\n"))
 }
 
 const COUNTRIES: &[&str] = &["US", "US", "US", "IN", "IN", "BR", "DE", "GB", "FR", "JP", "NG", "MX"];

@@ -1,0 +1,105 @@
+//! Where a Redis server is, and how to greet it: `redis://[user:password@]host[:port][/db]` or `unix:/path[?db=N]`.
+
+/// A server's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub place: Place,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub database: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Tcp { host: String, port: u16 },
+    Unix { path: String },
+}
+
+impl Address {
+    /// Reads a URL; what is wrong with it is said in words.
+    pub fn parse(url: &str) -> Result<Address, String> {
+        if let Some(rest) = url.strip_prefix("unix:") {
+            let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+            let database = match query.map(|query| query.strip_prefix("db=")) {
+                None => 0,
+                Some(Some(number)) => number.parse().map_err(|_| format!("{number:?} is no database number"))?,
+                Some(None) => return Err("a unix: address takes ?db=N and nothing else".into()),
+            };
+            let path = path.strip_prefix("//").unwrap_or(path).to_owned();
+            return Ok(Address { place: Place::Unix { path }, user: None, password: None, database });
+        }
+        if url.starts_with("rediss://") {
+            return Err("this build does not speak TLS".into());
+        }
+        let rest = url.strip_prefix("redis://").ok_or("an address starts with redis:// or unix:")?;
+        let (rest, database) = match rest.split_once('/') {
+            None | Some((_, "")) => (rest.trim_end_matches('/'), 0),
+            Some((rest, number)) => (rest, number.parse().map_err(|_| format!("{number:?} is no database number"))?),
+        };
+        let (login, server) = rest.rsplit_once('@').map_or((None, rest), |(login, server)| (Some(login), server));
+        let (user, password) = match login.map(|login| login.split_once(':').unwrap_or(("", login))) {
+            None => (None, None),
+            Some((user, password)) => ((!user.is_empty()).then(|| decoded(user)), Some(decoded(password))),
+        };
+        // An IPv6 address has colons of its own and stands in brackets.
+        let (host, port) = match server.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse().map_err(|_| format!("{port:?} is no port"))?)
+            }
+            _ => (server, 6379),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err("an address names a host".into());
+        }
+        Ok(Address { place: Place::Tcp { host, port }, user, password, database })
+    }
+
+    /// The address without its secrets.
+    pub fn shown(&self) -> String {
+        match &self.place {
+            Place::Tcp { host, port } => format!("{host}:{port}"),
+            Place::Unix { path } => format!("unix:{path}"),
+        }
+    }
+}
+
+/// Text with its %XX turned into bytes, as far as they make text.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = (*first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_they_are_written() {
+        let tcp = |url: &str| {
+            let address = Address::parse(url).unwrap();
+            (address.shown(), address.user, address.password, address.database)
+        };
+        assert_eq!(tcp("redis://localhost"), ("localhost:6379".into(), None, None, 0));
+        assert_eq!(tcp("redis://:p%40ss@h:7/3"), ("h:7".into(), None, Some("p@ss".into()), 3));
+        assert_eq!(tcp("redis://u:p@[::1]:9/"), ("::1:9".into(), Some("u".into()), Some("p".into()), 0));
+        assert_eq!(tcp("unix:/tmp/r.sock?db=2"), ("unix:/tmp/r.sock".into(), None, None, 2));
+        for bad in ["redis://", "redis://h:x", "redis://h/x", "http://h", "unix:/a?b=1", "rediss://h"] {
+            assert!(Address::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! One connection of one event loop: steps go in, are written together, and are answered in order.
+//!
+//! A driver task owns the socket. While it has none, steps fail at once instead of queueing behind the reconnect; it comes back
+//! with a growing, jittered pause, and counts as up only when the server has answered a PING. A step that is not answered in
+//! time closes the connection, so that a late reply can never be taken for another's.
+
+use crate::clock;
+use crate::store::redis::address::{Address, Place};
+use crate::store::redis::resp::{self, Expect, Incoming, Malformed, Progress};
+use crate::store::{Replies, Step, StoreError};
+use rankd_plan::registry::Policy;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::time::timeout;
+
+/// The pause before the first new attempt, and the longest.
+const PAUSE_FIRST: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_millis(250);
+const READ_BYTES: usize = 64 << 10;
+
+pub(super) struct Connection {
+    address: Address,
+    policy: Policy,
+    /// Steps under way; more wait in order.
+    permits: Semaphore,
+    driven: Cell<bool>,
+    state: RefCell<State>,
+    /// The state has changed.
+    changed: Notify,
+    /// Bytes to be written in the next turn of the driver.
+    out: RefCell<Vec<u8>>,
+    pending: RefCell<VecDeque<Pending>>,
+    wake: Notify,
+    /// Why the driver should give up the socket.
+    broken: RefCell<Option<String>>,
+}
+
+enum State {
+    /// Nobody has tried yet, or the first attempt is under way: worth waiting for.
+    Starting,
+    Up,
+    Down(String),
+}
+
+/// A step that was written and not yet answered.
+struct Pending {
+    expect: Expect,
+    /// Replies that are still to come.
+    left: usize,
+    replies: Replies,
+    /// The first error line, and which of the step's commands it answered.
+    refused: Option<(usize, String)>,
+    answer: oneshot::Sender<Result<Answered, StoreError>>,
+}
+
+struct Answered {
+    replies: Replies,
+    refused: Option<(usize, String)>,
+}
+
+trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+impl Connection {
+    pub(super) fn new(address: Address, policy: Policy) -> Rc<Connection> {
+        Rc::new(Connection {
+            address,
+            policy,
+            permits: Semaphore::new(policy.max_inflight as usize),
+            driven: Cell::new(false),
+            state: RefCell::new(State::Starting),
+            changed: Notify::new(),
+            out: RefCell::default(),
+            pending: RefCell::default(),
+            wake: Notify::new(),
+            broken: RefCell::default(),
+        })
+    }
+
+    pub(super) async fn read(self: &Rc<Self>, step: Step<'_>) -> Result<Replies, StoreError> {
+        let limit = Duration::from_millis(self.policy.request_timeout_ms.into());
+        match timeout(limit, self.ask(&step)).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                *self.broken.borrow_mut() = Some(format!("no answer within {} ms", limit.as_millis()));
+                self.wake.notify_one();
+                Err(StoreError::TimedOut { address: self.address.shown(), ms: limit.as_millis() as u64 })
+            }
+        }
+    }
+
+    async fn ask(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await;
+        self.drive();
+        self.wait_until_up().await?;
+        let (answer, answered) = oneshot::channel();
+        let (expect, left) = (Expect::of(step.verb), step.ids.len());
+        resp::push_step(&mut self.out.borrow_mut(), step);
+        let pending = Pending { expect, left, replies: Replies::default(), refused: None, answer };
+        self.pending.borrow_mut().push_back(pending);
+        self.wake.notify_one();
+        match answered.await {
+            Ok(Ok(Answered { replies, refused: None })) => Ok(replies),
+            Ok(Ok(Answered { refused: Some((at, line)), .. })) => {
+                let key = step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default();
+                Err(StoreError::from_server(key, line))
+            }
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(self.unavailable("the connection is gone")),
+        }
+    }
+
+    fn unavailable(&self, why: &str) -> StoreError {
+        StoreError::Unavailable(format!("{}: {why}", self.address.shown()))
+    }
+
+    /// Starts the driver on the loop that first reads.
+    fn drive(self: &Rc<Self>) {
+        if !self.driven.replace(true) {
+            tokio::task::spawn_local(self.clone().live());
+        }
+    }
+
+    async fn wait_until_up(&self) -> Result<(), StoreError> {
+        loop {
+            // Registered before looking, so that a change in between is not missed.
+            let changed = self.changed.notified();
+            match &*self.state.borrow() {
+                State::Up => return Ok(()),
+                State::Down(why) => return Err(self.unavailable(why)),
+                State::Starting => {}
+            }
+            changed.await;
+        }
+    }
+
+    fn enter(&self, state: State) {
+        *self.state.borrow_mut() = state;
+        self.changed.notify_waiters();
+    }
+
+    /// Connects, serves, and connects again, for as long as the loop lives.
+    async fn live(self: Rc<Self>) {
+        let mut pause = PAUSE_FIRST;
+        let mut attempts: u64 = 0;
+        loop {
+            let limit = Duration::from_millis(self.policy.connect_timeout_ms.into());
+            let why = match timeout(limit, self.connect()).await {
+                Ok(Ok(socket)) => {
+                    pause = PAUSE_FIRST;
+                    *self.broken.borrow_mut() = None;
+                    self.enter(State::Up);
+                    self.serve(socket).await
+                }
+                Ok(Err(why)) => why,
+                Err(_) => format!("no connection within {} ms", limit.as_millis()),
+            };
+            self.enter(State::Down(why.clone()));
+            self.out.borrow_mut().clear();
+            for pending in self.pending.borrow_mut().drain(..) {
+                // Whoever asked may have gone.
+                let _ = pending.answer.send(Err(self.unavailable(&why)));
+            }
+            attempts += 1;
+            clock::sleep(jittered(pause, attempts)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Connects once, for the sake of knowing whether that works.
+    pub(super) async fn greet(&self) -> Result<(), String> {
+        let limit = Duration::from_millis(self.policy.connect_timeout_ms.into());
+        match timeout(limit, self.connect()).await {
+            Ok(connected) => connected.map(drop),
+            Err(_) => Err(format!("no connection within {} ms", limit.as_millis())),
+        }
+    }
+
+    /// Opens a socket and greets the server; it is good when it has answered a PING.
+    async fn connect(&self) -> Result<Box<dyn Duplex>, String> {
+        let words = |error: io::Error| error.to_string();
+        let mut socket: Box<dyn Duplex> = match &self.address.place {
+            Place::Tcp { host, port } => {
+                let socket = TcpStream::connect((host.as_str(), *port)).await.map_err(words)?;
+                socket.set_nodelay(true).map_err(words)?;
+                Box::new(socket)
+            }
+            Place::Unix { path } => Box::new(UnixStream::connect(path).await.map_err(words)?),
+        };
+        let mut out = Vec::new();
+        let database = self.address.database.to_string();
+        let mut expected = 1;
+        if let Some(password) = &self.address.password {
+            match &self.address.user {
+                Some(user) => resp::push_command(&mut out, &[b"AUTH", user.as_bytes(), password.as_bytes()]),
+                None => resp::push_command(&mut out, &[b"AUTH", password.as_bytes()]),
+            }
+            expected += 1;
+        }
+        if self.address.database != 0 {
+            resp::push_command(&mut out, &[b"SELECT", database.as_bytes()]);
+            expected += 1;
+        }
+        resp::push_command(&mut out, &[b"PING"]);
+        socket.write_all(&out).await.map_err(words)?;
+        let mut incoming = Incoming::default();
+        let mut unused = Replies::default();
+        while expected > 0 {
+            match incoming.reply(Expect::Status, &mut unused) {
+                Ok(Progress::Done) => expected -= 1,
+                Ok(Progress::Refused(line)) => return Err(line),
+                Err(Malformed(what)) => return Err(format!("this is no Redis server: {what}")),
+                Ok(Progress::Incomplete) => {
+                    if socket.read_buf(&mut incoming.bytes).await.map_err(words)? == 0 {
+                        return Err("the server closed the connection".into());
+                    }
+                }
+            }
+        }
+        Ok(socket)
+    }
+
+    /// Writes steps and hands out answers until the socket cannot be used any more, and says why.
+    async fn serve(&self, socket: Box<dyn Duplex>) -> String {
+        let (mut reader, mut writer) = tokio::io::split(socket);
+        let mut incoming = Incoming::default();
+        let (mut writing, mut written) = (Vec::new(), 0);
+        loop {
+            if let Some(why) = self.broken.borrow_mut().take() {
+                return why;
+            }
+            if written == writing.len() {
+                written = 0;
+                writing.clear();
+                std::mem::swap(&mut writing, &mut *self.out.borrow_mut());
+            }
+            incoming.bytes.reserve(READ_BYTES);
+            tokio::select! {
+                read = reader.read_buf(&mut incoming.bytes) => match read {
+                    Ok(0) => return "the server closed the connection".into(),
+                    Ok(_) => {
+                        if let Err(Malformed(what)) = self.hand_out(&mut incoming) {
+                            return format!("malformed reply: {what}");
+                        }
+                    }
+                    Err(error) => return error.to_string(),
+                },
+                wrote = writer.write(&writing[written..]), if written < writing.len() => match wrote {
+                    Ok(0) => return "the server takes no more".into(),
+                    Ok(count) => written += count,
+                    Err(error) => return error.to_string(),
+                },
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Gives each complete reply to the step that is first in line.
+    fn hand_out(&self, incoming: &mut Incoming) -> Result<(), Malformed> {
+        let mut pending = self.pending.borrow_mut();
+        while !incoming.is_empty() {
+            let Some(first) = pending.front_mut() else { return Err(Malformed("a reply that nobody asked for")) };
+            match incoming.reply(first.expect, &mut first.replies)? {
+                Progress::Incomplete => break,
+                Progress::Done => {}
+                Progress::Refused(line) => {
+                    let at = first.replies.len();
+                    first.replies.end_reply();
+                    first.refused.get_or_insert((at, line));
+                }
+            }
+            first.left -= 1;
+            if first.left == 0
+                && let Some(Pending { replies, refused, answer, .. }) = pending.pop_front()
+            {
+                // Whoever asked may have gone; the reply was read all the same, so that the next one is the next step's.
+                let _ = answer.send(Ok(Answered { replies, refused }));
+            }
+        }
+        incoming.compact();
+        Ok(())
+    }
+}
+
+/// The pause, up to a fifth longer, differently at each attempt.
+fn jittered(pause: Duration, attempt: u64) -> Duration {
+    let spread = attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+    pause + pause * (spread as u32) / (5 * 256)
+}

@@ -1,0 +1,272 @@
+//! The protocol: commands out, replies in, with strict limits and without a tree of values.
+//!
+//! A reply to one of our reads is a flat list of strings, or an error. Anything else is malformed: after it nothing on the
+//! connection can be trusted, so the connection is closed.
+
+use crate::store::{Replies, Step, Verb};
+
+/// What a step's replies may take together.
+pub(super) const STEP_BYTES_MAX: usize = 64 << 20;
+/// The fields of the largest hash that is read whole.
+const HASH_FIELDS_MAX: usize = 10_000;
+/// The longest error line that is read.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// Appends a command of any words.
+pub(super) fn push_command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    push_header(out, b'*', words.len());
+    for word in words {
+        push_word(out, word);
+    }
+}
+
+/// Appends one command for each id of a step.
+pub(super) fn push_step(out: &mut Vec<u8>, step: &Step<'_>) {
+    let mut key = Vec::with_capacity(step.prefix.len() + 21);
+    let last = match step.verb {
+        Verb::ListHead(count) => (count.max(1) - 1).to_string(),
+        _ => String::new(),
+    };
+    for id in step.ids {
+        key.clear();
+        key.extend_from_slice(step.prefix.as_bytes());
+        key.push(b':');
+        key.extend_from_slice(id.to_string().as_bytes());
+        match step.verb {
+            Verb::HashAll => push_command(out, &[b"HGETALL", &key]),
+            Verb::ListHead(_) => push_command(out, &[b"LRANGE", &key, b"0", last.as_bytes()]),
+            Verb::HashFields(fields) => {
+                push_header(out, b'*', 2 + fields.len());
+                push_word(out, b"HMGET");
+                push_word(out, &key);
+                fields.iter().for_each(|field| push_word(out, field.as_bytes()));
+            }
+        }
+    }
+}
+
+fn push_header(out: &mut Vec<u8>, kind: u8, count: usize) {
+    out.push(kind);
+    out.extend_from_slice(count.to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn push_word(out: &mut Vec<u8>, word: &[u8]) {
+    push_header(out, b'$', word.len());
+    out.extend_from_slice(word);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// How many items the reply to a command may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expect {
+    AtMost(usize),
+    Exactly(usize),
+    /// A status line, such as the answer to PING.
+    Status,
+}
+
+impl Expect {
+    pub(super) fn of(verb: Verb<'_>) -> Expect {
+        match verb {
+            Verb::HashAll => Expect::AtMost(2 * HASH_FIELDS_MAX),
+            Verb::HashFields(fields) => Expect::Exactly(fields.len()),
+            Verb::ListHead(count) => Expect::AtMost(count),
+        }
+    }
+
+    fn allows(self, count: usize) -> bool {
+        match self {
+            Expect::AtMost(most) => count <= most,
+            Expect::Exactly(wanted) => count == wanted,
+            Expect::Status => false,
+        }
+    }
+}
+
+/// What has become of the reply at hand.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// More bytes are needed.
+    Incomplete,
+    Done,
+    /// The server answered with an error line.
+    Refused(String),
+}
+
+/// Bytes that are no reply that was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Malformed(pub(super) &'static str);
+
+/// What the server has sent and we have not yet read.
+#[derive(Default)]
+pub(super) struct Incoming {
+    pub(super) bytes: Vec<u8>,
+    at: usize,
+    /// Items that are still to come of the list at hand.
+    left: Option<usize>,
+}
+
+impl Incoming {
+    /// Reads on in the reply at hand; items go into `into`.
+    pub(super) fn reply(&mut self, expect: Expect, into: &mut Replies) -> Result<Progress, Malformed> {
+        if self.left.is_none() {
+            let Some((kind, line)) = self.line()? else { return Ok(Progress::Incomplete) };
+            let count = match kind {
+                b'-' => {
+                    let message = String::from_utf8_lossy(line).into_owned();
+                    self.consume_line();
+                    return Ok(Progress::Refused(message));
+                }
+                b'+' if matches!(expect, Expect::Status) => {
+                    self.consume_line();
+                    return Ok(Progress::Done);
+                }
+                b'*' | b'~' => number(line)?,
+                b'%' => number(line)?.checked_mul(2).ok_or(Malformed("a map too large"))?,
+                _ => return Err(Malformed("another kind of reply than was asked for")),
+            };
+            if !expect.allows(count) {
+                return Err(Malformed("another number of items than was asked for"));
+            }
+            self.consume_line();
+            self.left = Some(count);
+        }
+        while let Some(left) = self.left.filter(|left| *left > 0) {
+            if !self.item(into)? {
+                return Ok(Progress::Incomplete);
+            }
+            self.left = Some(left - 1);
+        }
+        self.left = None;
+        into.end_reply();
+        Ok(Progress::Done)
+    }
+
+    /// Whether nothing is left unread.
+    pub(super) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// Gives back the room of what has been read.
+    pub(super) fn compact(&mut self) {
+        if self.is_empty() {
+            self.bytes.clear();
+            self.at = 0;
+        } else if self.at > 64 << 10 {
+            self.bytes.drain(..self.at);
+            self.at = 0;
+        }
+    }
+
+    /// One string of a list; false when it is not all there.
+    fn item(&mut self, into: &mut Replies) -> Result<bool, Malformed> {
+        let Some((kind, line)) = self.line()? else { return Ok(false) };
+        let head = line.len() + 3;
+        match kind {
+            b'$' if line == b"-1" => into.push_item(None),
+            b'_' if line.is_empty() => into.push_item(None),
+            b':' => into.push_item(Some(line)),
+            b'$' => {
+                let len = number(line)?;
+                if len > STEP_BYTES_MAX - into.byte_count().min(STEP_BYTES_MAX) {
+                    return Err(Malformed("more bytes than a step may take"));
+                }
+                let start = self.at + head;
+                let Some(end) = self.bytes.get(start + len..start + len + 2) else { return Ok(false) };
+                if end != b"\r\n" {
+                    return Err(Malformed("a string without its end"));
+                }
+                into.push_item(Some(&self.bytes[start..start + len]));
+                self.at = start + len + 2;
+                return Ok(true);
+            }
+            _ => return Err(Malformed("an item that is no string")),
+        }
+        self.at += head;
+        Ok(true)
+    }
+
+    /// The kind and text of the line at hand, if all of it is there.
+    fn line(&self) -> Result<Option<(u8, &[u8])>, Malformed> {
+        let rest = &self.bytes[self.at..];
+        let Some((&kind, text)) = rest.split_first() else { return Ok(None) };
+        let window = &text[..text.len().min(LINE_BYTES_MAX)];
+        match window.windows(2).position(|pair| pair == b"\r\n") {
+            Some(end) => Ok(Some((kind, &text[..end]))),
+            None if window.len() == LINE_BYTES_MAX => Err(Malformed("a line without an end")),
+            None => Ok(None),
+        }
+    }
+
+    fn consume_line(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let end = rest.windows(2).position(|pair| pair == b"\r\n");
+        self.at += end.map_or(rest.len(), |end| end + 2);
+    }
+}
+
+fn number(line: &[u8]) -> Result<usize, Malformed> {
+    // Ten digits hold every length that we accept, and no sign or space is one of them.
+    let good = !line.is_empty() && line.len() <= 10 && line.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(line).ok().filter(|_| good);
+    text.and_then(|text| text.parse().ok()).ok_or(Malformed("a length that is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &[u8] = b"*3\r\n$2\r\nab\r\n$-1\r\n$0\r\n\r\n";
+
+    #[test]
+    fn a_reply_may_come_in_any_pieces() {
+        for cut in 0..LIST.len() {
+            let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+            incoming.bytes.extend_from_slice(&LIST[..cut]);
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Incomplete), "cut at {cut}");
+            incoming.bytes.extend_from_slice(&LIST[cut..]);
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Done), "cut at {cut}");
+            assert!(incoming.is_empty());
+            let items: Vec<Option<&[u8]>> = replies.items(0).collect();
+            assert_eq!(items, [Some(&b"ab"[..]), None, Some(b"")]);
+        }
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_malformed() {
+        let deep = b"*1\r\n".repeat(1_000_000);
+        let bad: [&[u8]; 11] = [
+            b"*4\r\n",
+            b"*99999999999999999999\r\n",
+            b"*-1\r\n",
+            b"$3\r\nabc\r\n",
+            b"+OK\r\n",
+            b":1\r\n",
+            b"*1\r\n*1\r\n",
+            b"*1\r\n$9999999999\r\n",
+            b"*1\r\n$1\r\nabc",
+            b"HTTP/1.1 200 OK\r\n",
+            &deep,
+        ];
+        for bytes in bad {
+            let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+            incoming.bytes.extend_from_slice(bytes);
+            assert!(incoming.reply(Expect::AtMost(3), &mut replies).is_err(), "{:?}", &bytes[..bytes.len().min(20)]);
+        }
+        let mut endless = Incoming { bytes: vec![b'-'; 10_000], ..Incoming::default() };
+        assert!(endless.reply(Expect::AtMost(3), &mut Replies::default()).is_err());
+    }
+
+    #[test]
+    fn a_step_is_one_command_an_id() {
+        let mut out = Vec::new();
+        push_step(&mut out, &Step { verb: Verb::ListHead(10), prefix: "follow", ids: &[7, -1] });
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "*4\r\n$6\r\nLRANGE\r\n$8\r\nfollow:7\r\n$1\r\n0\r\n$1\r\n9\r\n\
+             *4\r\n$6\r\nLRANGE\r\n$9\r\nfollow:-1\r\n$1\r\n0\r\n$1\r\n9\r\n"
+        );
+    }
+}
