@@ -190,8 +190,8 @@ fn both_deadline_and_node_timeout_set() {
         let plan = rig.plan(&[source("s", 1), busy("b", "s", LONG_MS)]);
         let node_first = Allowed { deadline_ms: Some(1000), node_timeout_ms: Some(30) };
         rig.run(&plan, node_first).timed_out("E302", "node timeout of 30 ms exceeded");
-        let request_first = Allowed { deadline_ms: Some(30), node_timeout_ms: Some(1000) };
-        rig.run(&plan, request_first).timed_out("E301", "request deadline of 30 ms exceeded");
+        let request_first = Allowed { deadline_ms: Some(60), node_timeout_ms: Some(1000) };
+        rig.run(&plan, request_first).timed_out("E301", "request deadline of 60 ms exceeded");
     });
 }
 
@@ -271,7 +271,7 @@ fn alternating_success_and_timeout() {
             if round % 2 == 0 {
                 assert_eq!(rig.run(&quick, deadline(60_000)).ids(), [1, 2]);
             } else {
-                rig.run(&long, deadline(30)).timed_out("E301", "request deadline of 30 ms exceeded");
+                rig.run(&long, deadline(60)).timed_out("E301", "request deadline of 60 ms exceeded");
             }
         }
         cut_off(rig, 3);

@@ -195,24 +195,24 @@ fn a_node_timeout_answers_now_and_the_next_request_does_not_wait_for_the_job() {
 #[test]
 fn a_request_may_only_tighten_the_limits_of_the_process() {
     let folder = Folder::new();
-    let nodes = [node("s", "fixed_source", &[], ""), node("z", "sleep", &["s"], r#""duration_ms":400"#)];
+    let nodes = [node("s", "fixed_source", &[], ""), node("z", "sleep", &["s"], r#""duration_ms":5000"#)];
     let plan = folder.plan("sleepy", &nodes, &["z"]);
     let table = [
-        ("--deadline_ms", r#""deadline_ms":60000"#, "request deadline of 50 ms exceeded"),
-        ("--deadline_ms", r#""deadline_ms":20"#, "request deadline of 20 ms exceeded"),
-        ("--deadline_ms", r#""node_timeout_ms":20"#, "node timeout of 20 ms exceeded"),
-        ("--node_timeout_ms", r#""node_timeout_ms":60000"#, "node timeout of 50 ms exceeded"),
-        ("--node_timeout_ms", r#""node_timeout_ms":20"#, "node timeout of 20 ms exceeded"),
+        ("--deadline_ms", r#""deadline_ms":60000"#, "request deadline of 200 ms exceeded"),
+        ("--deadline_ms", r#""deadline_ms":100"#, "request deadline of 100 ms exceeded"),
+        ("--deadline_ms", r#""node_timeout_ms":100"#, "node timeout of 100 ms exceeded"),
+        ("--node_timeout_ms", r#""node_timeout_ms":60000"#, "node timeout of 200 ms exceeded"),
+        ("--node_timeout_ms", r#""node_timeout_ms":100"#, "node timeout of 100 ms exceeded"),
     ];
     for scheduler in ["async", "pools", "sequential"] {
         for (flag, field, message) in table {
-            let args = ["--plan", &plan, flag, "50", "--scheduler", scheduler];
+            let args = ["--plan", &plan, flag, "200", "--scheduler", scheduler];
             let ran = run(&args, format!(r#"{{"user_id":1,{field}}}"#).as_bytes());
             assert_eq!(ran.answers()[0].text("error.message"), message, "{scheduler} {flag} {field}");
             assert_eq!(ran.code, 1);
         }
     }
-    let ran = run(&["--plan", &plan], br#"{"user_id":1,"deadline_ms":20}"#);
+    let ran = run(&["--plan", &plan], br#"{"user_id":1,"deadline_ms":100}"#);
     assert_eq!(ran.answers()[0].text("error.code"), "E301", "a request may have a limit where the process has none");
 }
 
