@@ -7,7 +7,7 @@ use crate::pool::{Job, Worker};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::Stores;
-use crate::task::{ComputeContext, FetchContext, Tally, Task};
+use crate::task::{ComputeContext, FetchContext, Fetching, Tally, Task};
 use crate::trace::Where;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
@@ -17,7 +17,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -117,19 +117,18 @@ pub(crate) fn compute(
     let Task::Compute(task) = &plan.node(node).task else {
         return Err(bug("a task that waits was called like one that computes"));
     };
-    let call = AssertUnwindSafe(|| {
+    let call = || {
         SCRATCH.with(|scratch| {
             let mut scratch = scratch.try_borrow_mut().map_err(|_| bug("a computation inside a computation"))?;
             let started = clock::now();
             let scratch = &mut *scratch;
             task.run(inputs, &mut ComputeContext { params: &request.params, scratch, stop, deadline, started })
         })
-    });
-    catch_unwind(call).unwrap_or_else(|panic| {
+    };
+    contain(stats, call).unwrap_or_else(|error| {
         // What a panic left in the buffers is nobody's any more.
         SCRATCH.with(|scratch| scratch.take());
-        stats.count_panic();
-        Err(panicked(&*panic))
+        Err(error)
     })
 }
 
@@ -147,28 +146,46 @@ pub(crate) async fn fetch(
     let result = match &plan.node(node).task {
         Task::Fetch(task) => {
             let cx = FetchContext { request: &request, stores, tally: &tally };
-            CatchPanic { inner: pin!(async { task.start(&inputs, &cx).await }), stats: &stats }.await
+            match contain(&stats, || task.start(&inputs, &cx)) {
+                Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
+                Err(error) => Err(error),
+            }
         }
         Task::Compute(_) => Err(bug("a task that computes was called like one that waits")),
     };
     Landed { node, result, started, ended: clock::now(), on, tally }
 }
 
-struct CatchPanic<'a, F> {
-    inner: Pin<&'a mut F>,
+/// A fetch under way, which may also be dropped before its end: the task's values are dropped with it, and that may panic, too.
+struct Contained<'a> {
+    inner: Option<Fetching<'a>>,
     stats: &'a Stats,
 }
 
-impl<F: Future<Output = Result<RowSet, TaskError>>> Future for CatchPanic<'_, F> {
+impl Future for Contained<'_> {
     type Output = Result<RowSet, TaskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        catch_unwind(AssertUnwindSafe(|| this.inner.as_mut().poll(cx))).unwrap_or_else(|panic| {
-            this.stats.count_panic();
-            Poll::Ready(Err(panicked(&*panic)))
-        })
+        let Contained { inner, stats } = &mut *self;
+        let Some(inner) = inner else { return Poll::Ready(Err(bug("a fetch that is gone was waited for"))) };
+        contain(stats, || inner.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
     }
+}
+
+impl Drop for Contained<'_> {
+    fn drop(&mut self) {
+        let inner = self.inner.take();
+        // Nobody waits for it any more; that there was a panic has been counted.
+        let _ = contain(self.stats, || drop(inner));
+    }
+}
+
+/// Calls a task's code. A panic in it is counted and goes no further.
+fn contain<T>(stats: &Stats, call: impl FnOnce() -> T) -> Result<T, TaskError> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        stats.count_panic();
+        panicked(&*panic)
+    })
 }
 
 fn bug(message: &str) -> TaskError {

@@ -31,8 +31,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Seeds that once found something, with what it was. They are played in every shape.
-const KEPT_SEEDS: &[u64] = &[];
+/// Seeds that once found something. They are played in every shape, and after a change to the generator are as good as any other.
+const KEPT_SEEDS: &[u64] = &[
+    // A read that is dropped before its end and panics took its run with it, and two of them the process.
+    21, 100_004, 200_013,
+];
 
 /// How often each verdict came: a code, or a word where there is none.
 type Verdicts = BTreeMap<&'static str, usize>;
@@ -88,16 +91,26 @@ fn play_one(scene: &Scene, sequential: &Sequential, verdicts: &mut Verdicts) -> 
 
 #[test]
 fn any_plan_keeps_the_invariants() {
-    play_all(|_| Shape::Any(60), 1, 0..16_000);
+    play_all(|_| Shape::Any(60), 1, 0..10_000);
 }
 
 #[test]
 fn runs_on_one_loop_do_not_touch_each_other() {
-    play_all(|_| Shape::Any(40), 6, 100_000..106_000);
+    play_all(|_| Shape::Any(40), 6, 100_000..105_000);
 }
 
 #[test]
 fn wide_deep_and_large_plans_keep_the_invariants() {
     let shapes = [Shape::FanOut(1_000), Shape::Layered(500), Shape::Chain(400)];
-    play_all(|seed| shapes[seed as usize % 3], 2, 200_000..200_200);
+    play_all(|seed| shapes[seed as usize % 3], 2, 200_000..200_150);
+}
+
+#[test]
+fn a_result_that_nobody_came_for_is_late() {
+    let tasks = plan::Tasks::new(&tasks::DEFINITIONS);
+    // The job delivers in the moment in which the run is dropped, between the drop being asked for and being done.
+    let played = play::play(&Scene::dropped_as_its_job_ends(&tasks), None);
+    assert!(played.outcomes[0].is_none());
+    assert_eq!(played.seen.last().map(|seen| seen.what), Some(tasks::What::Done));
+    assert_eq!(played.stats.late_completions(), 1);
 }

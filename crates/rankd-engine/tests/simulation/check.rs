@@ -41,6 +41,7 @@ pub(crate) fn cells(outputs: &[RowSet]) -> String {
 
 /// Checks every run of a scene and what was counted for all of them. `expected` are each plan's rows when all goes well.
 pub(crate) fn scene(scene: &Scene, played: &Played, expected: &[String]) -> Result<(), String> {
+    ensure!(played.crashes.is_empty(), "a panic was not caught: {:?}", played.crashes);
     let (mut late_min, mut late_max, mut wasted, mut dropped) = (0, 0, 0, false);
     for (number, script) in scene.runs.iter().enumerate() {
         let began = played.epoch + Duration::from_millis(script.begins_ms);
@@ -75,7 +76,7 @@ pub(crate) fn scene(scene: &Scene, played: &Played, expected: &[String]) -> Resu
     ensure!((late_min..=late_max).contains(&late), "{late} late, where {late_min} to {late_max} jobs were abandoned");
     ensure!(dropped || stats.wasted_ns() == wasted, "{} ns wasted, not {wasted}", stats.wasted_ns());
     ensure!(stats.offloads() as usize == played.jobs.len(), "{} offloads of {}", stats.offloads(), played.jobs.len());
-    let panics = played.seen.iter().filter(|seen| seen.what == What::Panicked).count();
+    let panics = played.seen.iter().filter(|seen| matches!(seen.what, What::Panicked | What::Broke)).count();
     ensure!(stats.panics() as usize == panics, "{} panics of {panics} counted", stats.panics());
     Ok(())
 }
@@ -210,7 +211,7 @@ impl Run<'_> {
                 _ if script.fate == Fate::PanicsAtOnce => record.start_ns,
                 _ => record.start_ns + script.latency_ms * MS,
             };
-            let well = script.fate == Fate::Well;
+            let well = script.fate.ends_well();
             match record.end {
                 End::Done => ensure!(well && record.end_ns == end, "n{node} was done, not {:?} at {end}", script.fate),
                 End::Failed => ensure!(!well && record.end_ns == end, "n{node} failed, not {:?} at {end}", script.fate),
@@ -351,7 +352,7 @@ impl Run<'_> {
                     ensure!(!failed || !self.nodes[seen.node].reads, "n{} started after a failure", seen.node);
                     called[seen.node] += 1;
                 }
-                What::Done => {}
+                What::Done | What::Broke => {}
                 What::Failed | What::Panicked => failed = true,
             }
         }

@@ -19,6 +19,8 @@ pub(crate) struct Played {
     pub(crate) epoch: Instant,
     /// By run; nothing for one whose future was dropped before it had an outcome, or that was not played.
     pub(crate) outcomes: Vec<Option<Outcome>>,
+    /// Runs whose panic nobody caught.
+    pub(crate) crashes: Vec<String>,
     /// In order of submission.
     pub(crate) jobs: Vec<JobLog>,
     pub(crate) seen: Vec<Seen>,
@@ -74,17 +76,20 @@ async fn on_loop(scene: &Scene, only: Option<usize>) -> Played {
         }
         handles.push(Some(handle));
     }
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut crashes) = (Vec::new(), Vec::new());
     for handle in handles {
         outcomes.push(match handle {
             Some(handle) => match handle.await {
                 Ok(outcome) => Some(outcome),
                 Err(error) if error.is_cancelled() => None,
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
+                Err(error) => {
+                    crashes.push(error.to_string());
+                    None
+                }
             },
             None => None,
         });
     }
     let jobs = pool.drain().await;
-    Played { epoch, outcomes, jobs, seen: Vec::new(), stats }
+    Played { epoch, outcomes, crashes, jobs, seen: Vec::new(), stats }
 }

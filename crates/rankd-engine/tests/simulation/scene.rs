@@ -116,6 +116,7 @@ fn span_ms(rng: &mut Rng) -> u64 {
 fn plan(shape: Shape, tasks: &Tasks, rng: &mut Rng) -> PlanScript {
     let faults = [0, 0, 0, 2, 8, 30][rng.below(6)];
     let (readers, timeouts) = ([10, 50, 90][rng.below(3)], [0, 0, 10][rng.below(3)]);
+    let brittle = [0, 0, 30][rng.below(3)];
     let nodes: Vec<NodeScript> = edges(shape, rng)
         .into_iter()
         .map(|inputs| NodeScript {
@@ -125,6 +126,7 @@ fn plan(shape: Shape, tasks: &Tasks, rng: &mut Rng) -> PlanScript {
             yields: if rng.percent(10) { rng.below(4) as u64 } else { 0 },
             fate: match rng.percent(faults) {
                 true => [Fate::Fails, Fate::Upstream, Fate::Panics, Fate::PanicsAtOnce][rng.below(4)],
+                false if rng.percent(brittle) => Fate::Brittle,
                 false => Fate::Well,
             },
             timeout_ms: rng.percent(timeouts).then(|| 1 + span_ms(rng)),
@@ -175,6 +177,19 @@ impl Scene {
         let plans: Vec<PlanScript> = (0..1 + rng.below(runs.min(3))).map(|_| plan(shape, tasks, rng)).collect();
         let runs = (0..runs).map(|_| run(plans.len(), rng)).collect();
         Scene { plans, runs, workers: [1, 2, 4, WORKERS_UNBOUNDED, WORKERS_UNBOUNDED][rng.below(5)] }
+    }
+
+    /// One node, one job, and a drop of the run when the job ends.
+    pub(crate) fn dropped_as_its_job_ends(tasks: &Tasks) -> Scene {
+        let rng = &mut Rng::new(0);
+        let node =
+            NodeScript { inputs: vec![], reads: false, latency_ms: 0, yields: 0, fate: Fate::Well, timeout_ms: None };
+        let linked = tasks.link(&[node_text(0, &node, None)], &["n0".into()]);
+        let plan = PlanScript { nodes: vec![node], untimed: linked.clone(), linked };
+        let interruption = Some(Interruption::Drop(5));
+        let limits = RunScript { deadline: None, node_timeout: None, ..run(1, rng) };
+        let run = RunScript { begins_ms: 0, interruption, costs_ms: vec![5], ..limits };
+        Scene { plans: vec![plan], runs: vec![run], workers: 1 }
     }
 
     pub(crate) fn plan(&self, run: usize) -> &PlanScript {

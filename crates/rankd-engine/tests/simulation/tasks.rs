@@ -26,6 +26,8 @@ pub(crate) enum What {
     Done,
     Failed,
     Panicked,
+    /// Its values panicked when they were dropped before its end.
+    Broke,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,14 +63,21 @@ pub(crate) enum Fate {
     Panics,
     /// Before anything was awaited.
     PanicsAtOnce,
+    /// Ends well, but a read that is dropped before its end panics.
+    Brittle,
 }
 
 impl Fate {
-    pub(crate) const NAMES: &'static [&'static str] = &["well", "fails", "upstream", "panics", "panics_at_once"];
-    const ALL: [Fate; 5] = [Fate::Well, Fate::Fails, Fate::Upstream, Fate::Panics, Fate::PanicsAtOnce];
+    pub(crate) const NAMES: &'static [&'static str] =
+        &["well", "fails", "upstream", "panics", "panics_at_once", "brittle"];
+    const ALL: [Fate; 6] = [Fate::Well, Fate::Fails, Fate::Upstream, Fate::Panics, Fate::PanicsAtOnce, Fate::Brittle];
 
     pub(crate) fn name(self) -> &'static str {
         Fate::NAMES[self as usize]
+    }
+
+    pub(crate) fn ends_well(self) -> bool {
+        matches!(self, Fate::Well | Fate::Brittle)
     }
 }
 
@@ -91,7 +100,7 @@ impl Script {
 
     fn end(&self, run: i64, inputs: &[RowSet]) -> Result<RowSet, TaskError> {
         match self.fate(run) {
-            Fate::Well => {
+            Fate::Well | Fate::Brittle => {
                 see(run, self.node, What::Done);
                 Ok(rows(self.node, inputs))
             }
@@ -124,6 +133,22 @@ fn rows(node: usize, inputs: &[RowSet]) -> RowSet {
     all.with(X, Arc::new(column)).take(6)
 }
 
+/// A value that must not be dropped before the end.
+struct Brittle {
+    run: i64,
+    node: usize,
+    whole: bool,
+}
+
+impl Drop for Brittle {
+    fn drop(&mut self) {
+        if !self.whole {
+            see(self.run, self.node, What::Broke);
+            panic!("{SCRIPTED} node {} was dropped", self.node);
+        }
+    }
+}
+
 struct Read {
     script: Script,
     latency_ms: i64,
@@ -139,6 +164,7 @@ impl Fetch for Read {
         if fate == Fate::PanicsAtOnce {
             script.panic(run);
         }
+        let mut value = Brittle { run, node: script.node, whole: fate != Fate::Brittle };
         for _ in 0..self.yields {
             tokio::task::yield_now().await;
         }
@@ -148,6 +174,7 @@ impl Fetch for Read {
             see(run, script.node, What::Failed);
             return Err(error);
         }
+        value.whole = true;
         script.end(run, inputs)
     }
 }
