@@ -41,7 +41,7 @@ pub(crate) fn cells(outputs: &[RowSet]) -> String {
 
 /// Checks every run of a scene and what was counted for all of them. `expected` are each plan's rows when all goes well.
 pub(crate) fn scene(scene: &Scene, played: &Played, expected: &[String]) -> Result<(), String> {
-    ensure!(played.crashes.is_empty(), "a panic was not caught: {:?}", played.crashes);
+    ensure!(played.troubles.is_empty(), "{}", played.troubles.join(", "));
     let (mut late_min, mut late_max, mut wasted, mut dropped) = (0, 0, 0, false);
     for (number, script) in scene.runs.iter().enumerate() {
         let began = played.epoch + Duration::from_millis(script.begins_ms);

@@ -15,12 +15,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Builder;
 
+/// Longer than any run can take.
+const FOREVER: Duration = Duration::from_secs(24 * 3600);
+
 pub(crate) struct Played {
     pub(crate) epoch: Instant,
     /// By run; nothing for one whose future was dropped before it had an outcome, or that was not played.
     pub(crate) outcomes: Vec<Option<Outcome>>,
-    /// Runs whose panic nobody caught.
-    pub(crate) crashes: Vec<String>,
+    /// Runs that gave no outcome and should have.
+    pub(crate) troubles: Vec<String>,
     /// In order of submission.
     pub(crate) jobs: Vec<JobLog>,
     pub(crate) seen: Vec<Seen>,
@@ -76,20 +79,27 @@ async fn on_loop(scene: &Scene, only: Option<usize>) -> Played {
         }
         handles.push(Some(handle));
     }
-    let (mut outcomes, mut crashes) = (Vec::new(), Vec::new());
-    for handle in handles {
-        outcomes.push(match handle {
-            Some(handle) => match handle.await {
-                Ok(outcome) => Some(outcome),
-                Err(error) if error.is_cancelled() => None,
-                Err(error) => {
-                    crashes.push(error.to_string());
-                    None
-                }
-            },
-            None => None,
+    let (mut outcomes, mut troubles) = (Vec::new(), Vec::new());
+    for (number, handle) in handles.into_iter().enumerate() {
+        let Some(handle) = handle else {
+            outcomes.push(None);
+            continue;
+        };
+        // Where nothing can happen any more, the clock runs on to this.
+        let ended = tokio::time::timeout(FOREVER, handle).await;
+        outcomes.push(match ended {
+            Ok(Ok(outcome)) => Some(outcome),
+            Ok(Err(error)) if error.is_cancelled() => None,
+            Ok(Err(error)) => {
+                troubles.push(format!("a panic was not caught: {error}"));
+                None
+            }
+            Err(_) => {
+                troubles.push(format!("run {number} never answered"));
+                None
+            }
         });
     }
     let jobs = pool.drain().await;
-    Played { epoch, outcomes, crashes, jobs, seen: Vec::new(), stats }
+    Played { epoch, outcomes, troubles, jobs, seen: Vec::new(), stats }
 }
