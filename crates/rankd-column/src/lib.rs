@@ -1,7 +1,7 @@
 //! Values: typed columns, the row sets made of them, and the expressions computed over them.
 //!
 //! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
-//! Reading order: [`value`], [`dictionary`], [`column`], [`batch`], [`rowset`], then [`kernel`] (the loops over rows)
+//! Reading order: [`value`], [`dictionary`], [`mod@column`], [`batch`], [`rowset`], then [`kernel`] (the loops over rows)
 //! and [`expr`] (tree → types → program → evaluation).
 
 pub mod batch;

@@ -2,7 +2,7 @@
 //!
 //! Knows no task's code and nothing that runs: tasks are described by [`signature`]s, which are data. Reading order:
 //! [`limits`], [`codes`] and [`diagnostic`] (how problems are told), [`json`] (the strict reader), [`registry`] (keys,
-//! parameters, endpoints), [`signature`], [`wire`] (the artifact as written), [`check`] (the passes), [`plan`] (the result)
+//! parameters, endpoints), [`signature`], [`wire`] (the artifact as written), [`mod@check`] (the passes), [`plan`] (the result)
 //! and [`render`] (diagnostics for people and programs).
 
 pub mod check;

@@ -1,6 +1,6 @@
 //! A program bound to one row set and one set of parameters: columns found, patterns built, row-independent values computed.
 //!
-//! It also evaluates single rows by the definitions of [`cell`](crate::expr::cell).
+//! It also evaluates single rows by the definitions of [`crate::expr::cell`].
 
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};

@@ -1,7 +1,7 @@
 //! The loops over rows. Each takes slices and row views and gives plain vectors; none knows where its rows came from.
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], [`top`],
-//! [`concat`].
+//! [`mod@concat`].
 
 pub mod compact;
 pub mod concat;

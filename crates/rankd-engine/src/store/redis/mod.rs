@@ -2,7 +2,7 @@
 //!
 //! One set of connections for each event loop. All commands of a step leave in one pipeline, and what several nodes and several
 //! requests ask in the same turn of the loop shares a flush. A server that does not answer is told at once, never waited for:
-//! see [`connection`](self::connection). Not here: clusters, TLS.
+//! see [`connection`]. Not here: clusters, TLS.
 
 mod address;
 mod connection;
