@@ -71,6 +71,13 @@ fn play_one(scene: &Scene, sequential: &Sequential, verdicts: &mut Verdicts) -> 
         rows.map(|rows| check::cells(&rows)).map_err(|error| error.to_string())
     };
     let expected = scene.plans.iter().map(rehearse).collect::<Result<Vec<String>, String>>()?;
+    // The schedulers share what hands rows from node to node, so that is looked at from outside, too.
+    for (plan, expected) in scene.plans.iter().zip(&expected) {
+        let scripted = check::cells(&plan.rows());
+        if scripted != *expected {
+            return Err(format!("in sequence:\n{expected}\nby the script:\n{scripted}"));
+        }
+    }
     let together = play::play(scene, None);
     check::scene(scene, &together, &expected)?;
     for outcome in &together.outcomes {

@@ -2,7 +2,8 @@
 
 use crate::plan::Tasks;
 use crate::rng::Rng;
-use crate::tasks::{Fate, MORE_INPUTS, op};
+use crate::tasks::{Fate, MORE_INPUTS, op, rows};
+use rankd_column::RowSet;
 use rankd_engine::Linked;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,18 @@ pub(crate) struct PlanScript {
     pub(crate) linked: Arc<Linked>,
     /// The same without the nodes' own time-outs: a rehearsal is in real time, where a machine may be slow.
     pub(crate) untimed: Arc<Linked>,
+}
+
+impl PlanScript {
+    /// The rows of the outputs by the script alone: no scheduler, no part of the engine.
+    pub(crate) fn rows(&self) -> Vec<RowSet> {
+        let mut all: Vec<RowSet> = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let inputs: Vec<RowSet> = node.inputs.iter().map(|input| all[*input].clone()).collect();
+            all.push(rows(at, &inputs));
+        }
+        self.linked.outputs.iter().map(|output| all[*output as usize].clone()).collect()
+    }
 }
 
 /// How a run is ended from outside, so many ms after it began.

@@ -119,7 +119,7 @@ impl Script {
 }
 
 /// Rows that differ when a node was given other rows than it should have been, or in another order.
-fn rows(node: usize, inputs: &[RowSet]) -> RowSet {
+pub(crate) fn rows(node: usize, inputs: &[RowSet]) -> RowSet {
     let number = node as i64;
     let Some((first, rest)) = inputs.split_first() else {
         return RowSet::new(rankd_column::Batch::new((0..1 + number % 4).map(|at| number * 10 + at).collect()));
