@@ -33,7 +33,9 @@ pub struct Limits {
 
 impl Limits {
     pub fn starting(at: Instant, request: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
-        let request = request.map(|allowed| Deadline { at: at + allowed, limit: Limit::Request, allowed });
+        // A deadline beyond what the clock can tell is none.
+        let end = request.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
+        let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
         Limits { request, node_timeout }
     }
 
@@ -43,7 +45,8 @@ impl Limits {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        let node = timeout.map(|allowed| Deadline { at: start + allowed, limit: Limit::Node, allowed });
+        let end = timeout.and_then(|allowed| Some((start.checked_add(allowed)?, allowed)));
+        let node = end.map(|(at, allowed)| Deadline { at, limit: Limit::Node, allowed });
         match (self.request, node) {
             (Some(request), Some(node)) => Some(if node.at < request.at { node } else { request }),
             (request, node) => request.or(node),

@@ -76,12 +76,13 @@ thread_local! {
 impl Engine {
     pub fn start(settings: Settings, endpoints: Vec<Arc<dyn Open>>) -> io::Result<Engine> {
         let stats = Arc::new(Stats::default());
-        let pool = Arc::new(Pool::start(settings.cpu_threads)?);
+        // Without a thread nothing would ever run.
+        let pool = Arc::new(Pool::start(settings.cpu_threads.max(1))?);
         let machinery = match settings.scheduler {
             Scheduler::Async => {
                 let start = |number| EventLoop::start(number, &endpoints, &pool, &stats);
                 Machinery::Async {
-                    loops: (0..settings.loops).map(start).collect::<io::Result<_>>()?,
+                    loops: (0..settings.loops.max(1)).map(start).collect::<io::Result<_>>()?,
                     next: AtomicUsize::new(0),
                 }
             }

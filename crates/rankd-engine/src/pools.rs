@@ -20,8 +20,8 @@ use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use tokio::runtime::Builder;
 
@@ -86,7 +86,7 @@ pub fn run(
     let began = clock::now();
     let recorder = Recorder::new(plan, request.trace, began);
     let (sender, landings) = unbounded();
-    let stop = Arc::new(AtomicBool::new(false));
+    let over = Arc::new(Over::default());
     let mut dispatch = Dispatch {
         plan,
         request,
@@ -99,14 +99,11 @@ pub fn run(
         in_flight: Vec::new(),
         sender,
         landings,
-        stop,
+        over,
         recorder,
     };
     let result = dispatch.walk().map_err(Box::new);
-    dispatch.stop.store(true, Ordering::Relaxed);
-    for late in dispatch.landings.try_iter() {
-        stats.count_late(clock::nanos_between(late.started, late.ended));
-    }
+    dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.finish(plan, now);
     Outcome { result, trace, took: now.saturating_duration_since(began) }
@@ -124,9 +121,17 @@ struct Dispatch<'a> {
     in_flight: Vec<(NodeIx, Option<Deadline>)>,
     sender: Sender<Landed>,
     landings: Receiver<Landed>,
-    /// Set when the run is over; jobs that find it set bring nothing.
-    stop: Arc<AtomicBool>,
+    over: Arc<Over>,
     recorder: Recorder,
+}
+
+/// Whether a run is over.
+#[derive(Default)]
+struct Over {
+    /// Set when nobody waits any more; computations look at it.
+    stop: AtomicBool,
+    /// Set when the run has answered. Held while a result is left, so that each is either taken or counted as late.
+    answered: Mutex<bool>,
 }
 
 impl Dispatch<'_> {
@@ -151,7 +156,7 @@ impl Dispatch<'_> {
             };
             if let Err(error) = self.land(landed) {
                 // Computations stop early; reads are short.
-                self.stop.store(true, Ordering::Relaxed);
+                self.over.stop.store(true, Ordering::Relaxed);
                 failure = failure.or(Some(error));
             }
         }
@@ -167,11 +172,11 @@ impl Dispatch<'_> {
         self.recorder.started(ix, &inputs, Where::Caller, now);
         self.in_flight.push((ix, deadline));
         let (plan, request, stats) = (self.plan.clone(), self.request.clone(), self.stats.clone());
-        let (sender, stop) = (self.sender.clone(), self.stop.clone());
-        let deliver = move |landed: Landed, stats: &Stats| {
+        let (sender, over) = (self.sender.clone(), self.over.clone());
+        let deliver = move |landed: Landed, over: &Over, stats: &Stats| {
             let took = clock::nanos_between(landed.started, landed.ended);
-            // The receiver is gone when the run has answered.
-            if sender.send(landed).is_err() {
+            let answered = over.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            if *answered || sender.send(landed).is_err() {
                 stats.count_late(took);
             }
         };
@@ -187,20 +192,30 @@ impl Dispatch<'_> {
                     }
                 });
                 if let Some(landed) = landed {
-                    deliver(landed, &stats);
+                    deliver(landed, &over, &stats);
                 }
             })),
             Task::Compute(_) => {
                 self.stats.count_offload();
                 self.cpu.submit(Box::new(move |worker: Worker| {
                     let started = clock::now();
-                    let result = flight::compute(&plan, ix, &inputs, &request, &stop, None, &stats);
+                    let result = flight::compute(&plan, ix, &inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
-                    deliver(Landed { node: ix, result, started, ended, on, tally: Tally::default() }, &stats);
+                    deliver(Landed { node: ix, result, started, ended, on, tally: Tally::default() }, &over, &stats);
                 }));
             }
         }
         Ok(())
+    }
+
+    /// The run has answered: what still comes is late.
+    fn close(&self) {
+        self.over.stop.store(true, Ordering::Relaxed);
+        let mut answered = self.over.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        *answered = true;
+        for late in self.landings.try_iter() {
+            self.stats.count_late(clock::nanos_between(late.started, late.ended));
+        }
     }
 
     /// The next node that comes back, or the limit that passes before one does.

@@ -19,7 +19,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -103,6 +104,26 @@ enum Event {
     Cancelled,
 }
 
+/// When a node in flight must be back.
+#[derive(PartialEq, Eq)]
+struct NodeLimit {
+    deadline: Deadline,
+    started: u32,
+    node: NodeIx,
+}
+
+impl Ord for NodeLimit {
+    fn cmp(&self, other: &NodeLimit) -> std::cmp::Ordering {
+        (self.deadline.at, self.started).cmp(&(other.deadline.at, other.started))
+    }
+}
+
+impl PartialOrd for NodeLimit {
+    fn partial_cmp(&self, other: &NodeLimit) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 struct Run<'p> {
     plan: &'p Arc<Linked>,
     request: Arc<Request>,
@@ -115,8 +136,10 @@ struct Run<'p> {
     mailbox: Arc<Mailbox>,
     /// Results that were collected together and are handled one by one.
     collected: Vec<Landed>,
-    /// Every node in flight, with its limit.
-    in_flight: Vec<(NodeIx, Option<Deadline>)>,
+    /// The limits of nodes that were started, earliest first; those of nodes that have landed are passed over.
+    limits_set: BinaryHeap<Reverse<NodeLimit>>,
+    landed: Vec<bool>,
+    started: u32,
     timer: Option<Pin<Box<Sleep>>>,
     recorder: Recorder,
     open: bool,
@@ -143,7 +166,9 @@ impl<'p> Run<'p> {
             fetches: FuturesUnordered::new(),
             mailbox: Arc::default(),
             collected: Vec::new(),
-            in_flight: Vec::new(),
+            limits_set: BinaryHeap::new(),
+            landed: vec![false; plan.nodes.len()],
+            started: 0,
             timer: None,
             recorder,
             open: true,
@@ -176,7 +201,10 @@ impl<'p> Run<'p> {
             deadline = self.limits.of_node(now, node.timeout);
         }
         let inputs = self.progress.inputs(ix).map_err(|error| self.plan.at_node(ix, error))?;
-        self.in_flight.push((ix, deadline));
+        self.started += 1;
+        if let Some(deadline) = deadline {
+            self.limits_set.push(Reverse(NodeLimit { deadline, started: self.started, node: ix }));
+        }
         match place(node) {
             Place::Loop => {
                 if let Some(now) = now {
@@ -203,7 +231,7 @@ impl<'p> Run<'p> {
     /// Takes in a node that has ended: its rows are kept and its readers may become ready.
     fn land(&mut self, landed: Landed) -> Result<(), RunError> {
         let Landed { node, result, started, ended, on, tally } = landed;
-        self.in_flight.retain(|(flying, _)| *flying != node);
+        self.landed[node as usize] = true;
         self.recorder.ended(node, result.as_ref().ok(), (started, ended), on, &tally);
         let rows = result.map_err(|error| self.plan.blame(node, error))?;
         let now = self.recorder.is_on().then(clock::now);
@@ -260,8 +288,15 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn earliest(&self) -> Option<(NodeIx, Deadline)> {
-        self.in_flight.iter().filter_map(|(node, deadline)| Some((*node, (*deadline)?))).min_by_key(|(_, d)| d.at)
+    /// The earliest limit of a node in flight; of equal ones, that of the node that was started first.
+    fn earliest(&mut self) -> Option<(NodeIx, Deadline)> {
+        while let Some(Reverse(first)) = self.limits_set.peek() {
+            if !self.landed[first.node as usize] {
+                return Some((first.node, first.deadline));
+            }
+            self.limits_set.pop();
+        }
+        None
     }
 
     /// Nobody waits any more: reads in flight are dropped, jobs are told to stop, what they still bring is late.

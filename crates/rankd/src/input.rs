@@ -46,6 +46,8 @@ pub(crate) struct Refused {
 pub(crate) fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> {
     let mut id = None;
     let input = parse(bytes, registry, &mut id);
+    // The id may stand behind what was refused.
+    let id = id.or_else(|| input.is_err().then(|| find_request_id(bytes)).flatten());
     let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     match input {
         Ok(mut input) => {
@@ -56,12 +58,27 @@ pub(crate) fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> 
     }
 }
 
+fn find_request_id(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes.get(..REQUEST_BYTES_MAX.min(bytes.len()))?).ok()?;
+    let mut reader = Reader::new(text, DEPTH_MAX);
+    let mut fields = reader.open_object().ok()?;
+    while let Some((name, _)) = reader.field(&mut fields).ok()? {
+        if name == "request_id" && reader.peek().ok()? == Kind::String {
+            return reader.string().ok().filter(|id| id.len() <= REQUEST_ID_BYTES_MAX).map(Into::into);
+        }
+        reader.skip().ok()?;
+    }
+    None
+}
+
 fn bad(code: &'static str, message: impl Into<String>) -> RunError {
     RunError::new(ErrorKind::BadRequest, code, message)
 }
 
+const NOT_JSON: &str = "this is not a request: ";
+
 fn not_json(fault: Fault) -> RunError {
-    bad("E101", format!("this is not a request: {} (byte {})", fault.message, fault.at))
+    bad("E101", format!("{NOT_JSON}{} (byte {})", fault.message, fault.at))
 }
 
 fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<Input, RunError> {
@@ -79,28 +96,44 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
         if repeated {
             return Err(bad("E101", format!("the field {name:?} is here twice")));
         }
-        let mut value = Given { reader: &mut reader, registry, what: &name };
-        match &*name {
-            "user_id" => {
-                input.request.user_id = value.user_id()?;
-                has_user = true;
-            }
-            "request_id" => *id = Some(value.request_id()?),
-            "plan" => input.plan = Some(value.text()?),
-            "params" | "param_overrides" => value.params(&mut input.request.params)?,
-            "candidates" => input.request.candidates = Some(value.candidates()?),
-            "output_keys" => input.output_keys = Some(value.output_keys()?),
-            "deadline_ms" => input.request.deadline = Some(value.millis()?),
-            "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
-            "trace" => input.request.trace = value.bool()?,
-            _ => return Err(unknown("E103", "field", &name, FIELDS.iter().copied())),
-        }
+        has_user |= name == "user_id";
+        let value = Given { reader: &mut reader, registry, what: &name };
+        read_field(&mut input, id, &name, value).map_err(|error| in_field(error, &name))?;
     }
     reader.end().map_err(not_json)?;
     if !has_user {
         return Err(bad("E104", "the field \"user_id\" is missing"));
     }
     Ok(input)
+}
+
+fn read_field(
+    input: &mut Input,
+    id: &mut Option<String>,
+    name: &str,
+    mut value: Given<'_, '_>,
+) -> Result<(), RunError> {
+    match name {
+        "user_id" => input.request.user_id = value.user_id()?,
+        "request_id" => *id = Some(value.request_id()?),
+        "plan" => input.plan = Some(value.text()?),
+        "params" | "param_overrides" => value.params(&mut input.request.params)?,
+        "candidates" => input.request.candidates = Some(value.candidates()?),
+        "output_keys" => input.output_keys = Some(value.output_keys()?),
+        "deadline_ms" => input.request.deadline = Some(value.millis()?),
+        "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
+        "trace" => input.request.trace = value.bool()?,
+        _ => return Err(unknown("E103", "field", name, FIELDS.iter().copied())),
+    }
+    Ok(())
+}
+
+/// Names the field in an error that knows only its byte.
+fn in_field(error: RunError, name: &str) -> RunError {
+    match error.message.starts_with(NOT_JSON) {
+        true => RunError { message: format!("{}, in the field {name:?}", error.message), ..error },
+        false => error,
+    }
 }
 
 fn unknown<'n>(code: &'static str, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
@@ -209,7 +242,12 @@ impl Given<'_, '_> {
             Kind::Bool => Value::Bool(self.reader.bool().map_err(not_json)?),
             Kind::String => Value::Str(self.reader.string().map_err(not_json)?.into()),
             Kind::Number => match self.reader.number().map_err(not_json)? {
-                Number::Int(value) if entry.type_of == Type::Float => Value::Float(value as f64),
+                Number::Int(value) if entry.type_of == Type::Float => {
+                    if (value as f64) as i128 != i128::from(value) {
+                        return Err(bad("E105", format!("{what} is an int that no float equals")));
+                    }
+                    Value::Float(value as f64)
+                }
                 Number::Int(value) => Value::Int(value),
                 Number::Float(value) => Value::Float(value),
                 Number::OutOfRange => return Err(bad("E105", format!("{what} is a number that does not fit 64 bits"))),
