@@ -1,5 +1,6 @@
 //! Chores of the repository: `cargo xtask ready` is what must pass before a change lands.
 
+mod redis;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench";
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let steps: &[Step] = match task.as_str() {
-        "ready" => &[FORMAT_CHECK, CLIPPY, TESTS, DOCS, TIDY],
+        "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, DOCS, TIDY],
         "tidy" => &[TIDY],
         "fmt" => &[FORMAT],
         "bench" => &[BENCH],
@@ -36,6 +37,8 @@ const FORMAT_CHECK: Step = ("format", || format(&["--check"]));
 const FORMAT: Step = ("format", || format(&[]));
 const CLIPPY: Step =
     ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]));
+/// Before the tests, which start servers of their own.
+const REDIS: Step = ("redis-server", redis::run);
 const TESTS: Step = ("tests", || cargo(&["test", "--workspace", "--locked"]));
 const DOCS: Step = ("docs", || {
     let mut doc = command("cargo", &["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"]);

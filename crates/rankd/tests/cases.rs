@@ -11,10 +11,13 @@ mod diagnostics;
 mod markdown;
 #[path = "cases/runs.rs"]
 mod runs;
+#[path = "redis/server.rs"]
+mod server;
 #[path = "cases/workspace.rs"]
 mod workspace;
 
 use markdown::{Case, Document};
+use server::Server;
 use std::path::{Path, PathBuf};
 
 fn repository() -> PathBuf {
@@ -36,10 +39,11 @@ fn every_case_gives_what_it_says() {
     let update = std::env::var_os("UPDATE").is_some();
     let mut wrong = Vec::new();
     let mut ran = 0;
+    let redis = Server::start(&[]);
     for mut document in documents() {
         for at in 0..document.cases.len() {
             let case = &document.cases[at];
-            let Some(outcome) = run(case) else {
+            let Some(outcome) = run(case, &redis) else {
                 wrong.push(format!("{}: it has no block that says what it gives", case.place()));
                 continue;
             };
@@ -67,12 +71,12 @@ struct Outcome {
     text: String,
 }
 
-fn run(case: &Case) -> Option<Outcome> {
+fn run(case: &Case, redis: &Server) -> Option<Outcome> {
     if case.block("diagnostics").is_some() {
         return Some(Outcome { role: "diagnostics", text: diagnostics::run(case) });
     }
     let role = ["gives", "error"].into_iter().find(|role| case.block(role).is_some())?;
-    Some(Outcome { role, text: runs::run(case) })
+    Some(Outcome { role, text: runs::run(case, redis) })
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! Cases about what a plan gives: the request through the real program, on every scheduler, which must agree.
+//! Cases about what a plan gives: the request through the real program, on every scheduler and every store, which must agree.
 
 use crate::markdown::Case;
+use crate::server::Server;
 use crate::workspace::Workspace;
 use rankd_plan::json::Reader;
 
@@ -12,26 +13,52 @@ const SCHEDULERS: [&[&str]; 4] = [
 ];
 
 /// The rows of each response, one a line, or its error.
-pub(crate) fn run(case: &Case) -> String {
+pub(crate) fn run(case: &Case, redis: &Server) -> String {
     let workspace = Workspace::of(case);
+    let mut environments = vec!["local"];
+    if runs_on_redis(case) {
+        load(case, &workspace, redis);
+        environments.push("redis");
+    }
     let requests: String =
         case.block("request").unwrap_or("{\"user_id\": 1}").lines().map(|line| line.to_owned() + "\n").collect();
     let extra: Vec<&str> = case.block("args").unwrap_or_default().split_whitespace().collect();
-    let mut answers: Vec<String> = Vec::new();
-    for scheduler in SCHEDULERS {
-        let args = [&["--plan_name", "case"], scheduler, &extra[..]].concat();
-        let output = workspace.rankd_with_input(&args, requests.as_bytes());
-        let text = String::from_utf8(output.stdout).expect("JSON is UTF-8");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(!text.is_empty(), "{}: nothing on stdout, but on stderr: {errors}", case.place());
-        let failed = text.lines().any(|line| line.contains("\"error\":{"));
-        assert_eq!(output.status.code(), Some(i32::from(failed)), "{}: the exit code; {errors}", case.place());
-        answers.push(text.lines().map(lines).collect::<Vec<_>>().join("\n"));
+    let mut answers: Vec<(String, String)> = Vec::new();
+    for environment in environments {
+        for scheduler in SCHEDULERS {
+            let args = [&["--plan_name", "case", "--env", environment], scheduler, &extra[..]].concat();
+            let output = workspace.rankd_with_input(&args, requests.as_bytes());
+            let text = String::from_utf8(output.stdout).expect("JSON is UTF-8");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(!text.is_empty(), "{}: nothing on stdout, but on stderr: {errors}", case.place());
+            let failed = text.lines().any(|line| line.contains("\"error\":{"));
+            assert_eq!(output.status.code(), Some(i32::from(failed)), "{}: the exit code; {errors}", case.place());
+            answers.push((args.join(" "), text.lines().map(lines).collect::<Vec<_>>().join("\n")));
+        }
     }
-    for (answer, scheduler) in answers.iter().zip(SCHEDULERS) {
-        assert_eq!(*answer, answers[0], "{}: {} and {}", case.place(), scheduler.join(" "), SCHEDULERS[0].join(" "));
+    for (args, answer) in &answers {
+        assert_eq!(*answer, answers[0].1, "{}: {args} and {}", case.place(), answers[0].0);
     }
-    answers.swap_remove(0)
+    answers.swap_remove(0).1
+}
+
+/// Whether the case can be had from a server: one with endpoints of its own makes trouble in the embedded store.
+fn runs_on_redis(case: &Case) -> bool {
+    case.block("registry/endpoints.local.toml").is_none()
+}
+
+/// Puts the case's data, and nothing else, on the server.
+fn load(case: &Case, workspace: &Workspace, redis: &Server) {
+    let endpoint = format!(
+        "[[endpoint]]\nendpoint_id = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nurl = \"{}\"\n\
+         connect_timeout_ms = 10000\nrequest_timeout_ms = 10000\n",
+        redis.url()
+    );
+    workspace.write("registry/endpoints.redis.toml", endpoint.as_bytes());
+    redis.must(&["FLUSHALL"]);
+    let output = workspace.rankd(&["seed", "--env", "redis", "--data", "data/demo.ndjson"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{}: its data cannot be loaded: {errors}", case.place());
 }
 
 /// A response without its ids: a row a line, the list of outputs, the error.
