@@ -2,9 +2,10 @@
 //!
 //! A driver task owns the socket. While it has none, steps fail at once instead of queueing behind the reconnect; it comes back
 //! with a growing, jittered pause, and counts as up only when the server has answered a PING. A step that is not answered in
-//! time closes the connection, so that a late reply can never be taken for another's.
+//! time closes the connection, whether or not anybody still waits for it, so that a late reply can never be taken for
+//! another's and a server that hangs is soon known to.
 
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::store::redis::address::{Address, Place};
 use crate::store::redis::resp::{self, Expect, Incoming, Malformed, Progress};
 use crate::store::{Replies, Step, StoreError};
@@ -12,12 +13,14 @@ use rankd_plan::registry::Policy;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{Notify, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{sleep_until, timeout};
 
 /// The pause before the first new attempt, and the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
@@ -27,8 +30,8 @@ const READ_BYTES: usize = 64 << 10;
 pub(super) struct Connection {
     address: Address,
     policy: Policy,
-    /// Steps under way; more wait in order.
-    permits: Semaphore,
+    /// Steps that were written and not yet answered; more wait in order.
+    permits: Arc<Semaphore>,
     driven: Cell<bool>,
     state: RefCell<State>,
     /// The state has changed.
@@ -37,19 +40,30 @@ pub(super) struct Connection {
     out: RefCell<Vec<u8>>,
     pending: RefCell<VecDeque<Pending>>,
     wake: Notify,
-    /// Why the driver should give up the socket.
-    broken: RefCell<Option<String>>,
 }
 
 enum State {
     /// Nobody has tried yet, or the first attempt is under way: worth waiting for.
     Starting,
     Up,
-    Down(String),
+    Down {
+        why: Refusal,
+        /// When the next attempt begins; `None` while one is under way.
+        next: Option<Instant>,
+    },
+}
+
+/// Why a connection was not made or was given up.
+#[derive(Clone)]
+pub(super) enum Refusal {
+    Words(String),
+    /// The server's own error line in answer to the greeting.
+    Line(String),
 }
 
 /// A step that was written and not yet answered.
 struct Pending {
+    since: Instant,
     expect: Expect,
     /// Replies that are still to come.
     left: usize,
@@ -57,6 +71,8 @@ struct Pending {
     /// The first error line, and which of the step's commands it answered.
     refused: Option<(usize, String)>,
     answer: oneshot::Sender<Result<Answered, StoreError>>,
+    /// Given back with the reply, also when nobody waits for it any more.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 struct Answered {
@@ -64,7 +80,7 @@ struct Answered {
     refused: Option<(usize, String)>,
 }
 
-trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
@@ -73,38 +89,41 @@ impl Connection {
         Rc::new(Connection {
             address,
             policy,
-            permits: Semaphore::new(policy.max_inflight as usize),
+            permits: Arc::new(Semaphore::new(policy.max_inflight as usize)),
             driven: Cell::new(false),
             state: RefCell::new(State::Starting),
             changed: Notify::new(),
             out: RefCell::default(),
             pending: RefCell::default(),
             wake: Notify::new(),
-            broken: RefCell::default(),
         })
     }
 
     pub(super) async fn read(self: &Rc<Self>, step: Step<'_>) -> Result<Replies, StoreError> {
-        let limit = Duration::from_millis(self.policy.request_timeout_ms.into());
-        match timeout(limit, self.ask(&step)).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                *self.broken.borrow_mut() = Some(format!("no answer within {} ms", limit.as_millis()));
-                self.wake.notify_one();
-                Err(StoreError::TimedOut { address: self.address.shown(), ms: limit.as_millis() as u64 })
-            }
+        if step.ids.is_empty() {
+            return Ok(Replies::default());
         }
+        let limit = self.request_limit();
+        let late = |_| StoreError::TimedOut { address: self.address.shown(), ms: limit.as_millis() as u64 };
+        timeout(limit, self.ask(&step)).await.map_err(late)?
+    }
+
+    fn request_limit(&self) -> Duration {
+        Duration::from_millis(self.policy.request_timeout_ms.into())
     }
 
     async fn ask(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
-        // The semaphore is never closed.
-        let _permit = self.permits.acquire().await;
         self.drive();
+        self.wait_until_up().await?;
+        // The semaphore is never closed.
+        let permit = self.permits.clone().acquire_owned().await.ok();
+        // The connection may have gone down while this step stood in line.
         self.wait_until_up().await?;
         let (answer, answered) = oneshot::channel();
         let (expect, left) = (Expect::of(step.verb), step.ids.len());
         resp::push_step(&mut self.out.borrow_mut(), step);
-        let pending = Pending { expect, left, replies: Replies::default(), refused: None, answer };
+        let (since, replies) = (clock::now(), Replies::default());
+        let pending = Pending { since, expect, left, replies, refused: None, answer, _permit: permit };
         self.pending.borrow_mut().push_back(pending);
         self.wake.notify_one();
         match answered.await {
@@ -114,12 +133,15 @@ impl Connection {
                 Err(StoreError::from_server(key, line))
             }
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(self.unavailable("the connection is gone")),
+            Err(_) => Err(self.unavailable(&Refusal::Words("the connection is gone".into()))),
         }
     }
 
-    fn unavailable(&self, why: &str) -> StoreError {
-        StoreError::Unavailable(format!("{}: {why}", self.address.shown()))
+    fn unavailable(&self, why: &Refusal) -> StoreError {
+        match why {
+            Refusal::Words(why) => StoreError::Unavailable(format!("{}: {why}", self.address.shown())),
+            Refusal::Line(line) => StoreError::from_server(String::new(), line.clone()),
+        }
     }
 
     /// Starts the driver on the loop that first reads.
@@ -130,15 +152,26 @@ impl Connection {
     }
 
     async fn wait_until_up(&self) -> Result<(), StoreError> {
+        let mut gave_way = false;
         loop {
             // Registered before looking, so that a change in between is not missed.
             let changed = self.changed.notified();
-            match &*self.state.borrow() {
+            let failed = match &*self.state.borrow() {
                 State::Up => return Ok(()),
-                State::Down(why) => return Err(self.unavailable(why)),
-                State::Starting => {}
+                State::Starting => None,
+                // The driver is overdue: nothing ran on this thread since the last request. It tries as soon as we wait.
+                State::Down { next: Some(next), .. } if *next <= clock::now() => None,
+                State::Down { why, .. } => Some(self.unavailable(why)),
+            };
+            match failed {
+                None => changed.await,
+                Some(error) if gave_way => return Err(error),
+                // On a thread that runs only while somebody asks, the driver gets its turn here or never.
+                Some(_) => {
+                    gave_way = true;
+                    tokio::task::yield_now().await;
+                }
             }
-            changed.await;
         }
     }
 
@@ -152,41 +185,38 @@ impl Connection {
         let mut pause = PAUSE_FIRST;
         let mut attempts: u64 = 0;
         loop {
-            let limit = Duration::from_millis(self.policy.connect_timeout_ms.into());
-            let why = match timeout(limit, self.connect()).await {
-                Ok(Ok(socket)) => {
+            let why = match self.greet().await {
+                Ok(socket) => {
                     pause = PAUSE_FIRST;
-                    *self.broken.borrow_mut() = None;
                     self.enter(State::Up);
-                    self.serve(socket).await
+                    Refusal::Words(self.serve(socket).await)
                 }
-                Ok(Err(why)) => why,
-                Err(_) => format!("no connection within {} ms", limit.as_millis()),
+                Err(why) => why,
             };
-            self.enter(State::Down(why.clone()));
+            attempts += 1;
+            let next = clock::now() + jittered(pause, attempts);
+            self.enter(State::Down { why: why.clone(), next: Some(next) });
             self.out.borrow_mut().clear();
             for pending in self.pending.borrow_mut().drain(..) {
                 // Whoever asked may have gone.
                 let _ = pending.answer.send(Err(self.unavailable(&why)));
             }
-            attempts += 1;
-            clock::sleep(jittered(pause, attempts)).await;
+            sleep_until(next).await;
+            *self.state.borrow_mut() = State::Down { why, next: None };
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    /// Connects once, for the sake of knowing whether that works.
-    pub(super) async fn greet(&self) -> Result<(), String> {
+    /// Connects once, within the time that the endpoint allows.
+    pub(super) async fn greet(&self) -> Result<Box<dyn Duplex>, Refusal> {
         let limit = Duration::from_millis(self.policy.connect_timeout_ms.into());
-        match timeout(limit, self.connect()).await {
-            Ok(connected) => connected.map(drop),
-            Err(_) => Err(format!("no connection within {} ms", limit.as_millis())),
-        }
+        let late = |_| Refusal::Words(format!("no connection within {} ms", limit.as_millis()));
+        timeout(limit, self.connect()).await.map_err(late)?
     }
 
     /// Opens a socket and greets the server; it is good when it has answered a PING.
-    async fn connect(&self) -> Result<Box<dyn Duplex>, String> {
-        let words = |error: io::Error| error.to_string();
+    async fn connect(&self) -> Result<Box<dyn Duplex>, Refusal> {
+        let words = |error: io::Error| Refusal::Words(error.to_string());
         let mut socket: Box<dyn Duplex> = match &self.address.place {
             Place::Tcp { host, port } => {
                 let socket = TcpStream::connect((host.as_str(), *port)).await.map_err(words)?;
@@ -216,11 +246,11 @@ impl Connection {
         while expected > 0 {
             match incoming.reply(Expect::Status, &mut unused) {
                 Ok(Progress::Done) => expected -= 1,
-                Ok(Progress::Refused(line)) => return Err(line),
-                Err(Malformed(what)) => return Err(format!("this is no Redis server: {what}")),
+                Ok(Progress::Refused(line)) => return Err(Refusal::Line(line)),
+                Err(Malformed(what)) => return Err(Refusal::Words(format!("this is no Redis server: {what}"))),
                 Ok(Progress::Incomplete) => {
                     if socket.read_buf(&mut incoming.bytes).await.map_err(words)? == 0 {
-                        return Err("the server closed the connection".into());
+                        return Err(Refusal::Words("the server closed the connection".into()));
                     }
                 }
             }
@@ -233,10 +263,9 @@ impl Connection {
         let (mut reader, mut writer) = tokio::io::split(socket);
         let mut incoming = Incoming::default();
         let (mut writing, mut written) = (Vec::new(), 0);
+        let limit = self.request_limit();
+        let mut watch = pin!(sleep_until(clock::now() + limit));
         loop {
-            if let Some(why) = self.broken.borrow_mut().take() {
-                return why;
-            }
             if written == writing.len() {
                 written = 0;
                 writing.clear();
@@ -244,6 +273,8 @@ impl Connection {
             }
             incoming.bytes.reserve(READ_BYTES);
             tokio::select! {
+                // What has come is read before anybody is called late.
+                biased;
                 read = reader.read_buf(&mut incoming.bytes) => match read {
                     Ok(0) => return "the server closed the connection".into(),
                     Ok(_) => {
@@ -259,6 +290,15 @@ impl Connection {
                     Err(error) => return error.to_string(),
                 },
                 () = self.wake.notified() => {}
+                () = &mut watch => {
+                    // Set for the step that is first in line. One that comes later is due later, so none is missed.
+                    let (now, oldest) = (clock::now(), self.pending.borrow().front().map(|pending| pending.since));
+                    let due = oldest.unwrap_or(now) + limit;
+                    if due <= now {
+                        return format!("no answer within {} ms", limit.as_millis());
+                    }
+                    watch.as_mut().reset(due);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::store::memory::{Data, Held};
 use crate::store::redis::RedisEndpoint;
 use crate::store::redis::address::{Address, Place};
-use crate::store::redis::connection::Connection;
+use crate::store::redis::connection::{Connection, Refusal};
 use crate::store::redis::resp::push_command;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -57,6 +57,9 @@ pub fn load(address: &Address, data: &Data, mut progress: impl FnMut(usize)) -> 
             for _ in 0..std::mem::take(&mut expected) {
                 let mut line = String::new();
                 reader.by_ref().take(4096).read_line(&mut line).map_err(words)?;
+                if line.is_empty() {
+                    return Err(format!("{shown}: the server closed the connection"));
+                }
                 if !line.starts_with(['+', ':']) {
                     return Err(format!("{shown}: {}", line.trim_start_matches('-').trim_end()));
                 }
@@ -92,6 +95,8 @@ impl RedisEndpoint {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
         let runtime = runtime.map_err(|error| error.to_string())?;
         let connection = Connection::new(self.address.clone(), self.policy);
-        runtime.block_on(connection.greet())
+        runtime.block_on(connection.greet()).map(drop).map_err(|why| match why {
+            Refusal::Words(words) | Refusal::Line(words) => words,
+        })
     }
 }

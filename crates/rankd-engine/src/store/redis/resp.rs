@@ -6,7 +6,9 @@
 use crate::store::{Replies, Step, Verb};
 
 /// What a step's replies may take together.
-pub(super) const STEP_BYTES_MAX: usize = 64 << 20;
+const STEP_BYTES_MAX: usize = 12 << 20;
+/// The longest string: it is held in one piece until all of it is there.
+const ITEM_BYTES_MAX: usize = 1 << 20;
 /// The fields of the largest hash that is read whole.
 const HASH_FIELDS_MAX: usize = 10_000;
 /// The longest error line that is read.
@@ -169,6 +171,9 @@ impl Incoming {
             b':' => into.push_item(Some(line)),
             b'$' => {
                 let len = number(line)?;
+                if len > ITEM_BYTES_MAX {
+                    return Err(Malformed("a string too long"));
+                }
                 if len > STEP_BYTES_MAX - into.byte_count().min(STEP_BYTES_MAX) {
                     return Err(Malformed("more bytes than a step may take"));
                 }
