@@ -1,0 +1,29 @@
+//! What rankd promises about Redis, against a real server on loopback, one that is killed and frozen, and one that lies.
+
+#![expect(
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a test starts servers and threads, prints what it measured and says what is wrong"
+)]
+
+#[path = "redis/asker.rs"]
+mod asker;
+#[path = "redis/commands.rs"]
+mod commands;
+#[path = "redis/fake.rs"]
+mod fake;
+#[path = "redis/hostile.rs"]
+mod hostile;
+#[path = "redis/outages.rs"]
+mod outages;
+#[path = "redis/program.rs"]
+mod program;
+#[path = "redis/proxy.rs"]
+mod proxy;
+#[path = "redis/server.rs"]
+mod server;
+#[path = "redis/signals.rs"]
+mod signals;
+#[path = "redis/trips.rs"]
+mod trips;

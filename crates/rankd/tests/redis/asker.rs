@@ -1,0 +1,90 @@
+//! An engine with one endpoint, asked for whom users follow. `follow:{u}` holds `u * 1000 + 1` and so on, so that every row
+//! shows whose it is.
+
+use crate::program::{endpoint, repository};
+use crate::server::Server;
+use rankd_column::{Batch, Key, RowSet, Value};
+use rankd_engine::store::Open;
+use rankd_engine::store::redis::{Address, RedisEndpoint};
+use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, Settings};
+use rankd_plan::Registry;
+use rankd_plan::registry::{Backend, Text};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
+/// How many each user follows, and how many users there are.
+pub(crate) const FOLLOWED: i64 = 20;
+pub(crate) const USERS: i64 = 200;
+
+const PLAN: &str = r#"{"schema_version": 1, "plan_name": "followed", "nodes": [
+    {"node_id": "n0", "op": "candidates"},
+    {"node_id": "n1", "op": "follow", "inputs": ["n0"], "params": {"endpoint": "redis_default", "fanout": 100}}
+], "outputs": ["n1"]}"#;
+
+/// Puts the users on the server.
+pub(crate) fn load_users(server: &Server) {
+    let script = "for u = 1, ARGV[1] do for i = 1, ARGV[2] do redis.call('RPUSH', 'follow:' .. u, u * 1000 + i) end end return 1";
+    server.must(&["EVAL", script, "0", &USERS.to_string(), &FOLLOWED.to_string()]);
+}
+
+pub(crate) struct Asker {
+    engine: Engine,
+    plan: Arc<Linked>,
+    parent_id: Key,
+}
+
+/// What came of a request.
+pub(crate) struct Answer {
+    pub(crate) asked: Instant,
+    pub(crate) took: Duration,
+    /// How many rows, or the error's kind and code.
+    pub(crate) result: Result<usize, (&'static str, &'static str)>,
+    pub(crate) message: String,
+}
+
+impl Asker {
+    /// `policy` is more lines for the endpoint.
+    pub(crate) fn new(scheduler: Scheduler, url: &str, policy: &str) -> Asker {
+        let read = |name: &str| std::fs::read_to_string(repository().join("registry").join(name)).expect("it is there");
+        let (keys, params, endpoints) = (read("keys.toml"), read("params.toml"), endpoint(url, policy));
+        let text = |text| Text { file: "registry", text };
+        let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
+        assert!(problems.iter().all(|file| !file.diagnostics.has_errors()), "the registry is good");
+        let plan =
+            rankd_plan::check(PLAN.as_bytes(), &registry, rankd_tasks::SIGNATURES).plan.expect("the plan is good");
+        let plan = Linked::link(&plan, rankd_tasks::DEFINITIONS, &registry).expect("the plan can be linked");
+        let stores = registry.endpoints.list().iter().map(|endpoint| {
+            let Backend::Server { url } = &endpoint.backend else { panic!("the endpoint is a server") };
+            let address = Address::parse(url).expect("the url is good");
+            Arc::new(RedisEndpoint { address, policy: endpoint.policy }) as Arc<dyn Open>
+        });
+        let settings = Settings { scheduler, loops: 1, cpu_threads: 1, deadline: Some(DEADLINE), node_timeout: None };
+        let engine = Engine::start(settings, stores.collect()).expect("threads can be started");
+        let parent_id = Key(registry.keys.named("parent_id").expect("it is a key"));
+        Asker { engine, plan: Arc::new(plan), parent_id }
+    }
+
+    /// Asks for whom these users follow; every row must be of the user that it says.
+    pub(crate) fn ask(&self, users: &[i64]) -> Answer {
+        let candidates = Some(RowSet::new(Batch::new(users.to_vec())));
+        let asked = Instant::now();
+        let outcome = self.engine.run(&self.plan, Request { candidates, ..Request::default() });
+        let took = asked.elapsed();
+        let (result, message) = self.judge(users, &outcome);
+        Answer { asked, took, result, message }
+    }
+
+    fn judge(&self, users: &[i64], outcome: &Outcome) -> (Result<usize, (&'static str, &'static str)>, String) {
+        let rows = match &outcome.result {
+            Ok(outputs) => &outputs[0],
+            Err(error) => return (Err((error.kind.name(), error.code)), error.message.clone()),
+        };
+        for (at, id) in rows.ids().enumerate() {
+            let Value::Int(parent) = rows.value(self.parent_id, at) else { panic!("a row without its parent") };
+            assert!(users.contains(&parent), "nobody asked for user {parent}");
+            assert_eq!(id / 1000, parent, "the row {id} was taken for one of user {parent}");
+        }
+        (Ok(rows.len()), String::new())
+    }
+}

@@ -1,0 +1,67 @@
+//! How often rankd goes to the server, and what a long list costs.
+
+use crate::asker::Asker;
+use crate::program::Workspace;
+use crate::proxy::Proxy;
+use crate::server::Server;
+use rankd_engine::Scheduler;
+use std::time::Duration;
+
+pub(crate) const FOLLOW_MEDIA: &str = r#"{"schema_version": 1, "plan_name": "follow_media", "nodes": [
+    {"node_id": "n0", "op": "candidates"},
+    {"node_id": "n1", "op": "follow", "inputs": ["n0"], "params": {"endpoint": "redis_default", "fanout": 100}},
+    {"node_id": "n2", "op": "media", "inputs": ["n1"], "params": {"endpoint": "redis_default", "fanout": 3}}
+], "outputs": ["n2"]}"#;
+
+#[test]
+fn a_hundred_rows_are_read_in_one_round_trip() {
+    let server = Server::start(&[]);
+    let script = "for i = 1, 100 do redis.call('RPUSH', 'follow:1', i) redis.call('RPUSH', 'media:' .. i, i * 10, i * 10 + 1) end return 1";
+    server.must(&["EVAL", script, "0"]);
+    let proxy = Proxy::to(server.port);
+    let workspace = Workspace::new(&proxy.url());
+    workspace.write("plans/follow_media.plan.json", FOLLOW_MEDIA);
+    let ran = workspace.rankd(&["--plan_name", "follow_media"], "{\"user_id\": 1, \"candidates\": [{\"id\": 1}]}\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("\"parent_id\"").count(), 200, "{}", ran.stdout);
+    assert_eq!(proxy.trips(), 2, "follow, then media");
+}
+
+#[test]
+fn a_plan_takes_as_many_round_trips_as_its_longest_path_has_reads() {
+    let server = Server::start(&[]);
+    let proxy = Proxy::to(server.port);
+    let loaded = Workspace::new(&server.url()).rankd(&["seed"], "");
+    assert_eq!(loaded.code, Some(0), "{}", loaded.stderr);
+    let workspace = Workspace::new(&proxy.url());
+    let ran = workspace.rankd(&["--plan_name", "complex_dag"], "{\"user_id\": 1}\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("\"id\""), "{}", ran.stdout);
+    assert_eq!(proxy.trips(), 3, "viewer, then follow and recommendation together, then both media together");
+}
+
+#[test]
+fn a_list_of_five_million_costs_what_a_hundred_cost() {
+    let server = Server::start(&[]);
+    let script = "local n = tonumber(ARGV[1]) for at = 1, n, 5000 do local part = {} \
+                  for i = at, math.min(at + 4999, n) do part[#part + 1] = tonumber(KEYS[1]:sub(8)) * 1000 + i % 1000 end \
+                  redis.call('RPUSH', KEYS[1], unpack(part)) end return n";
+    server.must(&["EVAL", script, "1", "follow:1", "5000000"]);
+    server.must(&["EVAL", script, "1", "follow:2", "100"]);
+    let asker = Asker::new(Scheduler::Async, &server.url(), "");
+    let median = |user: i64| {
+        let mut took: Vec<Duration> = Vec::new();
+        for _ in 0..200 {
+            let answer = asker.ask(&[user]);
+            assert_eq!(answer.result, Ok(100), "{}", answer.message);
+            took.push(answer.took);
+        }
+        took.sort();
+        took[took.len() / 2]
+    };
+    // The first requests also connect.
+    median(2);
+    let (short, long) = (median(2), median(1));
+    println!("median request: {short:?} of 100 elements, {long:?} of 5,000,000");
+    assert!(long < short * 3 + Duration::from_millis(1), "{long:?} is more than {short:?}");
+}
