@@ -1,1 +1,35 @@
-//! Nothing yet.
+//! TypeScript plans to plan artifacts, without Node.
+//!
+//! A plan file and what it imports are parsed, their operators rewritten to calls that build expressions, their types stripped, and
+//! the result is run in an empty JavaScript engine; what it built is written down and checked like any plan. This crate reads no
+//! file and knows no task: a [`Folder`] gives texts, signatures say which tasks there are.
+//!
+//! Reading order: [`compile`] (one plan from end to end), [`resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
+//! (text to JavaScript), [`config`], `runtime.js` and [`sandbox`] (running it), [`places`] and [`emit`] (the artifact), [`report`]
+//! (what went wrong, at its line), [`types`] (declarations for editors).
+
+mod compile;
+mod config;
+mod emit;
+mod nesting;
+mod parse;
+mod places;
+mod report;
+mod resolve;
+mod rewrite;
+mod sandbox;
+pub mod types;
+
+pub use compile::{Compiled, Folder, SOURCE_BYTES_MAX, Unreadable, compile};
+pub use places::SourceFile;
+
+/// Parses and rewrites a text as plans are, for the fuzz target: the code, or how many mistakes there are.
+#[doc(hidden)]
+pub fn rewritten(text: &str) -> Result<String, usize> {
+    compile::on_large_stack(|| {
+        let file = SourceFile::new("fuzz.plan.ts".to_owned(), text.to_owned());
+        let mut found = rankd_plan::Diagnostics::default();
+        let module = parse::module(&file, 0, &mut places::Places::default(), &mut found);
+        module.map(|module| module.code).ok_or(found.errors())
+    })
+}

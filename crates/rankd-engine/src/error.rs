@@ -3,6 +3,7 @@
 use crate::deadline::{Deadline, Limit};
 use crate::store::StoreError;
 use rankd_column::expr::{EvalError, Fault, Program};
+use rankd_plan::diagnostic::SourceSpan;
 use std::fmt;
 
 /// What sort of failure it is; callers act on this.
@@ -69,6 +70,8 @@ pub struct FailedNode {
     pub op: &'static str,
     /// Where the plan's author wrote it, when the artifact knows.
     pub at: Option<String>,
+    /// The whole of what failed there, where it is a part of an expression.
+    pub source: Option<Box<SourceSpan>>,
 }
 
 impl RunError {

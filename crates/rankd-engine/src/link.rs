@@ -3,6 +3,7 @@
 use crate::error::{FailedNode, RunError, TaskError};
 use crate::task::{Args, Definition, Task};
 use rankd_column::RowSet;
+use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{NodeIx, Plan};
 use rankd_plan::wire::{Scheduling, Sources};
 use rankd_plan::{Diagnostic, Registry};
@@ -92,7 +93,7 @@ impl Linked {
 
     /// A node's failure as the run's: with the node's name and the author's place.
     pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
-        let at = error.source.and_then(|source| self.sources.span(source)).map(|span| span.at());
+        let at = error.source.and_then(|source| self.sources.span(source));
         let TaskError { kind, code, message, .. } = error;
         self.failed(ix, RunError::new(kind, code, message), at)
     }
@@ -102,10 +103,13 @@ impl Linked {
         self.failed(ix, error, None)
     }
 
-    fn failed(&self, ix: NodeIx, error: RunError, at: Option<String>) -> RunError {
+    fn failed(&self, ix: NodeIx, error: RunError, source: Option<SourceSpan>) -> RunError {
         let node = self.node(ix);
-        let at = at.or_else(|| node.at.clone());
-        RunError { node: Some(FailedNode { id: node.id.to_string(), op: node.op, at }), ..error }
+        let at = source.as_ref().map(SourceSpan::at).or_else(|| node.at.clone());
+        RunError {
+            node: Some(FailedNode { id: node.id.to_string(), op: node.op, at, source: source.map(Box::new) }),
+            ..error
+        }
     }
 }
 

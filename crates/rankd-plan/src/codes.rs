@@ -1,7 +1,7 @@
 //! The numbered codes of diagnostics. A number is never reused, and each has a case under `cases/`.
 //!
 //! P0 the file as JSON · P1 the artifact's shape · P2 limits · P3 names · P4 task parameters · P5 expressions · P6 the graph ·
-//! P7 the flow of keys · R registries.
+//! P7 the flow of keys · D plans in TypeScript · R registries.
 
 use std::fmt;
 
@@ -97,6 +97,25 @@ codes! {
     P603 UnusedTable Warning "an expression or predicate that no node uses";
 
     P701 NeverWritten Error "a node reads a key that nothing upstream can have written";
+
+    D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit";
+    D002 SourceSyntax Error "the file is not TypeScript";
+    D003 SourceNesting Error "TypeScript that is nested too deeply";
+    D004 BadImport Error "an import that leaves the folder of the plan, or of a file that is not there";
+    D005 NotInPlans Error "a part of the language that plans do not have";
+    D006 PlanThrew Error "the code of the plan failed";
+    D007 OutOfTime Error "the code of the plan ran for too long";
+    D008 OutOfMemory Error "the code of the plan needed too much memory";
+    D009 OutOfStack Error "the code of the plan recursed too deeply";
+    D010 NotAPlan Error "the file does not export a plan by default, or definePlan was not given what it needs";
+    D011 UnknownNow Error "a value that is known only in a run, where JavaScript needs it when the plan is compiled";
+    D012 NoExpression Error "something that cannot be part of an expression or predicate";
+    D013 UnknownName Error "a key, parameter, endpoint or function of the DSL that does not exist";
+    D014 UnknownMethod Error "a task that does not exist, or not on this object";
+    D015 UnknownOption Error "an option that a task or definePlan does not have";
+    D016 MissingOption Error "an option that a task requires";
+    D017 WrongOption Error "an option of the wrong type, or undefined";
+    D018 ForeignRows Error "rows of another plan, or used after the plan was built";
 
     R001 BadToml Error "a registry file is not TOML";
     R002 UnknownRegistryField Error "a field that a registry entry does not have";

@@ -84,6 +84,15 @@ impl Report<'_> {
     }
 }
 
+/// A message of a run, with the place in the sources that it is about.
+pub fn excerpt(title: &str, span: &SourceSpan, text: &str, colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let lines = Lines::around(text, bytes_of(text, span));
+    let snippet = Snippet::source(lines.text.as_str()).path(span.path.as_str()).line_start(lines.first_line);
+    let snippet = snippet.annotation(AnnotationKind::Primary.span(lines.bytes.clone()));
+    renderer.render(&[Level::ERROR.primary_title(title).element(snippet)])
+}
+
 fn block(
     renderer: &Renderer,
     diagnostic: &Diagnostic,

@@ -53,3 +53,16 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     std::fs::write(path, text)
 }
+
+/// Writes a file unless it has this text already; says whether it did.
+pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
+    match read(path, text.len()) {
+        Ok(Contents::Bytes(bytes)) if bytes == text.as_bytes() => Ok(false),
+        _ => write(path, text).map(|()| true),
+    }
+}
+
+/// When a file was last changed, if that is known.
+pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
+    path.metadata().and_then(|meta| meta.modified()).ok()
+}

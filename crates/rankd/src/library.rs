@@ -1,6 +1,7 @@
 //! Plans and registries on disk: finding them, reading them, checking them.
 
 use crate::files::{self, Contents};
+use dslc::{Compiled, Folder, SOURCE_BYTES_MAX, SourceFile, Unreadable};
 use rankd_plan::check::too_large;
 use rankd_plan::diagnostic::{Diagnostic, SourceSpan, nearest};
 use rankd_plan::limits::{FILE_BYTES_MAX, REGISTRY_BYTES_MAX};
@@ -10,8 +11,9 @@ use rankd_plan::{Checked, Code, Diagnostics, Registry, check};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// How a plan's file is called.
+/// How a plan's file is called: as an artifact, and as its author writes it.
 pub(crate) const PLAN_SUFFIX: &str = ".plan.json";
+pub(crate) const SOURCE_SUFFIX: &str = ".plan.ts";
 
 /// The registry of one environment and all that is wrong with it.
 pub(crate) struct LoadedRegistry {
@@ -108,24 +110,39 @@ fn nearest_environment(folder: &Path, file: &str) -> Option<String> {
 /// A plan file that was looked at.
 pub(crate) struct PlanFile {
     pub(crate) path: PathBuf,
-    /// `None` where it could not be read, is too large or is not text.
+    /// The artifact's text. `None` where it could not be read, is too large or is not text, and for a plan in TypeScript.
     pub(crate) text: Option<String>,
     pub(crate) checked: Checked,
+    /// What a plan in TypeScript was compiled to, if it could be.
+    pub(crate) artifact: Option<String>,
+    /// The sources of a plan in TypeScript.
+    sources: Vec<SourceFile>,
 }
 
 impl PlanFile {
-    /// Reads and checks the plan in a file.
+    /// Reads and checks the plan in a file; one in TypeScript is compiled for that.
     pub(crate) fn load(path: &Path, registry: &Registry) -> PlanFile {
-        let refused =
-            |diagnostic| PlanFile { path: path.to_owned(), text: None, checked: Checked::refused(diagnostic) };
+        if path.extension().is_some_and(|extension| extension == "ts") {
+            return PlanFile::compile(path, registry);
+        }
+        let plan =
+            |text, checked| PlanFile { path: path.to_owned(), text, checked, artifact: None, sources: Vec::new() };
+        let refused = |diagnostic| plan(None, Checked::refused(diagnostic));
         match files::read(path, FILE_BYTES_MAX) {
             Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
             Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),
             Ok(Contents::Bytes(bytes)) => {
                 let checked = check(&bytes, registry, rankd_tasks::SIGNATURES);
-                PlanFile { path: path.to_owned(), text: String::from_utf8(bytes).ok(), checked }
+                plan(String::from_utf8(bytes).ok(), checked)
             }
         }
+    }
+
+    fn compile(path: &Path, registry: &Registry) -> PlanFile {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder = PlanFolder { root: folder_of(path) };
+        let Compiled { artifact, checked, files } = dslc::compile(&name, &folder, registry, rankd_tasks::SIGNATURES);
+        PlanFile { path: path.to_owned(), text: None, checked, artifact, sources: files }
     }
 
     pub(crate) fn file(&self) -> String {
@@ -139,6 +156,9 @@ impl PlanFile {
 
     /// The text of a source that the artifact names, if it is still what was compiled.
     pub(crate) fn source_text(&self, span: &SourceSpan) -> Option<String> {
+        if let Some(source) = self.sources.iter().find(|source| source.path == span.path) {
+            return Some(source.text.clone());
+        }
         let path = self.path.parent().unwrap_or(Path::new("")).join(&span.path);
         let text = files::read_text(&path, FILE_BYTES_MAX).ok()?;
         let digest: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -146,9 +166,42 @@ impl PlanFile {
     }
 }
 
-/// The file that `plan` means: a path, or a name in the plan folder.
+/// The folder that a plan's imports stay in: that of its file.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The files of a plan in TypeScript. A link that leads out of the folder leads nowhere.
+struct PlanFolder {
+    root: PathBuf,
+}
+
+impl Folder for PlanFolder {
+    fn read(&self, path: &str) -> Result<String, Unreadable> {
+        let because = |why: String| Unreadable::Because(why);
+        let root = self.root.canonicalize().map_err(|error| because(error.to_string()))?;
+        let path = root.join(path).canonicalize().map_err(|error| because(error.to_string()))?;
+        if !path.starts_with(&root) {
+            return Err(because("a link leads out of the plan's folder".to_owned()));
+        }
+        match files::read(&path, SOURCE_BYTES_MAX).map_err(|error| because(error.to_string()))? {
+            Contents::TooLarge(bytes) => Err(Unreadable::TooLarge(bytes)),
+            Contents::Bytes(bytes) => String::from_utf8(bytes).map_err(|_| because("it is not UTF-8".to_owned())),
+        }
+    }
+}
+
+/// The file that `plan` means: a path, or a name in the plan folder, where an artifact comes before its source.
 pub(crate) fn find(plan: &str, plan_dir: &Path) -> PathBuf {
-    if is_name(plan) { plan_dir.join(format!("{plan}{PLAN_SUFFIX}")) } else { PathBuf::from(plan) }
+    if !is_name(plan) {
+        return PathBuf::from(plan);
+    }
+    let (artifact, source) =
+        (plan_dir.join(format!("{plan}{PLAN_SUFFIX}")), plan_dir.join(format!("{plan}{SOURCE_SUFFIX}")));
+    if !artifact.is_file() && source.is_file() { source } else { artifact }
 }
 
 /// Whether this is a plan's name rather than a path.
@@ -159,13 +212,25 @@ pub(crate) fn is_name(plan: &str) -> bool {
 /// The name of the plan in a file.
 pub(crate) fn name_of(path: &Path) -> String {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    file.strip_suffix(PLAN_SUFFIX).unwrap_or(&file).to_owned()
+    file.strip_suffix(PLAN_SUFFIX).or_else(|| file.strip_suffix(SOURCE_SUFFIX)).unwrap_or(&file).to_owned()
 }
 
-/// The plan files of a folder, by name.
+/// The plan files of a folder, by name; a plan that is there in both forms is meant by its artifact.
 pub(crate) fn list(plan_dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = files::list(plan_dir)?;
-    paths
-        .retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(PLAN_SUFFIX)));
+    paths.retain(|path| is_file_of(path, PLAN_SUFFIX) || is_file_of(path, SOURCE_SUFFIX));
+    // `.plan.json` comes before `.plan.ts`.
+    paths.dedup_by_key(|path| name_of(path));
     Ok(paths)
+}
+
+/// The plans in TypeScript of a folder, by name.
+pub(crate) fn list_sources(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = files::list(folder)?;
+    paths.retain(|path| is_file_of(path, SOURCE_SUFFIX));
+    Ok(paths)
+}
+
+fn is_file_of(path: &Path, suffix: &str) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(suffix))
 }

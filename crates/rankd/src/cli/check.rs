@@ -65,7 +65,12 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
     if ok { DONE } else { WRONG }
 }
 
-fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile], probed: &[(String, Result<(), String>)]) {
+pub(crate) fn print_json(
+    ok: bool,
+    loaded: &LoadedRegistry,
+    plans: &[PlanFile],
+    probed: &[(String, Result<(), String>)],
+) {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("ok").bool(ok);
@@ -96,7 +101,7 @@ fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile], probed: &[(
     say::to_programs(&writer.finish());
 }
 
-fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
+pub(crate) fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
     let colour = say::in_colour();
     print_registry_problems(loaded);
     for plan in plans {

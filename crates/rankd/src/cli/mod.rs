@@ -1,6 +1,8 @@
 //! What the user typed, and which part of the program answers it.
 
 mod check;
+mod compile;
+pub(crate) mod dslc;
 mod listing;
 mod plans;
 mod run;
@@ -43,6 +45,9 @@ enum Command {
     /// Check plans and registries, and say all that is wrong with them
     #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
     Check(check::CheckArgs),
+    /// Compile plans in TypeScript; the same as dslc build
+    #[command(after_help = "Example: rankd compile plans/for_you.plan.ts --out build")]
+    Compile(compile::BuildArgs),
     /// List the tasks that plans are made of
     #[command(after_help = "Example: rankd tasks sort")]
     Tasks(tasks::TasksArgs),
@@ -88,6 +93,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Seed(args) => seed::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Compile(args) => compile::build(&args),
         Command::Tasks(args) => tasks::run(&args),
         Command::Plans(args) => plans::run(&args),
         Command::Completions { shell } => {

@@ -10,6 +10,7 @@ use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
 use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
 use rankd_plan::diagnostic::nearest;
+use rankd_plan::render::excerpt;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &RunArgs) -> u8 {
         return WRONG;
     }
     let Some(path) = plan_path(args) else { return WRONG };
-    let Some(plan) = load_plan(&path, &loaded) else { return WRONG };
+    let Some((plan, file)) = load_plan(&path, &loaded) else { return WRONG };
     let engine = endpoints::open(&loaded.registry)
         .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
     let engine = match engine {
@@ -100,7 +101,8 @@ pub(crate) fn run(args: &RunArgs) -> u8 {
             return WRONG;
         }
     };
-    let mut session = Session { args, loaded: &loaded, plan, engine: &engine, perfetto: None, began: clock::now() };
+    let mut session =
+        Session { args, loaded: &loaded, plan, file, engine: &engine, perfetto: None, began: clock::now() };
     session.perfetto = args.trace.is_some().then(Perfetto::new);
     let mut code = session.serve(std::io::stdin().lock(), std::io::stdout().lock());
     if let (Some(path), Some(perfetto)) = (&args.trace, session.perfetto)
@@ -134,15 +136,14 @@ fn plan_path(args: &RunArgs) -> Option<PathBuf> {
     None
 }
 
-fn load_plan(path: &Path, loaded: &LoadedRegistry) -> Option<Arc<Linked>> {
+fn load_plan(path: &Path, loaded: &LoadedRegistry) -> Option<(Arc<Linked>, PlanFile)> {
     let file = PlanFile::load(path, &loaded.registry);
     let words = file.report(|report| report.for_people(say::in_colour(), &|span| file.source_text(span)));
     if !words.is_empty() {
         say::to_people(&words);
     }
-    let plan = file.checked.plan?;
-    match Linked::link(&plan, rankd_tasks::DEFINITIONS, &loaded.registry) {
-        Ok(linked) => Some(Arc::new(linked)),
+    match Linked::link(file.checked.plan.as_ref()?, rankd_tasks::DEFINITIONS, &loaded.registry) {
+        Ok(linked) => Some((Arc::new(linked), file)),
         Err(diagnostic) => {
             say::to_people(&format!("error: {}", diagnostic.message));
             None
@@ -154,6 +155,8 @@ struct Session<'a> {
     args: &'a RunArgs,
     loaded: &'a LoadedRegistry,
     plan: Arc<Linked>,
+    /// Where the plan came from, to show what an error is about.
+    file: PlanFile,
     engine: &'a Engine,
     perfetto: Option<Perfetto>,
     began: clock::Instant,
@@ -187,6 +190,14 @@ impl Session<'_> {
         }
     }
 
+    /// Shows people the part of an expression that failed, as its author wrote it.
+    fn show_place(&self, error: &RunError) {
+        let Some(span) = error.node.as_ref().and_then(|node| node.source.as_ref()) else { return };
+        if let Some(text) = self.file.source_text(span) {
+            say::to_people(&excerpt(&error.message, span, &text, say::in_colour()));
+        }
+    }
+
     fn answer(&mut self, line: &[u8]) -> (String, bool) {
         let refused = |id: &str, plan: &str, error: &RunError| (answer::failure(id, Some(plan), error, |_| {}), false);
         let mut input = match input::read(line, &self.loaded.registry) {
@@ -209,6 +220,9 @@ impl Session<'_> {
             && error.kind == ErrorKind::Bug
         {
             say::to_people(&format!("bug: plan {}, request {id}: {error}", self.plan.name));
+        }
+        if let Err(error) = &outcome.result {
+            self.show_place(error);
         }
         let (registry, output_keys) = (&self.loaded.registry, input.output_keys.as_deref());
         let answer = Answer { request_id: &id, plan: &self.plan, registry, output_keys, with_trace };

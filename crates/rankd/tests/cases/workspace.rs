@@ -27,6 +27,7 @@ impl Workspace {
         for block in &case.blocks {
             match (block.language.as_str(), block.role.as_str()) {
                 ("remove", role) => std::fs::remove_file(workspace.path(role)).expect("it was there"),
+                ("ts", "plan") => workspace.write("plans/case.plan.ts", &bytes(block)),
                 (_, "plan") => workspace.write("plans/case.plan.json", &bytes(block)),
                 (_, role) if role.contains('/') => workspace.write(role, &bytes(block)),
                 _ => {}
@@ -40,7 +41,9 @@ impl Workspace {
     }
 
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
-        std::fs::write(self.path(name), bytes).expect("a temporary file can be written");
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a temporary folder can be made");
+        std::fs::write(path, bytes).expect("a temporary file can be written");
     }
 
     /// The program, in this folder.

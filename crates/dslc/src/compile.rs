@@ -1,0 +1,187 @@
+//! One plan from end to end: its files gathered and rewritten, run, written down and checked.
+
+use crate::emit::{Artifact, emit};
+use crate::parse::{self, Module};
+use crate::places::{Places, SourceFile};
+use crate::report::Reporter;
+use crate::resolve::{Import, resolve};
+use crate::{config, report, sandbox};
+use rankd_plan::signature::Signature;
+use rankd_plan::{Checked, Code, Diagnostic, Diagnostics, Registry, check};
+use std::collections::HashMap;
+
+/// The largest file that is compiled.
+pub const SOURCE_BYTES_MAX: usize = 256 << 10;
+/// The largest sum of files that one plan may consist of, and their largest number.
+const PLAN_BYTES_MAX: usize = 2 << 20;
+const FILES_MAX: usize = 256;
+/// The parser recurses as deeply as [`crate::nesting`] lets code nest; only what is used of this counts as memory.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Where the texts of a plan come from. Paths are inside the plan's folder; that a link does not lead out of it is the folder's
+/// business.
+pub trait Folder: Sync {
+    /// The text at a path, if it is no larger than [`SOURCE_BYTES_MAX`].
+    fn read(&self, path: &str) -> Result<String, Unreadable>;
+}
+
+/// Why a text is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    TooLarge(u64),
+    /// In words, such as "it is not there".
+    Because(String),
+}
+
+/// What came of compiling a plan.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The artifact's text, whenever the plan could be written down.
+    pub artifact: Option<String>,
+    pub checked: Checked,
+    /// Every file that was read, the plan's own first.
+    pub files: Vec<SourceFile>,
+}
+
+/// Compiles the plan in the file `entry` of a folder.
+pub fn compile(entry: &str, folder: &dyn Folder, registry: &Registry, tasks: &'static [Signature]) -> Compiled {
+    on_large_stack(|| Compiling::new(folder, registry, tasks).run(entry))
+}
+
+/// The parser's depth must not depend on the stack that the caller happens to have left.
+pub(crate) fn on_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("dslc".to_owned()).stack_size(STACK_BYTES);
+        match thread.spawn_scoped(scope, work).map(|handle| handle.join()) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => std::panic::resume_unwind(Box::new(format!("no thread to compile on: {error}"))),
+        }
+    })
+}
+
+struct Compiling<'a> {
+    folder: &'a dyn Folder,
+    registry: &'a Registry,
+    tasks: &'static [Signature],
+    files: Vec<SourceFile>,
+    modules: Vec<Module>,
+    places: Places,
+    found: Diagnostics,
+}
+
+impl<'a> Compiling<'a> {
+    fn new(folder: &'a dyn Folder, registry: &'a Registry, tasks: &'static [Signature]) -> Compiling<'a> {
+        let (files, modules, places, found) = Default::default();
+        Compiling { folder, registry, tasks, files, modules, places, found }
+    }
+
+    fn run(mut self, entry: &str) -> Compiled {
+        self.gather(entry);
+        let can_run = !self.found.has_errors();
+        report::unknown_names(&self.files, &self.modules, self.registry, &mut self.found);
+        if !can_run {
+            return self.finish(None);
+        }
+        let codes = self.files.iter().zip(&self.modules).map(|(file, module)| (file.path.clone(), module.code.clone()));
+        let codes: HashMap<String, String> = codes.collect();
+        let outcome = sandbox::run(entry.to_owned(), codes, config::config(self.tasks, self.registry));
+        let reporter = Reporter { files: &self.files, modules: &self.modules, places: &self.places };
+        reporter.problems(&outcome.problems, &mut self.found);
+        if let Some(failure) = &outcome.failure {
+            reporter.failure(failure, &mut self.found);
+        }
+        if self.found.has_errors() {
+            return self.finish(None);
+        }
+        let artifact = match outcome.plan.map(|plan| emit(&plan, &self.files, &self.places, self.registry)) {
+            Some(Ok(artifact)) => Some(artifact),
+            // The runtime writes JSON that can be read, so this is a bug, and it is said rather than guessed around.
+            Some(Err(fault)) => {
+                self.found.push(Diagnostic::new(Code::PlanThrew, "", format!("the plan was lost: {}", fault.message)));
+                None
+            }
+            None => None,
+        };
+        self.finish(artifact)
+    }
+
+    /// Reads and rewrites the plan's file and all that it imports, each once, in order.
+    fn gather(&mut self, entry: &str) {
+        let mut wanted = vec![(entry.to_owned(), None)];
+        let mut at = 0;
+        let mut bytes = 0;
+        while let Some((path, import)) = wanted.get(at).cloned() {
+            at += 1;
+            let text = match self.folder.read(&path) {
+                Ok(text) => text,
+                Err(unreadable) => {
+                    self.unreadable(&path, import, &unreadable);
+                    continue;
+                }
+            };
+            bytes += text.len();
+            if bytes > PLAN_BYTES_MAX || at > FILES_MAX {
+                let message = format!("a plan is at most {PLAN_BYTES_MAX} bytes in {FILES_MAX} files");
+                self.found.push(Diagnostic::new(Code::SourceTooLarge, "", message).source(import));
+                self.files.push(SourceFile::new(path, text));
+                return;
+            }
+            let (number, file) = (self.files.len() as u32, SourceFile::new(path, text));
+            let module = parse::module(&file, number, &mut self.places, &mut self.found);
+            for (specifier, span) in module.iter().flat_map(|module| &module.imports) {
+                let source = file.span(span.start, span.end);
+                match resolve(&file.path, specifier) {
+                    Ok(Import::Runtime) => {}
+                    Ok(Import::File(path)) => {
+                        if wanted.iter().all(|(known, _)| *known != path) {
+                            wanted.push((path, Some(source)));
+                        }
+                    }
+                    Err(refused) => {
+                        let wrong = Diagnostic::new(Code::BadImport, "", refused.message).help(refused.help);
+                        self.found.push(wrong.source(Some(source)));
+                    }
+                }
+            }
+            self.files.push(file);
+            // What is imported is of no interest where the file itself cannot run.
+            let Some(module) = module else { return };
+            self.modules.push(module);
+        }
+    }
+
+    fn unreadable(&mut self, path: &str, import: Option<rankd_plan::diagnostic::SourceSpan>, why: &Unreadable) {
+        let diagnostic = match (why, &import) {
+            (Unreadable::TooLarge(bytes), _) => {
+                let message = format!("{path} has {bytes} bytes, and {SOURCE_BYTES_MAX} are the limit");
+                Diagnostic::new(Code::SourceTooLarge, "", message)
+            }
+            (Unreadable::Because(why), Some(_)) => {
+                Diagnostic::new(Code::BadImport, "", format!("{path} cannot be imported: {why}"))
+            }
+            (Unreadable::Because(why), None) => {
+                Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {why}"))
+            }
+        };
+        self.found.push(diagnostic.source(import));
+    }
+
+    fn finish(self, artifact: Option<Artifact>) -> Compiled {
+        let Some(artifact) = artifact.filter(|_| !self.found.has_errors()) else {
+            return Compiled {
+                artifact: None,
+                checked: Checked { plan: None, diagnostics: self.found },
+                files: self.files,
+            };
+        };
+        let checked = check(artifact.text.as_bytes(), self.registry, self.tasks);
+        let reporter = Reporter { files: &self.files, modules: &self.modules, places: &self.places };
+        let diagnostics = reporter.placed(checked.diagnostics, &artifact);
+        Compiled {
+            artifact: Some(artifact.text),
+            checked: Checked { plan: checked.plan, diagnostics },
+            files: self.files,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What the runtime is told before a plan runs: the tasks, the names of the registry, the limits.
+
+use rankd_plan::Registry;
+use rankd_plan::json::Writer;
+use rankd_plan::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX, NODES_MAX, PLAN_EXPRESSION_NODES_MAX};
+use rankd_plan::registry::{Entry, Named};
+use rankd_plan::signature::{Inputs, Need, Param, ParamKind, Signature};
+
+/// Problems that the runtime keeps; a plan with more has been told enough.
+const PROBLEMS_MAX: i64 = 100;
+
+/// The longest list that the engine's own functions are given.
+const LIST_ITEMS_MAX: i64 = 1_000_000;
+
+/// What the language has and plans keep. Whatever else a JavaScript engine brings is removed.
+pub(crate) const GLOBALS: &[&str] = &[
+    "globalThis",
+    "undefined",
+    "NaN",
+    "Infinity",
+    "Object",
+    "Array",
+    "String",
+    "Number",
+    "Boolean",
+    "Symbol",
+    "BigInt",
+    "Math",
+    "JSON",
+    "RegExp",
+    "Map",
+    "Set",
+    "WeakMap",
+    "WeakSet",
+    "Error",
+    "TypeError",
+    "RangeError",
+    "SyntaxError",
+    "ReferenceError",
+    "EvalError",
+    "URIError",
+    "AggregateError",
+    "Reflect",
+    "parseInt",
+    "parseFloat",
+    "isNaN",
+    "isFinite",
+];
+
+/// `out_key` as authors write it: `outKey`.
+pub(crate) fn camel(name: &str) -> String {
+    let mut parts = name.split('_');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |camel, part| {
+        let mut chars = part.chars();
+        let head = chars.next().map(|c| c.to_ascii_uppercase());
+        camel + &head.into_iter().chain(chars).collect::<String>()
+    })
+}
+
+/// The runtime's configuration as JSON.
+pub(crate) fn config(tasks: &[Signature], registry: &Registry) -> String {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("tasks").array(|w| tasks.iter().for_each(|signature| task(w, signature)));
+        w.field("keys").array(|w| entries(w, &registry.keys));
+        w.field("params").array(|w| entries(w, &registry.params));
+        w.field("endpoints").array(|w| {
+            for endpoint in registry.endpoints.list() {
+                w.object(|w| {
+                    w.field("name").string(&endpoint.name);
+                    w.field("kind").string(&endpoint.kind);
+                });
+            }
+        });
+        w.field("globals").array(|w| {
+            for name in GLOBALS {
+                w.string(name);
+            }
+        });
+        w.field("limits").object(|w| {
+            w.field("nodes").int(NODES_MAX as i64);
+            w.field("depth").int(EXPRESSION_DEPTH_MAX as i64);
+            w.field("size").int(EXPRESSION_NODES_MAX as i64);
+            w.field("planSize").int(PLAN_EXPRESSION_NODES_MAX as i64);
+            w.field("problems").int(PROBLEMS_MAX);
+            w.field("list").int(LIST_ITEMS_MAX);
+        });
+    });
+    writer.finish()
+}
+
+fn entries(writer: &mut Writer, entries: &Named<Entry>) {
+    for entry in entries.list() {
+        writer.object(|w| {
+            w.field("name").string(&entry.name);
+            w.field("type").string(entry.type_of.name());
+        });
+    }
+}
+
+fn task(writer: &mut Writer, signature: &Signature) {
+    let params = signature.contract.params;
+    writer.object(|w| {
+        w.field("op").string(signature.op);
+        w.field("method").string(&camel(signature.op));
+        w.field("source").bool(signature.contract.inputs == Inputs::None);
+        w.field("usage").string(&usage(signature));
+        w.field("params").array(|w| {
+            for param in params {
+                w.object(|w| {
+                    w.field("name").string(param.name);
+                    w.field("option").string(&camel(param.name));
+                    w.field("kind").string(reader(param.kind));
+                    w.field("required").bool(is_required(param));
+                    if let ParamKind::Choice(choices) = param.kind {
+                        w.field("choices").array(|w| {
+                            for choice in choices {
+                                w.string(choice);
+                            }
+                        });
+                    }
+                });
+            }
+        });
+    });
+}
+
+pub(crate) fn is_required(param: &Param) -> bool {
+    matches!(param.need, Need::Required)
+}
+
+/// The task's options in a line: `vm({ outKey, expr })`.
+fn usage(signature: &Signature) -> String {
+    let options = signature.contract.params.iter().map(|param| {
+        let optional = if is_required(param) { "" } else { "?" };
+        camel(param.name) + optional
+    });
+    format!("{}({{ {} }})", camel(signature.op), options.collect::<Vec<_>>().join(", "))
+}
+
+/// Which function of the runtime reads an option of this kind.
+fn reader(kind: ParamKind) -> &'static str {
+    match kind {
+        ParamKind::Endpoint(_) => "endpoint",
+        ParamKind::Int { .. } => "int",
+        ParamKind::Bool => "bool",
+        ParamKind::Text | ParamKind::Choice(_) => "text",
+        ParamKind::Key => "key",
+        ParamKind::Keys => "keys",
+        ParamKind::Expr { .. } => "expr",
+        ParamKind::Pred => "pred",
+        ParamKind::Node => "node",
+        ParamKind::Columns => "columns",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_underscores() {
+        assert_eq!(camel("out_key"), "outKey");
+        assert_eq!(camel("fail_after_sleep"), "failAfterSleep");
+        assert_eq!(camel("endpoint"), "endpoint");
+    }
+}

@@ -1,0 +1,227 @@
+//! Runs plan code in a JavaScript engine that has nothing but the language and the DSL, for a bounded time and in bounded memory.
+//!
+//! The host gives the engine no function at all: what a plan computes comes back as text when it has ended. Each run has an engine of
+//! its own. These are limits for mistakes and mischief in plan code; they are no protection from a bug in the engine itself.
+
+use crate::resolve::{Import, RUNTIME_MODULE, resolve};
+use rquickjs::context::intrinsic::{Eval, Json, MapSet, Promise, Proxy, RegExp, RegExpCompiler};
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, Function, Module, Object, Runtime, Value};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+const MEMORY_BYTES_MAX: usize = 40 << 20;
+const STACK_BYTES_MAX: usize = 1 << 20;
+/// Larger, so that the engine notices the end of its share before the thread comes to its own.
+const THREAD_STACK_BYTES: usize = 8 << 20;
+/// How long plan code may run. What comes before and after is bounded by the size of the sources.
+const TIME_MAX: Duration = Duration::from_millis(1500);
+/// How much later than that the engine itself may notice.
+const GRACE: Duration = Duration::from_millis(200);
+
+const RUNTIME: &str = include_str!("runtime.js");
+
+/// How a run ended that did not end well.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: FailureKind,
+    /// What was thrown, in words.
+    pub(crate) message: String,
+    /// Where, as the engine tells it: a line `at function (file:line:column)` for each call.
+    pub(crate) stack: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    Threw,
+    Time,
+    Memory,
+    Stack,
+    /// The mistake is among the problems.
+    Told,
+}
+
+/// What a run gave.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The plan as the runtime writes it down.
+    pub(crate) plan: Option<String>,
+    /// What the runtime found wrong, as a JSON list.
+    pub(crate) problems: String,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Runs the module `entry` of `modules`, which are code by path.
+///
+/// The engine asks for the time whenever plan code loops or calls, but not inside its own functions: one that goes through a list
+/// of four thousand million holes is not stopped. So it runs on a thread of its own, which is left behind when it is late.
+pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: String) -> Outcome {
+    let (send, receive) = mpsc::sync_channel(1);
+    let work = move || {
+        let late = Rc::new(Cell::new(false));
+        let outcome = match start(modules, late.clone()) {
+            Ok(context) => context.with(|ctx| Run { ctx, late }.run(&entry, &config)),
+            Err(error) => failed(FailureKind::Memory, error.to_string()),
+        };
+        // Nobody listens any more when it was late.
+        let _ = send.send(outcome);
+    };
+    let thread = std::thread::Builder::new().name("dslc-plan".to_owned()).stack_size(THREAD_STACK_BYTES).spawn(work);
+    if let Err(error) = thread {
+        return failed(FailureKind::Memory, error.to_string());
+    }
+    match receive.recv_timeout(TIME_MAX + GRACE) {
+        Ok(outcome) => outcome,
+        Err(mpsc::RecvTimeoutError::Timeout) => failed(FailureKind::Time, "left behind".to_owned()),
+        Err(mpsc::RecvTimeoutError::Disconnected) => failed(FailureKind::Threw, "the engine failed".to_owned()),
+    }
+}
+
+fn failed(kind: FailureKind, message: String) -> Outcome {
+    Outcome { failure: Some(Failure { kind, message, stack: String::new() }), ..Outcome::default() }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time limit of plan code is kept here and seen by nothing else")]
+fn start(modules: HashMap<String, String>, late: Rc<Cell<bool>>) -> rquickjs::Result<Context> {
+    let runtime = Runtime::new()?;
+    runtime.set_memory_limit(MEMORY_BYTES_MAX);
+    runtime.set_max_stack_size(STACK_BYTES_MAX);
+    let began = Instant::now();
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        late.set(late.get() || began.elapsed() > TIME_MAX);
+        late.get()
+    })));
+    runtime.set_loader(Specifiers, Modules(modules));
+    Context::custom::<(Eval, RegExpCompiler, RegExp, Json, Proxy, MapSet, Promise)>(&runtime)
+}
+
+struct Run<'js> {
+    ctx: Ctx<'js>,
+    late: Rc<Cell<bool>>,
+}
+
+impl<'js> Run<'js> {
+    fn run(&self, entry: &str, config: &str) -> Outcome {
+        let runtime: Object<'js> = match self.runtime(config).catch(&self.ctx) {
+            Ok(runtime) => runtime,
+            Err(error) => return failed(FailureKind::Threw, format!("the runtime itself failed: {error}")),
+        };
+        let mut outcome = Outcome::default();
+        match self.evaluate(entry, &runtime).catch(&self.ctx) {
+            Ok(plan) => outcome.plan = plan,
+            Err(error) => outcome.failure = Some(self.failure(error, &runtime)),
+        }
+        outcome.problems = self.call(&runtime, "problems", ()).unwrap_or_default();
+        outcome
+    }
+
+    fn runtime(&self, config: &str) -> rquickjs::Result<Object<'js>> {
+        let make: Function<'js> = self.ctx.eval(RUNTIME)?;
+        make.call((self.ctx.json_parse(config)?,))
+    }
+
+    fn evaluate(&self, entry: &str, runtime: &Object<'js>) -> rquickjs::Result<Option<String>> {
+        let (module, done) = Module::declare(self.ctx.clone(), "(plan)", self.entry_code(entry))?.eval()?;
+        done.finish::<()>()?;
+        let plan: Value<'js> = module.namespace()?.get("plan")?;
+        runtime.get::<_, Function<'js>>("finish")?.call((plan,))
+    }
+
+    /// A module of ours that imports the plan, so that a plan without a default export is our message and not the engine's.
+    fn entry_code(&self, entry: &str) -> String {
+        let mut specifier = String::new();
+        rankd_plan::json::push_string(&mut specifier, &format!("./{entry}"));
+        format!("import * as file from {specifier}; export const plan = file.default;")
+    }
+
+    fn failure(&self, error: CaughtError<'js>, runtime: &Object<'js>) -> Failure {
+        let (message, stack) = match &error {
+            CaughtError::Exception(exception) => {
+                let name = exception.get::<_, String>("name").unwrap_or_default();
+                let message = exception.message().unwrap_or_default();
+                let stack = exception.stack().unwrap_or_default();
+                (if name.is_empty() || name == "Error" { message } else { format!("{name}: {message}") }, stack)
+            }
+            CaughtError::Value(value) => (shown(value), String::new()),
+            CaughtError::Error(error) => (error.to_string(), String::new()),
+        };
+        let is_told = || match &error {
+            CaughtError::Exception(exception) => self.call(runtime, "isTold", (exception.clone(),)).unwrap_or(false),
+            _ => false,
+        };
+        let kind = if self.late.get() {
+            FailureKind::Time
+        } else if is_told() {
+            FailureKind::Told
+        } else if ["out of memory", "string too long"].iter().any(|words| message.contains(words)) || message == "null"
+        {
+            FailureKind::Memory
+        } else if message.contains("Maximum call stack size exceeded") || message.contains("stack overflow") {
+            FailureKind::Stack
+        } else {
+            FailureKind::Threw
+        };
+        Failure { kind, message: message.chars().take(500).collect(), stack }
+    }
+
+    fn call<A, R>(&self, runtime: &Object<'js>, name: &str, args: A) -> rquickjs::Result<R>
+    where
+        A: rquickjs::function::IntoArgs<'js>,
+        R: rquickjs::FromJs<'js>,
+    {
+        runtime.get::<_, Function<'js>>(name)?.call(args)
+    }
+}
+
+/// A thrown value that is no error.
+fn shown(value: &Value<'_>) -> String {
+    match value.as_string().and_then(|text| text.to_string().ok()) {
+        Some(text) => text,
+        None if value.is_null() => "null".to_owned(),
+        None => value.as_number().map_or_else(|| value.type_name().to_owned(), |number| number.to_string()),
+    }
+}
+
+/// Finds modules by the rules of [`resolve`]. Every import was resolved before, so a refusal here is for code that made one up.
+struct Specifiers;
+
+impl Resolver for Specifiers {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        match resolve(base, name) {
+            Ok(Import::Runtime) => Ok(RUNTIME_MODULE.to_owned()),
+            Ok(Import::File(path)) => Ok(path),
+            Err(refused) => Err(Error::new_resolving_message(base, name, refused.message)),
+        }
+    }
+}
+
+/// The code of the modules, which was made before the run. No file is read here.
+struct Modules(HashMap<String, String>);
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        if name == RUNTIME_MODULE {
+            let names = "definePlan,Key,P,EP,E,Pred,regex,coalesce,abs,floor,ceil,round,sqrt,log,log1p,exp,sigmoid,min,max,clamp,pow";
+            return Module::declare(ctx.clone(), name, format!("export const {{{names}}} = $rankd.exports;"));
+        }
+        match self.0.remove(name) {
+            Some(code) => Module::declare(ctx.clone(), name, code),
+            None => Err(Error::new_loading(name)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Declarations for editors: what plans may write, so that `tsc --strict` accepts what the compiler accepts, without a plug-in.
+//!
+//! A key is a number, a string or a boolean with a brand: it can be computed with and compared like what it stands for, and is
+//! still told apart from a plain one where a task wants a key.
+
+use crate::config::{camel, is_required};
+use rankd_column::Type;
+use rankd_plan::Registry;
+use rankd_plan::registry::{Entry, Status};
+use rankd_plan::signature::{Inputs, Literal, Need, Param, ParamKind, Signature};
+use std::fmt::Write;
+
+/// How the file of declarations is called.
+pub const FILE: &str = "ranking-dsl.d.ts";
+
+/// Settings with which `tsc` and editors look at plans.
+pub const TSCONFIG: &str = include_str!("tsconfig.json");
+
+const HEAD: &str = include_str!("types_head.d.ts");
+
+/// The declarations for these tasks and this registry.
+pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
+    let mut out = HEAD.to_owned();
+    out.push_str("  /** What a plan starts from: the tasks that need no rows. */\n  export interface Context {\n");
+    methods(&mut out, tasks, Inputs::None);
+    out.push_str(
+        "  }\n\n  /** The rows that a task gives, and the tasks that work on rows. */\n  export interface Rows {\n",
+    );
+    out.push_str("    readonly [rowsBrand]: true;\n");
+    methods(&mut out, tasks, Inputs::One);
+    out.push_str("  }\n\n  /** The columns that rows can have. */\n  export const Key: {\n");
+    for entry in registry.keys.list() {
+        entry_line(&mut out, entry, "KeyOf");
+    }
+    out.push_str("  };\n\n  /** The parameters that a request may set. */\n  export const P: {\n");
+    for entry in registry.params.list() {
+        entry_line(&mut out, entry, "ParamOf");
+    }
+    out.push_str("  };\n\n  /** Where tasks read from, by what it speaks. */\n  export const EP: {\n");
+    let mut kinds: Vec<&str> = registry.endpoints.list().iter().map(|endpoint| endpoint.kind.as_str()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for kind in kinds {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "    readonly {kind}: {{");
+        for endpoint in registry.endpoints.list().iter().filter(|endpoint| endpoint.kind == kind) {
+            let _ = writeln!(out, "      readonly {}: Endpoint<\"{kind}\">;", endpoint.name);
+        }
+        out.push_str("    };\n");
+    }
+    out.push_str("  };\n}\n");
+    out
+}
+
+fn methods(out: &mut String, tasks: &[Signature], inputs: Inputs) {
+    for task in tasks.iter().filter(|task| task.contract.inputs == inputs) {
+        let params = task.contract.params;
+        let optional = if params.iter().any(is_required) { "" } else { "?" };
+        let _ = writeln!(out, "    /** {} */", comment(task.summary));
+        let _ = writeln!(out, "    {}(options{optional}: {{", camel(task.op));
+        for param in params {
+            let mark = if is_required(param) { "" } else { "?" };
+            let _ = writeln!(out, "      /** {} */", comment(&about(param)));
+            let _ = writeln!(out, "      {}{mark}: {};", camel(param.name), option_type(param.kind));
+        }
+        out.push_str("    } & TaskOptions): Rows;\n");
+    }
+}
+
+fn about(param: &Param) -> String {
+    match param.need {
+        Need::Default(Literal::Int(value)) => format!("{} (default {value})", param.doc),
+        Need::Default(Literal::Bool(value)) => format!("{} (default {value})", param.doc),
+        Need::Default(Literal::Text(value)) => format!("{} (default {value:?})", param.doc),
+        Need::Required | Need::Optional => param.doc.to_owned(),
+    }
+}
+
+fn option_type(kind: ParamKind) -> String {
+    match kind {
+        ParamKind::Endpoint(kind) => format!("Endpoint<\"{kind}\">"),
+        ParamKind::Int { .. } => "number".to_owned(),
+        ParamKind::Bool => "boolean".to_owned(),
+        ParamKind::Text => "string".to_owned(),
+        ParamKind::Choice(choices) => {
+            choices.iter().map(|choice| format!("{choice:?}")).collect::<Vec<_>>().join(" | ")
+        }
+        ParamKind::Key => "AnyKey".to_owned(),
+        ParamKind::Keys => "readonly AnyKey[]".to_owned(),
+        ParamKind::Expr { .. } => "Expr".to_owned(),
+        ParamKind::Pred => "boolean".to_owned(),
+        ParamKind::Node => "Rows".to_owned(),
+        ParamKind::Columns => "Columns".to_owned(),
+    }
+}
+
+fn entry_line(out: &mut String, entry: &Entry, brand: &str) {
+    let type_of = match entry.type_of {
+        Type::Int | Type::Float => "number",
+        Type::Bool => "boolean",
+        Type::Str => "string",
+    };
+    let deprecated = match (&entry.status, &entry.replaced_by) {
+        (Status::Active, _) => String::new(),
+        (_, Some(name)) => format!(" @deprecated use {name}"),
+        (_, None) => " @deprecated".to_owned(),
+    };
+    let _ = writeln!(out, "    /** {}{deprecated} */", comment(&entry.doc));
+    let _ = writeln!(out, "    readonly {}: {brand}<{type_of}>;", entry.name);
+}
+
+/// Text that cannot end the comment that it stands in.
+fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace('\n', " ")
+}
