@@ -24,11 +24,19 @@ pub struct Policy {
     pub connect_timeout_ms: u32,
     pub request_timeout_ms: u32,
     pub connections: u32,
+    /// Reads that are the same and under way at the same time are sent once and shared.
+    pub single_flight: bool,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { max_inflight: 1024, connect_timeout_ms: 250, request_timeout_ms: 500, connections: 1 }
+        Policy {
+            max_inflight: 1024,
+            connect_timeout_ms: 250,
+            request_timeout_ms: 500,
+            connections: 1,
+            single_flight: true,
+        }
     }
 }
 
@@ -63,6 +71,7 @@ const FIELDS: &[&str] = &[
     "connect_timeout_ms",
     "request_timeout_ms",
     "connections",
+    "single_flight",
     "inject",
 ];
 
@@ -151,6 +160,7 @@ fn policy(table: &Table<'_, '_>, found: &mut Diagnostics) -> Policy {
         connect_timeout_ms: bounded("connect_timeout_ms", 60_000, default.connect_timeout_ms),
         request_timeout_ms: bounded("request_timeout_ms", 60_000, default.request_timeout_ms),
         connections: bounded("connections", 64, default.connections),
+        single_flight: table.bool("single_flight", found).unwrap_or(default.single_flight),
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::program::{endpoint, repository};
 use crate::server::Server;
 use rankd_column::{Batch, Key, RowSet, Value};
+use rankd_engine::engine::Ticket;
 use rankd_engine::store::Open;
 use rankd_engine::store::redis::{Address, RedisEndpoint};
 use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, Settings};
@@ -34,13 +35,19 @@ pub(crate) struct Asker {
     parent_id: Key,
 }
 
+/// How many rows, or the error's kind and code.
+pub(crate) type Rows = Result<usize, (&'static str, &'static str)>;
+
 /// What came of a request.
 pub(crate) struct Answer {
     pub(crate) asked: Instant,
     pub(crate) took: Duration,
-    /// How many rows, or the error's kind and code.
-    pub(crate) result: Result<usize, (&'static str, &'static str)>,
+    pub(crate) result: Rows,
     pub(crate) message: String,
+}
+
+fn request(users: &[i64]) -> Request {
+    Request { candidates: Some(RowSet::new(Batch::new(users.to_vec()))), ..Request::default() }
 }
 
 impl Asker {
@@ -67,15 +74,22 @@ impl Asker {
 
     /// Asks for whom these users follow; every row must be of the user that it says.
     pub(crate) fn ask(&self, users: &[i64]) -> Answer {
-        let candidates = Some(RowSet::new(Batch::new(users.to_vec())));
         let asked = Instant::now();
-        let outcome = self.engine.run(&self.plan, Request { candidates, ..Request::default() });
+        let outcome = self.engine.run(&self.plan, request(users));
         let took = asked.elapsed();
         let (result, message) = self.judge(users, &outcome);
         Answer { asked, took, result, message }
     }
 
-    fn judge(&self, users: &[i64], outcome: &Outcome) -> (Result<usize, (&'static str, &'static str)>, String) {
+    /// Hands in all these requests before any is answered, and gives their results.
+    pub(crate) fn ask_all(&self, requests: &[&[i64]]) -> Vec<Rows> {
+        let submit = |users: &&[i64]| self.engine.start_run(&self.plan, request(users));
+        let tickets: Vec<Ticket> = requests.iter().map(submit).collect();
+        let answers = tickets.into_iter().zip(requests);
+        answers.map(|(ticket, users)| self.judge(users, &ticket.wait()).0).collect()
+    }
+
+    fn judge(&self, users: &[i64], outcome: &Outcome) -> (Rows, String) {
         let rows = match &outcome.result {
             Ok(outputs) => &outputs[0],
             Err(error) => return (Err((error.kind.name(), error.code)), error.message.clone()),

@@ -1,10 +1,12 @@
 //! How often rankd goes to the server, and what a long list costs.
 
 use crate::asker::Asker;
+use crate::fake::{Fake, Then};
 use crate::program::Workspace;
 use crate::proxy::Proxy;
 use crate::server::Server;
 use rankd_engine::Scheduler;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(crate) const FOLLOW_MEDIA: &str = r#"{"schema_version": 1, "plan_name": "follow_media", "nodes": [
@@ -64,4 +66,51 @@ fn a_list_of_five_million_costs_what_a_hundred_cost() {
     let (short, long) = (median(2), median(1));
     println!("median request: {short:?} of 100 elements, {long:?} of 5,000,000");
     assert!(long < short * 3 + Duration::from_millis(1), "{long:?} is more than {short:?}");
+}
+
+/// Answers nothing before so many reads have come, then all of them: the last is for user 2, the others for user 1.
+fn patient(reads: usize) -> Fake {
+    let come = AtomicUsize::new(0);
+    Fake::start(move |command, _| match command {
+        "PING" => (b"+PONG\r\n".to_vec(), Then::Listen),
+        _ if come.fetch_add(1, Ordering::SeqCst) + 1 < reads => (Vec::new(), Then::Listen),
+        _ => ([b"*1\r\n$4\r\n1001\r\n".repeat(reads - 1), b"*1\r\n$4\r\n2001\r\n".to_vec()].concat(), Then::Listen),
+    })
+}
+
+const ELEVEN: [&[i64]; 11] = [&[1], &[1], &[1], &[1], &[1], &[1], &[1], &[1], &[1], &[1], &[2]];
+
+#[test]
+fn the_same_reads_under_way_are_sent_once_and_shared() {
+    for policy in ["", "max_inflight = 2"] {
+        let fake = patient(2);
+        let asker = Asker::new(Scheduler::Async, &fake.url(), policy);
+        assert_eq!(asker.ask_all(&ELEVEN), [Ok(1); 11], "{policy}");
+        assert_eq!(fake.seen()[0].commands, 2, "{policy}");
+    }
+    // The same read takes the same connection, also where there are several.
+    let server = Server::start(&[]);
+    crate::asker::load_users(&server);
+    let asker = Asker::new(Scheduler::Async, &server.url(), "connections = 4");
+    let users: Vec<[i64; 1]> = (1..=100).flat_map(|user| [[user], [user]]).collect();
+    let requests: Vec<&[i64]> = users.iter().map(|user| &user[..]).collect();
+    assert_eq!(asker.ask_all(&requests), vec![Ok(crate::asker::FOLLOWED as usize); 200]);
+}
+
+#[test]
+fn sharing_can_be_switched_off() {
+    let fake = patient(11);
+    let asker = Asker::new(Scheduler::Async, &fake.url(), "single_flight = false");
+    assert_eq!(asker.ask_all(&ELEVEN), [Ok(1); 11]);
+    assert_eq!(fake.seen()[0].commands, 11);
+}
+
+#[test]
+fn those_who_share_a_read_share_its_failure() {
+    let fake = Fake::saying(b"-BUSY a script runs\r\n", Then::Listen);
+    let asker = Asker::new(Scheduler::Async, &fake.url(), "");
+    assert_eq!(asker.ask_all(&[&[1], &[1], &[1]]), [Err(("upstream", "E412")); 3]);
+    let fake = Fake::saying(b"*1", Then::Close);
+    let asker = Asker::new(Scheduler::Async, &fake.url(), "");
+    assert_eq!(asker.ask_all(&[&[1], &[1], &[1]]), [Err(("upstream", "E401")); 3]);
 }

@@ -9,6 +9,7 @@ use crate::clock::{self, Instant};
 use crate::store::redis::address::{Address, Place};
 use crate::store::redis::resp::{self, Expect, Incoming, Malformed, Progress};
 use crate::store::{Replies, Step, StoreError};
+use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -39,6 +40,10 @@ pub(super) struct Connection {
     /// Bytes to be written in the next turn of the driver.
     out: RefCell<Vec<u8>>,
     pending: RefCell<VecDeque<Pending>>,
+    /// Where in the whole sequence of steps each one under way is, by its commands. Empty where sharing is switched off.
+    flying: RefCell<HashMap<Rc<Vec<u8>>, u64>>,
+    /// How many steps have left `pending` so far.
+    left: Cell<u64>,
     wake: Notify,
 }
 
@@ -70,11 +75,17 @@ struct Pending {
     replies: Replies,
     /// The first error line, and which of the step's commands it answered.
     refused: Option<(usize, String)>,
-    answer: oneshot::Sender<Result<Answered, StoreError>>,
+    answer: Asker,
+    /// Those who asked for the same while it was under way.
+    others: Vec<Asker>,
+    commands: Rc<Vec<u8>>,
     /// Given back with the reply, also when nobody waits for it any more.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
+type Asker = oneshot::Sender<Result<Answered, StoreError>>;
+
+#[derive(Clone)]
 struct Answered {
     replies: Replies,
     refused: Option<(usize, String)>,
@@ -95,37 +106,38 @@ impl Connection {
             changed: Notify::new(),
             out: RefCell::default(),
             pending: RefCell::default(),
+            flying: RefCell::default(),
+            left: Cell::new(0),
             wake: Notify::new(),
         })
     }
 
-    pub(super) async fn read(self: &Rc<Self>, step: Step<'_>) -> Result<Replies, StoreError> {
+    pub(super) async fn read(self: &Rc<Self>, step: Step<'_>, commands: Vec<u8>) -> Result<Replies, StoreError> {
         if step.ids.is_empty() {
             return Ok(Replies::default());
         }
         let limit = self.request_limit();
         let late = |_| StoreError::TimedOut { address: self.address.shown(), ms: limit.as_millis() as u64 };
-        timeout(limit, self.ask(&step)).await.map_err(late)?
+        timeout(limit, self.ask(&step, commands)).await.map_err(late)?
     }
 
     fn request_limit(&self) -> Duration {
         Duration::from_millis(self.policy.request_timeout_ms.into())
     }
 
-    async fn ask(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
+    async fn ask(self: &Rc<Self>, step: &Step<'_>, commands: Vec<u8>) -> Result<Replies, StoreError> {
         self.drive();
         self.wait_until_up().await?;
-        // The semaphore is never closed.
-        let permit = self.permits.clone().acquire_owned().await.ok();
-        // The connection may have gone down while this step stood in line.
-        self.wait_until_up().await?;
-        let (answer, answered) = oneshot::channel();
-        let (expect, left) = (Expect::of(step.verb), step.ids.len());
-        resp::push_step(&mut self.out.borrow_mut(), step);
-        let (since, replies) = (clock::now(), Replies::default());
-        let pending = Pending { since, expect, left, replies, refused: None, answer, _permit: permit };
-        self.pending.borrow_mut().push_back(pending);
-        self.wake.notify_one();
+        let answered = match self.join(&commands) {
+            Some(answered) => answered,
+            None => {
+                // The semaphore is never closed.
+                let permit = self.permits.clone().acquire_owned().await.ok();
+                // While this step stood in line, the connection may have gone down, or its twin may have gone ahead.
+                self.wait_until_up().await?;
+                self.join(&commands).unwrap_or_else(|| self.send(step, commands, permit))
+            }
+        };
         match answered.await {
             Ok(Ok(Answered { replies, refused: None })) => Ok(replies),
             Ok(Ok(Answered { refused: Some((at, line)), .. })) => {
@@ -135,6 +147,42 @@ impl Connection {
             Ok(Err(error)) => Err(error),
             Err(_) => Err(self.unavailable(&Refusal::Words("the connection is gone".into()))),
         }
+    }
+
+    /// Shares the answer of a step under way that is the same.
+    fn join(&self, commands: &Vec<u8>) -> Option<oneshot::Receiver<Result<Answered, StoreError>>> {
+        let at = *self.flying.borrow().get(commands)? - self.left.get();
+        let (answer, answered) = oneshot::channel();
+        self.pending.borrow_mut().get_mut(at as usize)?.others.push(answer);
+        Some(answered)
+    }
+
+    /// Puts a step in line to be written.
+    fn send(
+        &self,
+        step: &Step<'_>,
+        commands: Vec<u8>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> oneshot::Receiver<Result<Answered, StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        self.out.borrow_mut().extend_from_slice(&commands);
+        let (commands, mut pending) = (Rc::new(commands), self.pending.borrow_mut());
+        if self.policy.single_flight {
+            self.flying.borrow_mut().insert(commands.clone(), self.left.get() + pending.len() as u64);
+        }
+        pending.push_back(Pending {
+            since: clock::now(),
+            expect: Expect::of(step.verb),
+            left: step.ids.len(),
+            replies: Replies::default(),
+            refused: None,
+            answer,
+            others: Vec::new(),
+            commands,
+            _permit: permit,
+        });
+        self.wake.notify_one();
+        answered
     }
 
     fn unavailable(&self, why: &Refusal) -> StoreError {
@@ -197,9 +245,8 @@ impl Connection {
             let next = clock::now() + jittered(pause, attempts);
             self.enter(State::Down { why: why.clone(), next: Some(next) });
             self.out.borrow_mut().clear();
-            for pending in self.pending.borrow_mut().drain(..) {
-                // Whoever asked may have gone.
-                let _ = pending.answer.send(Err(self.unavailable(&why)));
+            while let Some(pending) = self.take_first() {
+                pending.answer(Err(self.unavailable(&why)));
             }
             sleep_until(next).await;
             *self.state.borrow_mut() = State::Down { why, next: None };
@@ -303,6 +350,14 @@ impl Connection {
         }
     }
 
+    /// The step that is first in line, which is then under way no longer.
+    fn take_first(&self) -> Option<Pending> {
+        let first = self.pending.borrow_mut().pop_front()?;
+        self.left.set(self.left.get() + 1);
+        self.flying.borrow_mut().remove(&first.commands);
+        Some(first)
+    }
+
     /// Gives each complete reply to the step that is first in line.
     fn hand_out(&self, incoming: &mut Incoming) -> Result<(), Malformed> {
         let mut pending = self.pending.borrow_mut();
@@ -318,15 +373,27 @@ impl Connection {
                 }
             }
             first.left -= 1;
-            if first.left == 0
-                && let Some(Pending { replies, refused, answer, .. }) = pending.pop_front()
-            {
-                // Whoever asked may have gone; the reply was read all the same, so that the next one is the next step's.
-                let _ = answer.send(Ok(Answered { replies, refused }));
+            if first.left == 0 {
+                drop(pending);
+                if let Some(mut first) = self.take_first() {
+                    let (replies, refused) = (std::mem::take(&mut first.replies), first.refused.take());
+                    first.answer(Ok(Answered { replies, refused }));
+                }
+                pending = self.pending.borrow_mut();
             }
         }
         incoming.compact();
         Ok(())
+    }
+}
+
+impl Pending {
+    /// Tells everybody who asked. They may have gone; the reply was read all the same, so that the next one is the next step's.
+    fn answer(self, result: Result<Answered, StoreError>) {
+        for other in self.others {
+            let _ = other.send(result.clone());
+        }
+        let _ = self.answer.send(result);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Endpoints on a Redis server: our own thin client for the reads of a request.
 //!
 //! One set of connections for each event loop. All commands of a step leave in one pipeline, and what several nodes and several
-//! requests ask in the same turn of the loop shares a flush. A server that does not answer is told at once, never waited for:
+//! requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares its answer. A server that does not answer is told at once, never waited for:
 //! see [`connection`]. Not here: clusters, TLS.
 
 mod address;
@@ -14,8 +14,9 @@ pub use load::load;
 
 use crate::store::{Answer, Open, Step, Store};
 use connection::Connection;
+use hashbrown::DefaultHashBuilder;
 use rankd_plan::registry::Policy;
-use std::cell::Cell;
+use std::hash::BuildHasher;
 use std::rc::Rc;
 
 /// An endpoint as the registry describes it.
@@ -29,21 +30,25 @@ impl Open for RedisEndpoint {
         let connect = |_| Connection::new(self.address.clone(), self.policy);
         Box::new(RedisStore {
             connections: (0..self.policy.connections.max(1)).map(connect).collect(),
-            next: Cell::new(0),
+            spread: DefaultHashBuilder::default(),
         })
     }
 }
 
 struct RedisStore {
     connections: Vec<Rc<Connection>>,
-    next: Cell<usize>,
+    spread: DefaultHashBuilder,
 }
 
 impl Store for RedisStore {
     fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
-        let at = self.next.get();
-        self.next.set((at + 1) % self.connections.len());
-        let connection = self.connections[at].clone();
-        Box::pin(async move { connection.read(step).await })
+        let mut commands = Vec::new();
+        resp::push_step(&mut commands, &step);
+        // By what is asked, so that the same step finds its twin; different ones spread evenly.
+        let connection = match self.connections.as_slice() {
+            [one] => one.clone(),
+            several => several[self.spread.hash_one(&commands) as usize % several.len()].clone(),
+        };
+        Box::pin(async move { connection.read(step, commands).await })
     }
 }
