@@ -11,7 +11,7 @@ use crate::run::{self, Cancel, Host, Outcome};
 use crate::sequential::Sequential;
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, bounded};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -75,7 +75,7 @@ thread_local! {
 
 impl Engine {
     pub fn start(settings: Settings, endpoints: Vec<Arc<dyn Open>>) -> io::Result<Engine> {
-        let stats = Arc::new(Stats::default());
+        let stats = Arc::new(Stats::new(endpoints.len()));
         // Without a thread nothing would ever run.
         let pool = Arc::new(Pool::start(settings.cpu_threads.max(1))?);
         let machinery = match settings.scheduler {
@@ -108,7 +108,7 @@ impl Engine {
         let limits = self.limits(&request);
         let request = Arc::new(request);
         match &self.machinery {
-            Machinery::Async { .. } => self.submit(plan, request, limits).wait(),
+            Machinery::Async { .. } => self.ticket(plan, request, limits).wait(),
             Machinery::Pools(io) => pools::run(plan, &request, limits, &self.pool, io, &self.stats),
             Machinery::Sequential { endpoints, id } => SEQUENTIAL.with_borrow_mut(|kept| {
                 // Kept from request to request, so that connections are.
@@ -130,7 +130,7 @@ impl Engine {
     pub fn start_run(&self, plan: &Arc<Linked>, request: Request) -> Ticket {
         let limits = self.limits(&request);
         match &self.machinery {
-            Machinery::Async { .. } => self.submit(plan, Arc::new(request), limits),
+            Machinery::Async { .. } => self.ticket(plan, Arc::new(request), limits),
             _ => {
                 let (answer, outcome) = bounded(1);
                 // The receiver is held by the ticket below.
@@ -138,6 +138,24 @@ impl Engine {
                 Ticket { outcome, cancel: Arc::default() }
             }
         }
+    }
+
+    /// The same, with the answer given to `then`, on the thread that it came about on.
+    pub fn start_run_then(&self, plan: &Arc<Linked>, request: Request, then: impl FnOnce(Outcome) + Send + 'static) {
+        let limits = self.limits(&request);
+        match &self.machinery {
+            Machinery::Async { .. } => self.submit(plan, Arc::new(request), limits, Arc::default(), Box::new(then)),
+            _ => then(self.run(plan, request)),
+        }
+    }
+
+    fn ticket(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits) -> Ticket {
+        let (answer, outcome) = bounded(1);
+        let ticket = Ticket { outcome, cancel: Arc::default() };
+        // Whoever asked may have gone; then nobody needs the answer.
+        let then = Box::new(move |outcome| drop(answer.send(outcome)));
+        self.submit(plan, request, limits, ticket.cancel.clone(), then);
+        ticket
     }
 
     /// The engine's own limits, tightened by the request's; never loosened.
@@ -150,20 +168,16 @@ impl Engine {
         Limits::starting(clock::now(), deadline, tighter(self.settings.node_timeout, request.node_timeout))
     }
 
-    fn submit(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits) -> Ticket {
-        let (answer, outcome) = bounded(1);
-        let cancel = Arc::new(Cancel::default());
-        let ticket = Ticket { outcome, cancel: cancel.clone() };
+    fn submit(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits, cancel: Arc<Cancel>, answer: Reply) {
         let order = Order { plan: plan.clone(), request, limits, cancel, answer };
         if let Machinery::Async { loops, next } = &self.machinery {
             let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();
             if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
                 && let Message::Run(order) = refused.0
             {
-                let _ = order.answer.send(failed(RunError::bug("the event loop is gone")));
+                (order.answer)(failed(RunError::bug("the event loop is gone")));
             }
         }
-        ticket
     }
 
     /// Stops: no new requests, those under way finish within `drain` or are cancelled, then every thread ends.
@@ -212,8 +226,11 @@ struct Order {
     request: Arc<Request>,
     limits: Limits,
     cancel: Arc<Cancel>,
-    answer: Sender<Outcome>,
+    answer: Reply,
 }
+
+/// Takes the answer.
+type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
 /// One thread with a runtime: it owns its stores, its timers and every run on it.
 struct EventLoop {
@@ -283,9 +300,7 @@ async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>) {
                     let host = host.clone();
                     let token = cancel.clone();
                     let task = runs.spawn_local(async move {
-                        let outcome = run::run(plan, request, host, limits, cancel).await;
-                        // Whoever asked may have gone; then nobody needs the answer.
-                        let _ = answer.send(outcome);
+                        answer(run::run(plan, request, host, limits, cancel).await);
                     });
                     cancels.insert(task.id(), token);
                 }

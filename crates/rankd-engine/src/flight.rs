@@ -145,7 +145,7 @@ pub(crate) async fn fetch(
     let (started, tally) = (clock::now(), Tally::default());
     let result = match &plan.node(node).task {
         Task::Fetch(task) => {
-            let cx = FetchContext { request: &request, stores, tally: &tally };
+            let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats };
             match contain(&stats, || task.start(&inputs, &cx)) {
                 Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
                 Err(error) => Err(error),

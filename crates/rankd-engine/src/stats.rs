@@ -12,9 +12,26 @@ pub struct Stats {
     offloads: AtomicU64,
     /// Panics caught in tasks.
     panics: AtomicU64,
+    /// By endpoint: commands that tasks sent.
+    commands: Vec<AtomicU64>,
 }
 
 impl Stats {
+    pub fn new(endpoints: usize) -> Stats {
+        Stats { commands: (0..endpoints).map(|_| AtomicU64::new(0)).collect(), ..Stats::default() }
+    }
+
+    pub(crate) fn count_commands(&self, endpoint: u32, count: u64) {
+        if let Some(commands) = self.commands.get(endpoint as usize) {
+            commands.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Commands to each endpoint, in registry order.
+    pub fn commands(&self) -> impl Iterator<Item = u64> {
+        self.commands.iter().map(|count| count.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn count_late(&self, wasted_ns: u64) {
         self.late_completions.fetch_add(1, Ordering::Relaxed);
         self.wasted_ns.fetch_add(wasted_ns, Ordering::Relaxed);

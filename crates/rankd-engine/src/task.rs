@@ -3,6 +3,7 @@
 use crate::clock::{self, Instant};
 use crate::error::{ErrorKind, TaskError};
 use crate::request::Request;
+use crate::stats::Stats;
 use crate::store::{Replies, Step, Stores};
 use rankd_column::expr::{Program, Scratch, Stop};
 use rankd_column::{Key, RowSet, Type, Value};
@@ -87,6 +88,7 @@ pub struct FetchContext<'a> {
     pub request: &'a Request,
     pub(crate) stores: &'a Stores,
     pub(crate) tally: &'a Tally,
+    pub(crate) stats: &'a Stats,
 }
 
 impl FetchContext<'_> {
@@ -96,6 +98,7 @@ impl FetchContext<'_> {
             return Err(TaskError { kind: ErrorKind::Bug, ..TaskError::failed("E901", "an endpoint without a store") });
         };
         self.tally.commands.set(self.tally.commands.get() + step.ids.len() as u64);
+        self.stats.count_commands(endpoint, step.ids.len() as u64);
         let replies = store.read(step).await?;
         self.tally.bytes.set(self.tally.bytes.get() + replies.byte_count() as u64);
         Ok(replies)

@@ -1,5 +1,6 @@
 //! What the user typed, and which part of the program answers it.
 
+mod bench;
 mod check;
 mod compile;
 pub(crate) mod dslc;
@@ -34,14 +35,14 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    run: run::RunArgs,
+    run: run::RunCommand,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Answer requests from stdin, one JSON document a line
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd run --plan_name complex_dag")]
-    Run(run::RunArgs),
+    Run(run::RunCommand),
     /// Check plans and registries, and say all that is wrong with them
     #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
     Check(check::CheckArgs),
@@ -54,6 +55,9 @@ enum Command {
     /// List the plans of the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
+    /// Put a plan under load and tell how it does
+    #[command(after_help = "Example: rankd bench complex_dag -n 10000 -c 16")]
+    Bench(bench::BenchArgs),
     /// Make demo data for the embedded store
     #[command(after_help = "Example: rankd seed --users 1000 --out data/big.ndjson")]
     Seed(seed::SeedArgs),
@@ -91,6 +95,7 @@ pub(crate) fn main() -> ExitCode {
     let command = cli.command.unwrap_or(Command::Run(cli.run));
     ExitCode::from(match command {
         Command::Run(args) => run::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Seed(args) => seed::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Compile(args) => compile::build(&args),

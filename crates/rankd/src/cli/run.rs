@@ -1,6 +1,7 @@
 //! `rankd run`: requests from stdin, one a line; responses to stdout, one a line, in the same order.
 
 use crate::answer::{self, Answer};
+use crate::cli::bench::{self, Load, LoadArgs};
 use crate::cli::check::print_registry_problems;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::input::{self, REQUEST_BYTES_MAX};
@@ -58,6 +59,19 @@ pub(crate) struct RunArgs {
     dump_run_trace: bool,
 }
 
+/// The flags of `rankd run`, which can also put the plan under load.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunCommand {
+    #[command(flatten)]
+    run: RunArgs,
+    /// Make so many requests and tell how long they took, instead of reading any
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    bench: Option<u64>,
+    /// How many of them to keep in flight
+    #[arg(long, value_name = "C", default_value = "1", requires = "bench", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    bench_concurrency: u64,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SchedulerName {
     Async,
@@ -66,6 +80,13 @@ enum SchedulerName {
 }
 
 impl RunArgs {
+    /// The same flags for a plan that is given by name or path.
+    pub(crate) fn with_plan(&self, plan: &str) -> RunArgs {
+        let (name, path) =
+            if library::is_name(plan) { (Some(plan.to_owned()), None) } else { (None, Some(plan.into())) };
+        RunArgs { plan_name: name, plan: path, ..self.clone() }
+    }
+
     fn settings(&self) -> Settings {
         let scheduler = match self.scheduler {
             _ if self.within_request_parallelism => Scheduler::Pools,
@@ -84,23 +105,13 @@ impl RunArgs {
     }
 }
 
-pub(crate) fn run(args: &RunArgs) -> u8 {
-    let loaded = library::load_registry(&args.places.registry, &args.places.env);
-    print_registry_problems(&loaded);
-    if loaded.has_errors() {
-        return WRONG;
+pub(crate) fn run(command: &RunCommand) -> u8 {
+    let args = &command.run;
+    if let Some(iterations) = command.bench {
+        let load = Load { iterations, concurrency: command.bench_concurrency, more: LoadArgs::default() };
+        return bench::bench(args, &load, false);
     }
-    let Some(path) = plan_path(args) else { return WRONG };
-    let Some((plan, file)) = load_plan(&path, &loaded) else { return WRONG };
-    let engine = endpoints::open(&loaded.registry)
-        .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
-    let engine = match engine {
-        Ok(engine) => engine,
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
-            return WRONG;
-        }
-    };
+    let Some((loaded, plan, file, engine)) = prepare(args) else { return WRONG };
     let mut session =
         Session { args, loaded: &loaded, plan, file, engine: &engine, perfetto: None, began: clock::now() };
     session.perfetto = args.trace.is_some().then(Perfetto::new);
@@ -113,6 +124,25 @@ pub(crate) fn run(args: &RunArgs) -> u8 {
     }
     engine.stop(DRAIN);
     code
+}
+
+/// Everything that answering takes: the registry, the plan, where it came from and an engine. What is missing has been told.
+pub(crate) fn prepare(args: &RunArgs) -> Option<(LoadedRegistry, Arc<Linked>, PlanFile, Engine)> {
+    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    print_registry_problems(&loaded);
+    if loaded.has_errors() {
+        return None;
+    }
+    let (plan, file) = load_plan(&plan_path(args)?, &loaded)?;
+    let engine = endpoints::open(&loaded.registry)
+        .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
+    match engine {
+        Ok(engine) => Some((loaded, plan, file, engine)),
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            None
+        }
+    }
 }
 
 /// The file of the plan that is asked for.
