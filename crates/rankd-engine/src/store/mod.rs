@@ -65,6 +65,15 @@ impl Replies {
         self.ends.push(self.items.len() as u32);
     }
 
+    /// Adds the answers for more ids after these.
+    pub(crate) fn append(&mut self, more: &Replies) {
+        let (bytes, items) = (self.bytes.len() as u32, self.items.len() as u32);
+        let shifted = |range: &Range<u32>| range.start + bytes..range.end + bytes;
+        self.bytes.extend_from_slice(&more.bytes);
+        self.items.extend(more.items.iter().map(|item| item.as_ref().map(shifted)));
+        self.ends.extend(more.ends.iter().map(|end| end + items));
+    }
+
     /// How many ids have been answered.
     pub fn len(&self) -> usize {
         self.ends.len()

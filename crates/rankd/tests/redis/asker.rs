@@ -18,7 +18,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
 pub(crate) const FOLLOWED: i64 = 20;
 pub(crate) const USERS: i64 = 200;
 
-const PLAN: &str = r#"{"schema_version": 1, "plan_name": "followed", "nodes": [
+pub(crate) const PLAN: &str = r#"{"schema_version": 1, "plan_name": "followed", "nodes": [
     {"node_id": "n0", "op": "candidates"},
     {"node_id": "n1", "op": "follow", "inputs": ["n0"], "params": {"endpoint": "redis_default", "fanout": 100}}
 ], "outputs": ["n1"]}"#;

@@ -30,6 +30,25 @@ fn a_hundred_rows_are_read_in_one_round_trip() {
 }
 
 #[test]
+fn a_huge_step_goes_out_in_batches() {
+    let server = Server::start(&[]);
+    let script = "for i = 5000, 25000, 10000 do redis.call('RPUSH', 'follow:' .. i, i + 1, i + 2) end return 1";
+    server.must(&["EVAL", script, "0"]);
+    let proxy = Proxy::to(server.port);
+    let workspace = Workspace::new(&proxy.url());
+    workspace.write("plans/followed.plan.json", crate::asker::PLAN);
+    let rows: Vec<String> = (1..=25_000).map(|id| format!("{{\"id\":{id}}}")).collect();
+    let request = format!("{{\"user_id\": 1, \"candidates\": [{}]}}\n", rows.join(","));
+    let ran = workspace.rankd(&["--plan_name", "followed"], &request);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
+    for parent in [5_000, 15_000, 25_000] {
+        assert_eq!(ran.stdout.matches(&format!("\"parent_id\":{parent}}}")).count(), 2, "{}", ran.stdout);
+    }
+    // A server that answers while it is still asked makes more bursts of a batch, never fewer.
+    assert!(proxy.trips() >= 3, "{} bursts", proxy.trips());
+}
+
+#[test]
 fn a_plan_takes_as_many_round_trips_as_its_longest_path_has_reads() {
     let server = Server::start(&[]);
     let proxy = Proxy::to(server.port);

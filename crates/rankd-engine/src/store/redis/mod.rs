@@ -1,8 +1,8 @@
 //! Endpoints on a Redis server: our own thin client for the reads of a request.
 //!
 //! One set of connections for each event loop. All commands of a step leave in one pipeline, and what several nodes and several
-//! requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares its answer. A server that does not answer is told at once, never waited for:
-//! see [`connection`]. Not here: clusters, TLS.
+//! requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares its answer. While
+//! a server does not answer, that is said at once and never waited for: see `connection.rs`. Not here: clusters, TLS.
 
 mod address;
 mod connection;
@@ -12,12 +12,15 @@ mod resp;
 pub use address::Address;
 pub use load::load;
 
-use crate::store::{Answer, Open, Step, Store};
+use crate::store::{Answer, Open, Replies, Step, Store, StoreError};
 use connection::Connection;
 use hashbrown::DefaultHashBuilder;
 use rankd_plan::registry::Policy;
 use std::hash::BuildHasher;
 use std::rc::Rc;
+
+/// Of a huge step so many ids are asked for at a time, so that neither side holds all of its commands and others get their turn.
+const BATCH_IDS: usize = 10_000;
 
 /// An endpoint as the registry describes it.
 pub struct RedisEndpoint {
@@ -42,6 +45,25 @@ struct RedisStore {
 
 impl Store for RedisStore {
     fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+        if step.ids.len() <= BATCH_IDS {
+            return self.send(step);
+        }
+        Box::pin(async move {
+            let mut all = Replies::default();
+            for ids in step.ids.chunks(BATCH_IDS) {
+                all.append(&self.send(Step { ids, ..step }).await?);
+                if all.byte_count() > resp::STEP_BYTES_MAX {
+                    return Err(StoreError::Unavailable("the answer is more bytes than a step may take".into()));
+                }
+            }
+            Ok(all)
+        })
+    }
+}
+
+impl RedisStore {
+    /// Sends a batch of a step, or all of it.
+    fn send<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
         let mut commands = Vec::new();
         resp::push_step(&mut commands, &step);
         // By what is asked, so that the same step finds its twin; different ones spread evenly.

@@ -6,7 +6,7 @@
 use crate::store::{Replies, Step, Verb};
 
 /// What a step's replies may take together.
-const STEP_BYTES_MAX: usize = 12 << 20;
+pub(super) const STEP_BYTES_MAX: usize = 12 << 20;
 /// The longest string: it is held in one piece until all of it is there.
 const ITEM_BYTES_MAX: usize = 1 << 20;
 /// The fields of the largest hash that is read whole.
