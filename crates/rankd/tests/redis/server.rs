@@ -47,7 +47,7 @@ impl Server {
     /// Sends a command and gives the first line of its answer.
     pub(crate) fn command(&self, words: &[&str]) -> std::io::Result<String> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
-        socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+        socket.set_read_timeout(Some(Duration::from_secs(120)))?;
         let mut out = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| out.push_str(&format!("${}\r\n{word}\r\n", word.len())));
         socket.write_all(out.as_bytes())?;

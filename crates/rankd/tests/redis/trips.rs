@@ -69,7 +69,7 @@ fn a_list_of_five_million_costs_what_a_hundred_cost() {
                   redis.call('RPUSH', KEYS[1], unpack(part)) end return n";
     server.must(&["EVAL", script, "1", "follow:1", "5000000"]);
     server.must(&["EVAL", script, "1", "follow:2", "100"]);
-    let asker = Asker::new(Scheduler::Async, &server.url(), "");
+    let asker = Asker::patient(Scheduler::Async, &server.url(), "");
     let median = |user: i64| {
         let mut took: Vec<Duration> = Vec::new();
         for _ in 0..200 {
@@ -103,14 +103,14 @@ const ELEVEN: [&[i64]; 11] = [&[1], &[1], &[1], &[1], &[1], &[1], &[1], &[1], &[
 fn the_same_reads_under_way_are_sent_once_and_shared() {
     for policy in ["", "max_inflight = 2"] {
         let fake = patient(2);
-        let asker = Asker::new(Scheduler::Async, &fake.url(), policy);
+        let asker = Asker::patient(Scheduler::Async, &fake.url(), policy);
         assert_eq!(asker.ask_all(&ELEVEN), [Ok(1); 11], "{policy}");
         assert_eq!(fake.seen()[0].commands, 2, "{policy}");
     }
     // The same read takes the same connection, also where there are several.
     let server = Server::start(&[]);
     crate::asker::load_users(&server);
-    let asker = Asker::new(Scheduler::Async, &server.url(), "connections = 4");
+    let asker = Asker::patient(Scheduler::Async, &server.url(), "connections = 4");
     let users: Vec<[i64; 1]> = (1..=100).flat_map(|user| [[user], [user]]).collect();
     let requests: Vec<&[i64]> = users.iter().map(|user| &user[..]).collect();
     assert_eq!(asker.ask_all(&requests), vec![Ok(crate::asker::FOLLOWED as usize); 200]);
@@ -119,7 +119,7 @@ fn the_same_reads_under_way_are_sent_once_and_shared() {
 #[test]
 fn sharing_can_be_switched_off() {
     let fake = patient(11);
-    let asker = Asker::new(Scheduler::Async, &fake.url(), "single_flight = false");
+    let asker = Asker::patient(Scheduler::Async, &fake.url(), "single_flight = false");
     assert_eq!(asker.ask_all(&ELEVEN), [Ok(1); 11]);
     assert_eq!(fake.seen()[0].commands, 11);
 }
@@ -127,9 +127,9 @@ fn sharing_can_be_switched_off() {
 #[test]
 fn those_who_share_a_read_share_its_failure() {
     let fake = Fake::saying(b"-BUSY a script runs\r\n", Then::Listen);
-    let asker = Asker::new(Scheduler::Async, &fake.url(), "");
+    let asker = Asker::patient(Scheduler::Async, &fake.url(), "");
     assert_eq!(asker.ask_all(&[&[1], &[1], &[1]]), [Err(("upstream", "E412")); 3]);
     let fake = Fake::saying(b"*1", Then::Close);
-    let asker = Asker::new(Scheduler::Async, &fake.url(), "");
+    let asker = Asker::patient(Scheduler::Async, &fake.url(), "");
     assert_eq!(asker.ask_all(&[&[1], &[1], &[1]]), [Err(("upstream", "E401")); 3]);
 }
