@@ -4,8 +4,8 @@
 //! the result is run in an empty JavaScript engine; what it built is written down and checked like any plan. This crate reads no
 //! file and knows no task: a [`Folder`] gives texts, signatures say which tasks there are.
 //!
-//! Reading order: [`compile`] (one plan from end to end), [`resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
-//! (text to JavaScript), [`config`], `runtime.js` and [`sandbox`] (running it), [`places`] and [`emit`] (the artifact), [`report`]
+//! Reading order: [`compile()`] (one plan from end to end), [`mod@resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
+//! (text to JavaScript), [`mod@config`], `runtime.js` and [`sandbox`] (running it), [`places`] and [`mod@emit`] (the artifact), [`report`]
 //! (what went wrong, at its line), [`types`] (declarations for editors).
 
 mod compile;

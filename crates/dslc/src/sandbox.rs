@@ -186,7 +186,7 @@ fn shown(value: &Value<'_>) -> String {
     }
 }
 
-/// Finds modules by the rules of [`resolve`]. Every import was resolved before, so a refusal here is for code that made one up.
+/// Finds modules by the rules of [`resolve()`]. Every import was resolved before, so a refusal here is for code that made one up.
 struct Specifiers;
 
 impl Resolver for Specifiers {

@@ -198,11 +198,8 @@ fn at_50_ms_the_answer_goes_out_while_a_computation_is_still_running() {
     let rig = Rig::start(Scheduler::Async, 1, vec![slow("HGETALL", 1_000), slow("LRANGE", 1_500)]);
     let text = on_the_pool_in(&read("plans/complex_dag.plan.json"));
     let score = r#""params":{"out_key":"score","expr":"e0"}"#;
-    let busy = text.replacen(r#""op":"vm""#, r#""op":"busy_cpu""#, 1).replacen(
-        score,
-        r#""params": {"busy_wait_ms": 300}"#,
-        1,
-    );
+    let busy =
+        text.replacen(r#""op":"vm""#, r#""op":"busy_cpu""#, 1).replacen(score, r#""params": {"busy_wait_ms": 300}"#, 1);
     let plan = rig.link(&busy);
     let (mut late, mut came_late) = (0, 0);
     // A crowded machine may use up the 50 ms before the computation starts; that is another story, so ask again.

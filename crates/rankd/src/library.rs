@@ -166,6 +166,25 @@ impl PlanFile {
     }
 }
 
+/// Reads and checks plans, in the order of their paths, on all the machine's cores.
+pub(crate) fn load_all(paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    let share = |first: usize| {
+        let own = paths.iter().enumerate().skip(first).step_by(threads.max(1));
+        own.map(|(at, path)| (at, PlanFile::load(path, registry))).collect::<Vec<_>>()
+    };
+    let mut loaded = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|first| scope.spawn(move || share(first))).collect();
+        let mut loaded = if paths.is_empty() { Vec::new() } else { share(0) };
+        for other in others {
+            loaded.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        loaded
+    });
+    loaded.sort_by_key(|(at, _)| *at);
+    loaded.into_iter().map(|(_, plan)| plan).collect()
+}
+
 /// The folder that a plan's imports stay in: that of its file.
 fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {

@@ -89,13 +89,13 @@ impl Sources {
 pub(crate) fn build(args: &BuildArgs) -> u8 {
     let Some(loaded) = args.sources.registry() else { return WRONG };
     let Some(paths) = args.sources.files() else { return WRONG };
-    let good = paths.iter().filter(|path| build_one(path, args.out.as_deref(), &loaded)).count();
-    if good == paths.len() { DONE } else { WRONG }
+    let plans = library::load_all(&paths, &loaded.registry);
+    let good = plans.iter().filter(|plan| write(plan, args.out.as_deref())).count();
+    if good == plans.len() { DONE } else { WRONG }
 }
 
-/// Compiles a plan and writes its artifact; says what is wrong with it.
-fn build_one(path: &Path, out: Option<&Path>, loaded: &LoadedRegistry) -> bool {
-    let plan = PlanFile::load(path, &loaded.registry);
+/// Writes a plan's artifact, or says what is wrong with it.
+fn write(plan: &PlanFile, out: Option<&Path>) -> bool {
     let words = plan.report(|report| report.for_people(say::in_colour(), &|span| plan.source_text(span)));
     if !words.is_empty() {
         say::to_people(&words);
@@ -105,8 +105,8 @@ fn build_one(path: &Path, out: Option<&Path>, loaded: &LoadedRegistry) -> bool {
         say::to_people(&format!("{}: {errors} {}", plan.file(), if errors == 1 { "error" } else { "errors" }));
         return false;
     };
-    let folder = out.or_else(|| path.parent()).unwrap_or(Path::new(""));
-    let target = folder.join(library::name_of(path) + PLAN_SUFFIX);
+    let folder = out.or_else(|| plan.path.parent()).unwrap_or(Path::new(""));
+    let target = folder.join(library::name_of(&plan.path) + PLAN_SUFFIX);
     match files::write_if_changed(&target, artifact) {
         Ok(true) => say::to_people(&format!("{}: written", target.display())),
         Ok(false) => say::to_people(&format!("{}: up to date", target.display())),
@@ -123,7 +123,7 @@ pub(crate) fn check(args: &CheckArgs) -> u8 {
     let Some(paths) = args.sources.files() else { return WRONG };
     let plans: Vec<PlanFile> = match loaded.has_errors() {
         true => Vec::new(),
-        false => paths.iter().map(|path| PlanFile::load(path, &loaded.registry)).collect(),
+        false => library::load_all(&paths, &loaded.registry),
     };
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some());
     if args.json {
