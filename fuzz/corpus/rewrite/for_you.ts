@@ -1,0 +1,27 @@
+// The feed: media of whom the viewer follows and of whom they may like, scored by quality, likes and freshness.
+import { definePlan } from "@ranking-dsl/runtime";
+import { blend, freshness, likeRate, withMediaFields } from "./fragments/scoring.ts";
+
+const quality = coalesce(Key.quality, 0.3);
+
+export default definePlan({
+  name: "for_you",
+  build: (ctx) => {
+    const viewer = ctx.viewer({ endpoint: EP.redis.redis_default });
+    const followed = viewer
+      .follow({ endpoint: EP.redis.redis_default, fanout: 50 })
+      .media({ endpoint: EP.redis.redis_default, fanout: 10, trace: "media of whom the viewer follows" });
+    const recommended = viewer
+      .recommendation({ endpoint: EP.redis.redis_default, fanout: 30 })
+      .media({ endpoint: EP.redis.redis_default, fanout: 5, trace: "media of whom the viewer may like" });
+
+    const inCountry = Key.country != null && Key.country == P.boost_country;
+    return withMediaFields(followed.concat({ rhs: recommended }))
+      .filter({ pred: P.allow_nsfw || !Key.nsfw })
+      .vm({ outKey: Key.score, expr: blend([[0.5, quality], [0.3, min(likeRate * 10, 1)], [0.2, freshness]]) })
+      .vm({ outKey: Key.final_score, expr: inCountry ? Key.score * 1.25 : Key.score })
+      .filter({ pred: Key.final_score >= coalesce(P.score_min, 0) })
+      .sort({ key: Key.final_score, order: "desc" })
+      .take({ count: 25 });
+  },
+});
