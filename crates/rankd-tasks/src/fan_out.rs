@@ -4,7 +4,32 @@ use rankd_column::{Batch, Cells, Column, Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{Step, Verb};
 use rankd_engine::task::{Args, FetchContext};
+use rankd_plan::signature::*;
 use std::sync::Arc;
+
+/// What all three declare.
+pub(crate) const CONTRACT: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::FanOut,
+    reads: &[],
+    writes: Writes::Named(&["parent_id"]),
+    params: &[
+        Param {
+            name: "endpoint",
+            kind: ParamKind::Endpoint("redis"),
+            need: Need::Required,
+            doc: "Where the lists are",
+        },
+        Param {
+            name: "fanout",
+            kind: ParamKind::Int { min: 1, max: 10_000 },
+            need: Need::Default(Literal::Int(100)),
+            doc: "How many ids to read for each input row",
+        },
+    ],
+    runs: Runs::Loop,
+    trivial: false,
+};
 
 pub(crate) struct FanOut {
     endpoint: u32,

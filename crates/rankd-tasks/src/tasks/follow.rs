@@ -19,34 +19,13 @@
 //! | 11 | 1 |
 //! ```
 
-use crate::fan_out::FanOut;
+use crate::fan_out::{self, FanOut};
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Fetch, FetchContext};
-use rankd_plan::signature::*;
+use rankd_plan::signature::Contract;
 
-pub(crate) const CONTRACT: Contract = Contract {
-    inputs: Inputs::One,
-    rows: RowEffect::FanOut,
-    reads: &[],
-    writes: Writes::Named(&["parent_id"]),
-    params: &[
-        Param {
-            name: "endpoint",
-            kind: ParamKind::Endpoint("redis"),
-            need: Need::Required,
-            doc: "Where the lists are",
-        },
-        Param {
-            name: "fanout",
-            kind: ParamKind::Int { min: 1, max: 10_000 },
-            need: Need::Default(Literal::Int(100)),
-            doc: "How many ids to read for each input row",
-        },
-    ],
-    runs: Runs::Loop,
-    trivial: false,
-};
+pub(crate) const CONTRACT: Contract = fan_out::CONTRACT;
 
 pub(crate) struct Task(FanOut);
 
