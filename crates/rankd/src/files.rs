@@ -48,9 +48,12 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Writes a file, new or in place of an old one.
+/// Writes a file, new or in place of an old one; a folder that is not there is made.
 #[expect(clippy::disallowed_methods, reason = "this is the room that writes files")]
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
     std::fs::write(path, text)
 }
 
@@ -65,4 +68,18 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
 /// When a file was last changed, if that is known.
 pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|meta| meta.modified()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_is_made() {
+        let folder = std::env::temp_dir().join(format!("rankd-files-{}", std::process::id()));
+        let path = folder.join("a/b.json");
+        write(&path, "{}").unwrap();
+        assert_eq!(read_text(&path, 10).unwrap(), "{}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }
