@@ -48,21 +48,23 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Writes a file, new or in place of an old one; a folder that is not there is made.
+/// Writes a file, new or in place of an old one.
 #[expect(clippy::disallowed_methods, reason = "this is the room that writes files")]
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
     std::fs::write(path, text)
 }
 
-/// Writes a file unless it has this text already; says whether it did.
+/// Writes a file of a build unless it has this text already; says whether it did. A folder that is not there is made.
 pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
-    match read(path, text.len()) {
-        Ok(Contents::Bytes(bytes)) if bytes == text.as_bytes() => Ok(false),
-        _ => write(path, text).map(|()| true),
+    if let Ok(Contents::Bytes(bytes)) = read(path, text.len())
+        && bytes == text.as_bytes()
+    {
+        return Ok(false);
     }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    write(path, text).map(|()| true)
 }
 
 /// When a file was last changed, if that is known.
@@ -75,10 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_folder_is_made() {
+    fn a_missing_folder_is_made_for_what_is_built() {
         let folder = std::env::temp_dir().join(format!("rankd-files-{}", std::process::id()));
         let path = folder.join("a/b.json");
-        write(&path, "{}").unwrap();
+        assert!(write_if_changed(&path, "{}").unwrap());
+        assert!(!write_if_changed(&path, "{}").unwrap());
         assert_eq!(read_text(&path, 10).unwrap(), "{}");
         std::fs::remove_dir_all(folder).unwrap();
     }
