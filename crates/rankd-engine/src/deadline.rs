@@ -1,6 +1,7 @@
 //! When a run and each of its nodes must be done, and which limit that is.
 
 use crate::clock::Instant;
+use crate::request::Request;
 use std::time::Duration;
 
 /// Which limit a moment comes from.
@@ -37,6 +38,15 @@ impl Limits {
         let end = request.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
         let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
         Limits { request, node_timeout }
+    }
+
+    /// The process's own limits (of a request, of a node), tightened by what the request asks for; never loosened.
+    pub fn of_request(at: Instant, own: (Option<Duration>, Option<Duration>), request: &Request) -> Limits {
+        let tighter = |own: Option<Duration>, asked: Option<Duration>| match (own, asked) {
+            (Some(own), Some(asked)) => Some(own.min(asked)),
+            (own, asked) => own.or(asked),
+        };
+        Limits::starting(at, tighter(own.0, request.deadline), tighter(own.1, request.node_timeout))
     }
 
     /// The earliest of the request's deadline, the node time-out and the node's own.

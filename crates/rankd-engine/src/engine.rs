@@ -8,6 +8,7 @@ use crate::pool::Pool;
 use crate::pools::{self, IoPool};
 use crate::request::Request;
 use crate::run::{self, Cancel, Host, Outcome};
+use crate::seat::{Guest, Invite, Seat, Turns};
 use crate::sequential::Sequential;
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
@@ -80,7 +81,7 @@ impl Engine {
         let pool = Arc::new(Pool::start(settings.cpu_threads.max(1))?);
         let machinery = match settings.scheduler {
             Scheduler::Async => {
-                let start = |number| EventLoop::start(number, &endpoints, &pool, &stats);
+                let start = |number| EventLoop::start(number, &settings, &endpoints, &pool, &stats);
                 Machinery::Async {
                     loops: (0..settings.loops.max(1)).map(start).collect::<io::Result<_>>()?,
                     next: AtomicUsize::new(0),
@@ -160,12 +161,7 @@ impl Engine {
 
     /// The engine's own limits, tightened by the request's; never loosened.
     fn limits(&self, request: &Request) -> Limits {
-        let tighter = |own: Option<Duration>, asked: Option<Duration>| match (own, asked) {
-            (Some(own), Some(asked)) => Some(own.min(asked)),
-            (own, asked) => own.or(asked),
-        };
-        let deadline = tighter(self.settings.deadline, request.deadline);
-        Limits::starting(clock::now(), deadline, tighter(self.settings.node_timeout, request.node_timeout))
+        Limits::of_request(clock::now(), (self.settings.deadline, self.settings.node_timeout), request)
     }
 
     fn submit(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits, cancel: Arc<Cancel>, answer: Reply) {
@@ -178,6 +174,26 @@ impl Engine {
                 (order.answer)(failed(RunError::bug("the event loop is gone")));
             }
         }
+    }
+
+    /// Puts a guest on every loop: `make` is called on the thread of each. False where the scheduler has no loops.
+    ///
+    /// When the engine stops, a guest gets the drain time to come to its end, as runs do, and is dropped after it.
+    pub fn on_every_loop(&self, make: impl Fn(Seat) -> Guest + Send + Sync + 'static) -> bool {
+        let make: Invite = Arc::new(make);
+        let Machinery::Async { loops, .. } = &self.machinery else { return false };
+        loops.iter().all(|event_loop| event_loop.orders.send(Message::Seat(make.clone())).is_ok())
+    }
+
+    /// How long the tasks of guests have held each loop.
+    pub fn turns(&self) -> impl Iterator<Item = &Turns> {
+        let loops: &[EventLoop] = if let Machinery::Async { loops, .. } = &self.machinery { loops } else { &[] };
+        loops.iter().map(|event_loop| &*event_loop.turns)
+    }
+
+    /// How many jobs are waiting for the CPU pool or running in it.
+    pub fn pool_depth(&self) -> usize {
+        self.pool.depth()
     }
 
     /// Stops: no new requests, those under way finish within `drain` or are cancelled, then every thread ends.
@@ -218,6 +234,7 @@ impl Ticket {
 
 enum Message {
     Run(Box<Order>),
+    Seat(Invite),
     Stop { drain: Duration },
 }
 
@@ -235,12 +252,14 @@ type Reply = Box<dyn FnOnce(Outcome) + Send>;
 /// One thread with a runtime: it owns its stores, its timers and every run on it.
 struct EventLoop {
     orders: UnboundedSender<Message>,
+    turns: Arc<Turns>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl EventLoop {
     fn start(
         number: usize,
+        settings: &Settings,
         endpoints: &[Arc<dyn Open>],
         pool: &Arc<Pool>,
         stats: &Arc<Stats>,
@@ -248,19 +267,23 @@ impl EventLoop {
         let (orders, inbox) = unbounded_channel();
         let (endpoints, pool, stats) = (endpoints.to_vec(), pool.clone(), stats.clone());
         let (ready, started) = bounded(1);
+        let limits = (settings.deadline, settings.node_timeout);
+        let turns = Arc::new(Turns::default());
+        let timed = turns.clone();
         let thread = thread::Builder::new().name(format!("rankd-loop-{number}")).spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
             match runtime {
                 Ok(runtime) => {
                     let _ = ready.send(Ok(()));
                     let host = Rc::new(Host { stores: Stores::open(&endpoints), pool, stats });
-                    runtime.block_on(serve(inbox, host));
+                    let seat = Seat::new(number, host.clone(), limits, timed);
+                    runtime.block_on(serve(inbox, host, seat));
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
         })?;
         started.recv().unwrap_or_else(|_| Err(io::Error::other("the event loop's thread did not start")))?;
-        Ok(EventLoop { orders, thread: Some(thread) })
+        Ok(EventLoop { orders, turns, thread: Some(thread) })
     }
 
     fn join(&mut self) {
@@ -280,8 +303,10 @@ impl Drop for EventLoop {
 }
 
 /// Takes requests until told to stop, then sees those under way to their end.
-async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>) {
+async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>, seat: Seat) {
     let mut runs = JoinSet::new();
+    // Dropped, and its guests with it, when the loop ends.
+    let mut guests = JoinSet::new();
     let mut cancels: HashMap<tokio::task::Id, Arc<Cancel>> = HashMap::new();
     let drain = loop {
         tokio::select! {
@@ -304,12 +329,18 @@ async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>) {
                     });
                     cancels.insert(task.id(), token);
                 }
+                Some(Message::Seat(make)) => {
+                    guests.spawn_local(make(seat.clone()));
+                }
                 Some(Message::Stop { drain }) => break drain,
                 None => break Duration::ZERO,
             },
         }
     };
-    let finished = async { while runs.join_next().await.is_some() {} };
+    let finished = async {
+        while guests.join_next().await.is_some() {}
+        while runs.join_next().await.is_some() {}
+    };
     if tokio::time::timeout(drain, finished).await.is_err() {
         cancels.values().for_each(|cancel| cancel.cancel());
         while runs.join_next().await.is_some() {}

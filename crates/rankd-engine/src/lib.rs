@@ -2,8 +2,8 @@
 //!
 //! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
 //! plan made ready), [`store`] (where reads go), [`clock`] and [`deadline`], [`pool`], [`place`] (where a node runs), [`run`] (the
-//! heart: one request on its event loop), [`trace`], the other two schedulers [`sequential`] and [`pools`], and [`engine`],
-//! which owns the threads.
+//! heart: one request on its event loop), [`trace`], the other two schedulers [`sequential`] and [`pools`], [`seat`] (a place on a
+//! loop for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
 pub mod deadline;
@@ -16,6 +16,7 @@ pub mod pool;
 pub mod pools;
 pub mod request;
 pub mod run;
+pub mod seat;
 pub mod sequential;
 pub mod stats;
 pub mod store;
@@ -27,3 +28,4 @@ pub use error::{ErrorKind, RunError};
 pub use link::Linked;
 pub use request::Request;
 pub use run::Outcome;
+pub use seat::Seat;

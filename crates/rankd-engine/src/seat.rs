@@ -1,0 +1,101 @@
+//! A place on an event loop for what brings requests to it, so that a request need not cross threads before it is run.
+//!
+//! The program puts a guest on every loop, such as a listener with its connections. A guest runs plans right where it is, and
+//! every task that it spawns there has its turns timed: the longest one says how long others had to wait.
+
+use crate::clock;
+use crate::deadline::Limits;
+use crate::link::Linked;
+use crate::request::Request;
+use crate::run::{self, Host, Outcome};
+use crate::stats::Stats;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// What a guest of a loop does until it is done; it never leaves its thread.
+pub type Guest = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Makes a loop's guest, on that loop's thread.
+pub(crate) type Invite = Arc<dyn Fn(Seat) -> Guest + Send + Sync>;
+
+/// One loop, as its guest sees it.
+#[derive(Clone)]
+pub struct Seat {
+    number: usize,
+    host: Rc<Host>,
+    deadline: Option<Duration>,
+    node_timeout: Option<Duration>,
+    turns: Arc<Turns>,
+}
+
+impl Seat {
+    pub(crate) fn new(
+        number: usize,
+        host: Rc<Host>,
+        (deadline, node_timeout): (Option<Duration>, Option<Duration>),
+        turns: Arc<Turns>,
+    ) -> Seat {
+        Seat { number, host, deadline, node_timeout, turns }
+    }
+
+    /// Which loop this is, counted from 0.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    pub fn stats(&self) -> &Stats {
+        &self.host.stats
+    }
+
+    /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel.
+    pub async fn run(&self, plan: &Arc<Linked>, request: Request, since: clock::Instant) -> Outcome {
+        let limits = Limits::of_request(since, (self.deadline, self.node_timeout), &request);
+        run::run(plan.clone(), Arc::new(request), self.host.clone(), limits, Arc::default()).await
+    }
+
+    /// Spawns a task on this loop, with its turns timed.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        tokio::task::spawn_local(Timed { task: Box::pin(task), turns: self.turns.clone() });
+    }
+}
+
+/// How long a loop was held by one task at a time.
+#[derive(Debug, Default)]
+pub struct Turns {
+    longest_ns: AtomicU64,
+}
+
+impl Turns {
+    /// The longest turn since this was last asked.
+    pub fn take_longest_ns(&self) -> u64 {
+        self.longest_ns.swap(0, Ordering::Relaxed)
+    }
+
+    fn count(&self, took_ns: u64) {
+        // Only the loop's own thread writes a longer turn, so a plain comparison before the write is enough.
+        if took_ns > self.longest_ns.load(Ordering::Relaxed) {
+            self.longest_ns.store(took_ns, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Timed<F> {
+    task: Pin<Box<F>>,
+    turns: Arc<Turns>,
+}
+
+impl<F: Future<Output = ()>> Future for Timed<F> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let began = clock::now();
+        let polled = self.task.as_mut().poll(cx);
+        self.turns.count(clock::nanos_between(began, clock::now()));
+        polled
+    }
+}
