@@ -76,7 +76,7 @@ thread_local! {
 
 impl Engine {
     pub fn start(settings: Settings, endpoints: Vec<Arc<dyn Open>>) -> io::Result<Engine> {
-        let stats = Arc::new(Stats::new(endpoints.len()));
+        let stats = Arc::new(Stats::new(&endpoints));
         // Without a thread nothing would ever run.
         let pool = Arc::new(Pool::start(settings.cpu_threads.max(1))?);
         let machinery = match settings.scheduler {

@@ -1,5 +1,8 @@
 //! What an engine counts over its whole life, from all of its threads.
 
+use crate::store::Open;
+use crate::store::health::Health;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
@@ -14,11 +17,22 @@ pub struct Stats {
     panics: AtomicU64,
     /// By endpoint: commands that tasks sent.
     commands: Vec<AtomicU64>,
+    /// By endpoint: how it is doing, where it counts that.
+    health: Vec<Option<Arc<Health>>>,
 }
 
 impl Stats {
-    pub fn new(endpoints: usize) -> Stats {
-        Stats { commands: (0..endpoints).map(|_| AtomicU64::new(0)).collect(), ..Stats::default() }
+    pub fn new(endpoints: &[Arc<dyn Open>]) -> Stats {
+        Stats {
+            commands: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
+            health: endpoints.iter().map(|endpoint| endpoint.health()).collect(),
+            ..Stats::default()
+        }
+    }
+
+    /// How the endpoint at this place of the registry is doing; `None` where it counts nothing, as the embedded store.
+    pub fn health(&self, endpoint: usize) -> Option<&Health> {
+        self.health.get(endpoint)?.as_deref()
     }
 
     pub(crate) fn count_commands(&self, endpoint: u32, count: u64) {

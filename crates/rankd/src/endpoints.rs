@@ -3,15 +3,17 @@
 use crate::files;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
-use rankd_engine::store::redis::{Address, RedisEndpoint};
+use rankd_engine::store::redis::{Address, RedisEndpoint, Trust};
 use rankd_plan::Registry;
-use rankd_plan::registry::Backend;
+use rankd_plan::registry::{Backend, Endpoint};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The largest data file of the embedded store.
 const DATA_BYTES_MAX: usize = 1 << 30;
+/// The largest file of authorities to trust.
+const CA_BYTES_MAX: usize = 1 << 20;
 
 /// One store for each endpoint, in registry order. What is wrong is said in words.
 pub(crate) fn open(registry: &Registry) -> Result<Vec<Arc<dyn Open>>, String> {
@@ -27,17 +29,44 @@ pub(crate) fn open(registry: &Registry) -> Result<Vec<Arc<dyn Open>>, String> {
                 files.insert(path, data.clone());
                 stores.push(Arc::new(MemoryEndpoint::new(data, endpoint.inject.clone())));
             }
-            Backend::Server { url } => {
-                let address =
-                    Address::parse(url).map_err(|wrong| format!("the endpoint {:?}: {wrong}", endpoint.name))?;
-                stores.push(Arc::new(RedisEndpoint { address, policy: endpoint.policy }));
-            }
-            Backend::Cluster { .. } => {
-                return Err(format!("the endpoint {:?} is a cluster, which this build cannot read", endpoint.name));
-            }
+            Backend::Server { .. } | Backend::Cluster { .. } => stores.push(Arc::new(redis(endpoint)?)),
         }
     }
     Ok(stores)
+}
+
+/// An endpoint that is on servers.
+pub(crate) fn redis(endpoint: &Endpoint) -> Result<RedisEndpoint, String> {
+    let named = |wrong: String| format!("the endpoint {:?}: {wrong}", endpoint.name);
+    let trust = trust(endpoint).map_err(named)?;
+    let parse = |url: &String| Address::parse(url).map_err(named);
+    match &endpoint.backend {
+        Backend::Server { url } => Ok(RedisEndpoint::server(parse(url)?, endpoint.policy, trust)),
+        Backend::Cluster { urls } => {
+            let seeds = urls.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+            if seeds.iter().any(|seed| seed.database != 0) {
+                return Err(named("a cluster has no database numbers".into()));
+            }
+            Ok(RedisEndpoint::cluster(seeds, endpoint.policy, trust))
+        }
+        Backend::Memory { .. } => Err(named("it is not on a server".into())),
+    }
+}
+
+/// Whom to believe that a server is what it says, where that is asked.
+fn trust(endpoint: &Endpoint) -> Result<Option<Trust>, String> {
+    if !endpoint.backend.is_encrypted() {
+        return Ok(None);
+    }
+    let trust = match &endpoint.ca_file {
+        Some(file) => {
+            let text = files::read_text(Path::new(file), CA_BYTES_MAX).map_err(|error| format!("{file}: {error}"))?;
+            Trust::in_pem(&text).map_err(|wrong| format!("{file}: {wrong}"))?
+        }
+        // Those that cannot be read are left out; what matters is whether the server's is among the others.
+        None => Trust::in_authorities(rustls_native_certs::load_native_certs().certs.iter().map(|der| der.to_vec()))?,
+    };
+    Ok(Some(trust))
 }
 
 /// Reads a data file of the embedded store.
@@ -52,11 +81,7 @@ pub(crate) fn probe(registry: &Registry) -> Vec<(String, Result<(), String>)> {
     let probed = registry.endpoints.list().iter().map(|endpoint| {
         let result = match &endpoint.backend {
             Backend::Memory { path } => read(Path::new(path)).map(drop),
-            Backend::Server { url } => Address::parse(url).and_then(|address| {
-                let shown = address.shown();
-                RedisEndpoint { address, policy: endpoint.policy }.probe().map_err(|why| format!("{shown}: {why}"))
-            }),
-            Backend::Cluster { .. } => Err("this build cannot read a cluster".into()),
+            Backend::Server { .. } | Backend::Cluster { .. } => redis(endpoint).and_then(|redis| redis.probe()),
         };
         (endpoint.name.clone(), result)
     });

@@ -3,9 +3,11 @@
 //! A task reads in steps: one verb for many ids, answered in one go. So there is no way to write a task that makes a round trip
 //! a row.
 
+pub mod health;
 pub mod memory;
 pub mod redis;
 
+use health::Health;
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
@@ -63,6 +65,12 @@ impl Replies {
     /// Ends the answer for one id.
     pub fn end_reply(&mut self) {
         self.ends.push(self.items.len() as u32);
+    }
+
+    /// Adds the answer for one id of another step.
+    pub(crate) fn push_reply(&mut self, other: &Replies, at: usize) {
+        other.items(at).for_each(|item| self.push_item(item));
+        self.end_reply();
     }
 
     /// Adds the answers for more ids after these.
@@ -129,6 +137,8 @@ pub enum Trouble {
     ClusterDown,
     /// The key lives on another node.
     Moved,
+    /// Its slot is between two nodes.
+    TryAgain,
     /// It wants a password, or another one.
     Access,
     /// It has no room for another client.
@@ -137,7 +147,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    fn of(line: &str) -> Trouble {
+    pub(crate) fn of(line: &str) -> Trouble {
         match line.split(' ').next().unwrap_or_default() {
             "LOADING" => Trouble::Loading,
             "BUSY" => Trouble::Busy,
@@ -145,9 +155,19 @@ impl Trouble {
             "MASTERDOWN" => Trouble::MasterDown,
             "CLUSTERDOWN" => Trouble::ClusterDown,
             "MOVED" | "ASK" => Trouble::Moved,
+            "TRYAGAIN" => Trouble::TryAgain,
             "NOAUTH" | "WRONGPASS" | "NOPERM" => Trouble::Access,
             _ if line.contains("max number of clients") => Trouble::MaxClients,
             _ => Trouble::Other,
+        }
+    }
+
+    /// Whether it is about the state that the server is in, rather than about what was asked.
+    pub(crate) fn is_the_servers(self) -> bool {
+        use Trouble::*;
+        match self {
+            Loading | Busy | MasterDown | ClusterDown | Access | MaxClients => true,
+            ReadOnly | Moved | TryAgain | Other => false,
         }
     }
 
@@ -162,6 +182,7 @@ impl Trouble {
             Trouble::Access => "E417",
             Trouble::MaxClients => "E418",
             Trouble::Other => "E419",
+            Trouble::TryAgain => "E420",
         }
     }
 }
@@ -209,6 +230,11 @@ pub trait Store {
 /// Opens an endpoint's store on the thread that will use it.
 pub trait Open: Send + Sync {
     fn open(&self) -> Box<dyn Store>;
+
+    /// The counters of what was opened here, where there is something to count.
+    fn health(&self) -> Option<Arc<Health>> {
+        None
+    }
 }
 
 /// The stores of all endpoints, by registry position, on one thread.

@@ -5,6 +5,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::registry::Named;
 use crate::registry::entry::is_identifier;
 use crate::registry::table::{Table, bad, each_entry};
+use std::ops::RangeInclusive;
 
 /// What answers an endpoint's reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +18,28 @@ pub enum Backend {
     Cluster { urls: Vec<String> },
 }
 
+impl Backend {
+    /// Whether any of its servers is spoken to with TLS.
+    pub fn is_encrypted(&self) -> bool {
+        match self {
+            Backend::Memory { .. } => false,
+            Backend::Server { url } => url.starts_with("rediss://"),
+            Backend::Cluster { urls } => urls.iter().any(|url| url.starts_with("rediss://")),
+        }
+    }
+}
+
 /// How an endpoint may be used. The defaults are finite: nothing waits forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub max_inflight: u32,
     pub connect_timeout_ms: u32,
     pub request_timeout_ms: u32,
+    /// A server from which nothing has come for so long, while something is asked of it, counts as hung.
+    pub stall_timeout_ms: u32,
     pub connections: u32,
+    /// Commands that may be sent a second time, of a hundred that were sent.
+    pub retry_percent: u32,
     /// Reads that are the same and under way at the same time are sent once and shared.
     pub single_flight: bool,
 }
@@ -34,7 +50,9 @@ impl Default for Policy {
             max_inflight: 1024,
             connect_timeout_ms: 250,
             request_timeout_ms: 500,
+            stall_timeout_ms: 200,
             connections: 1,
+            retry_percent: 20,
             single_flight: true,
         }
     }
@@ -57,6 +75,8 @@ pub struct Endpoint {
     /// The protocol that tasks speak with it. A task refuses an endpoint of a kind that it does not speak.
     pub kind: String,
     pub backend: Backend,
+    /// The authorities to trust with `rediss://`, as a PEM file; the system's where there is none.
+    pub ca_file: Option<String>,
     pub policy: Policy,
     pub inject: Vec<Inject>,
 }
@@ -67,10 +87,13 @@ const FIELDS: &[&str] = &[
     "kind",
     "url",
     "cluster",
+    "ca_file",
     "max_inflight",
     "connect_timeout_ms",
     "request_timeout_ms",
+    "stall_timeout_ms",
     "connections",
+    "retry_percent",
     "single_flight",
     "inject",
 ];
@@ -115,6 +138,11 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         good
     });
     let backend = backend(table, found);
+    let ca_file = table.text("ca_file", found).map(str::to_owned);
+    if ca_file.is_some() && backend.as_ref().is_some_and(|backend| !backend.is_encrypted()) {
+        let message = "only an endpoint with rediss:// has authorities to trust";
+        found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("ca_file")));
+    }
     let policy = policy(table, found);
     let inject = inject(table, found);
     if !inject.is_empty() && !matches!(backend, Some(Backend::Memory { .. }) | None) {
@@ -122,7 +150,7 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("inject")));
     }
     let (endpoint_id, name, kind) = (endpoint_id?.to_owned(), name?.to_owned(), kind?.to_owned());
-    Some(Endpoint { endpoint_id, name, kind, backend: backend?, policy, inject })
+    Some(Endpoint { endpoint_id, name, kind, backend: backend?, ca_file, policy, inject })
 }
 
 fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {
@@ -152,14 +180,17 @@ fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {
 
 fn policy(table: &Table<'_, '_>, found: &mut Diagnostics) -> Policy {
     let default = Policy::default();
-    let mut bounded = |name: &str, max: i64, default: u32| -> u32 {
-        table.int(name, 1..max + 1, found).and_then(|v| u32::try_from(v).ok()).unwrap_or(default)
+    let mut bounded = |name: &str, range: RangeInclusive<i64>, default: u32| -> u32 {
+        let value = table.int(name, *range.start()..range.end() + 1, found);
+        value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default)
     };
     Policy {
-        max_inflight: bounded("max_inflight", 1 << 20, default.max_inflight),
-        connect_timeout_ms: bounded("connect_timeout_ms", 60_000, default.connect_timeout_ms),
-        request_timeout_ms: bounded("request_timeout_ms", 60_000, default.request_timeout_ms),
-        connections: bounded("connections", 64, default.connections),
+        max_inflight: bounded("max_inflight", 1..=1 << 20, default.max_inflight),
+        connect_timeout_ms: bounded("connect_timeout_ms", 1..=60_000, default.connect_timeout_ms),
+        request_timeout_ms: bounded("request_timeout_ms", 1..=60_000, default.request_timeout_ms),
+        stall_timeout_ms: bounded("stall_timeout_ms", 1..=60_000, default.stall_timeout_ms),
+        connections: bounded("connections", 1..=64, default.connections),
+        retry_percent: bounded("retry_percent", 0..=100, default.retry_percent),
         single_flight: table.bool("single_flight", found).unwrap_or(default.single_flight),
     }
 }

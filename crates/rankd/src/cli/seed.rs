@@ -7,9 +7,7 @@ use crate::cli::check::print_registry_problems;
 use crate::cli::{DONE, WRONG, say};
 use crate::{endpoints, files, library};
 use clap::Args;
-use rankd_engine::store::redis::{self, Address};
 use rankd_plan::json::Writer;
-use rankd_plan::registry::Backend;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -64,13 +62,10 @@ fn load(args: &SeedArgs, env: &str) -> Result<String, String> {
     let data = endpoints::read(&args.data)?;
     let mut done = Vec::new();
     for endpoint in loaded.registry.endpoints.list() {
-        let Backend::Server { url } = &endpoint.backend else {
-            return Err(format!("the endpoint {:?} of {env} is not a single server", endpoint.name));
-        };
-        let address = Address::parse(url)?;
+        let redis = endpoints::redis(endpoint)?;
         let mut bar = say::Progress::new(&endpoint.name, data.len());
-        let keys = redis::load(&address, &data, |keys| bar.at(keys))?;
-        done.push(format!("{}: {keys} keys at {}", endpoint.name, address.shown()));
+        let keys = redis.load(&data, |keys| bar.at(keys))?;
+        done.push(format!("{}: {keys} keys at {}", endpoint.name, redis.shown()));
     }
     Ok(done.join("\n"))
 }

@@ -74,7 +74,7 @@ impl Asker {
         let stores = registry.endpoints.list().iter().map(|endpoint| {
             let Backend::Server { url } = &endpoint.backend else { panic!("the endpoint is a server") };
             let address = Address::parse(url).expect("the url is good");
-            Arc::new(RedisEndpoint { address, policy: endpoint.policy }) as Arc<dyn Open>
+            Arc::new(RedisEndpoint::server(address, endpoint.policy, None)) as Arc<dyn Open>
         });
         let settings = Settings { scheduler, loops: 1, cpu_threads: 1, deadline: Some(deadline), node_timeout: None };
         let engine = Engine::start(settings, stores.collect()).expect("threads can be started");

@@ -34,8 +34,16 @@ pub(crate) struct Seen {
 
 impl Fake {
     /// `answer` gives what to say to a command (`PING` or another) on the connection of this number, the first being 0.
-    /// Its threads end with the process.
+    /// It is an old server: it does not know HELLO. Its threads end with the process.
     pub(crate) fn start(answer: impl Fn(&str, usize) -> (Vec<u8>, Then) + Send + Sync + 'static) -> Fake {
+        Fake::knowing_hello(move |command, number| match command {
+            "HELLO" => (b"-ERR unknown command 'HELLO'\r\n".to_vec(), Then::Listen),
+            _ => answer(command, number),
+        })
+    }
+
+    /// The same, where `answer` is also told of HELLO.
+    pub(crate) fn knowing_hello(answer: impl Fn(&str, usize) -> (Vec<u8>, Then) + Send + Sync + 'static) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let (answer, seen) = (Arc::new(answer), Arc::new(Mutex::new(Vec::new())));
@@ -48,7 +56,7 @@ impl Fake {
                     let note = |change: fn(&mut Seen)| change(&mut seen.lock().expect("no thread panicked")[number]);
                     // A client that goes away ends the connection, as does the end of the script.
                     let _ = serve(socket, |command| {
-                        if command != "PING" {
+                        if !["HELLO", "AUTH", "SELECT", "PING"].contains(&command) {
                             note(|seen| seen.commands += 1);
                         }
                         answer(command, number)

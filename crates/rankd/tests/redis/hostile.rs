@@ -105,6 +105,7 @@ const LINES: &[(&str, &str)] = &[
     ("NOAUTH Authentication required.", "E417"),
     ("ERR max number of clients reached", "E418"),
     ("ERR something else", "E419"),
+    ("TRYAGAIN Multiple keys request during rehashing of slot", "E420"),
 ];
 
 #[test]

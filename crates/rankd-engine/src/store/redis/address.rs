@@ -1,4 +1,5 @@
-//! Where a Redis server is, and how to greet it: `redis://[user:password@]host[:port][/db]` or `unix:/path[?db=N]`.
+//! Where a Redis server is, and how to greet it: `redis://[user:password@]host[:port][/db]`, the same with
+//! `rediss://` for TLS, or `unix:/path[?db=N]`.
 
 /// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,6 +8,8 @@ pub struct Address {
     pub user: Option<String>,
     pub password: Option<String>,
     pub database: u32,
+    /// Whether the server is to prove its name and all is to be encrypted.
+    pub tls: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +29,13 @@ impl Address {
                 Some(None) => return Err("a unix: address takes ?db=N and nothing else".into()),
             };
             let path = path.strip_prefix("//").unwrap_or(path).to_owned();
-            return Ok(Address { place: Place::Unix { path }, user: None, password: None, database });
+            return Ok(Address { place: Place::Unix { path }, user: None, password: None, database, tls: false });
         }
-        if url.starts_with("rediss://") {
-            return Err("this build does not speak TLS".into());
-        }
-        let rest = url.strip_prefix("redis://").ok_or("an address starts with redis:// or unix:")?;
+        let (tls, rest) = match (url.strip_prefix("redis://"), url.strip_prefix("rediss://")) {
+            (Some(rest), _) => (false, rest),
+            (_, Some(rest)) => (true, rest),
+            _ => return Err("an address starts with redis://, rediss:// or unix:".into()),
+        };
         let (rest, database) = match rest.split_once('/') {
             None | Some((_, "")) => (rest.trim_end_matches('/'), 0),
             Some((rest, number)) => (rest, number.parse().map_err(|_| format!("{number:?} is no database number"))?),
@@ -52,7 +56,19 @@ impl Address {
         if host.is_empty() {
             return Err("an address names a host".into());
         }
-        Ok(Address { place: Place::Tcp { host, port }, user, password, database })
+        Ok(Address { place: Place::Tcp { host, port }, user, password, database, tls })
+    }
+
+    /// Another server that is reached the same way.
+    pub(super) fn at(&self, host: &str, port: u16) -> Address {
+        Address { place: Place::Tcp { host: host.to_owned(), port }, ..self.clone() }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        match &self.place {
+            Place::Tcp { host, .. } => host,
+            Place::Unix { .. } => "127.0.0.1",
+        }
     }
 
     /// The address without its secrets.
@@ -98,7 +114,8 @@ mod tests {
         assert_eq!(tcp("redis://:p%40ss@h:7/3"), ("h:7".into(), None, Some("p@ss".into()), 3));
         assert_eq!(tcp("redis://u:p@[::1]:9/"), ("::1:9".into(), Some("u".into()), Some("p".into()), 0));
         assert_eq!(tcp("unix:/tmp/r.sock?db=2"), ("unix:/tmp/r.sock".into(), None, None, 2));
-        for bad in ["redis://", "redis://h:x", "redis://h/x", "http://h", "unix:/a?b=1", "rediss://h"] {
+        assert!(Address::parse("rediss://h").unwrap().tls && !Address::parse("redis://h").unwrap().tls);
+        for bad in ["redis://", "redis://h:x", "redis://h/x", "http://h", "unix:/a?b=1", "rediss://"] {
             assert!(Address::parse(bad).is_err(), "{bad}");
         }
     }

@@ -1,195 +1,212 @@
 //! One connection of one event loop: steps go in, are written together, and are answered in order.
 //!
-//! A driver task owns the socket. While it has none, steps fail at once instead of queueing behind the reconnect; it comes back
-//! with a growing, jittered pause, and counts as up only when the server has answered a PING. A step that is not answered in
-//! time closes the connection, whether or not anybody still waits for it, so that a late reply can never be taken for
-//! another's and a server that hangs is soon known to.
+//! A driver task owns the socket. While it has none, steps fail at once instead of queueing behind the reconnect: see
+//! `breaker.rs`. A step that is not answered in time, or a server from which nothing comes, closes the connection, whether or not
+//! anybody still waits, so that a late reply can never be taken for another's and a server that hangs is soon known to.
 
 use crate::clock::{self, Instant};
-use crate::store::redis::address::{Address, Place};
-use crate::store::redis::resp::{self, Expect, Incoming, Malformed, Progress};
-use crate::store::{Replies, Step, StoreError};
+use crate::store::health::Health;
+use crate::store::redis::breaker::Breaker;
+use crate::store::redis::greeting::{Peer, Refusal, Socket};
+use crate::store::redis::parcel::{Parcel, Waiting};
+use crate::store::redis::resp::{Expect, Incoming, Malformed, Progress};
+use crate::store::{Replies, Step, StoreError, Trouble};
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::io;
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{sleep_until, timeout};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep_until, timeout};
 
-/// The pause before the first new attempt, and the longest.
-const PAUSE_FIRST: Duration = Duration::from_millis(50);
-const PAUSE_MAX: Duration = Duration::from_millis(250);
 const READ_BYTES: usize = 64 << 10;
+/// A connection that was up for so long and is then closed by the server gets a new attempt at once.
+const SOUND_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Connection {
-    address: Address,
+    peer: Peer,
     policy: Policy,
+    health: Arc<Health>,
+    breaker: Breaker,
     /// Steps that were written and not yet answered; more wait in order.
     permits: Arc<Semaphore>,
     driven: Cell<bool>,
-    state: RefCell<State>,
-    /// The state has changed.
-    changed: Notify,
+    /// Nobody will ask any more.
+    retired: Cell<bool>,
     /// Bytes to be written in the next turn of the driver.
     out: RefCell<Vec<u8>>,
     pending: RefCell<VecDeque<Pending>>,
-    /// Where in the whole sequence of steps each one under way is, by its commands. Empty where sharing is switched off.
-    flying: RefCell<HashMap<Rc<Vec<u8>>, u64>>,
-    /// How many steps have left `pending` so far.
-    left: Cell<u64>,
-    wake: Notify,
+    /// The steps under way, by their commands. Empty where sharing is switched off.
+    flying: RefCell<HashMap<Rc<Vec<u8>>, Parcel<Outcome>>>,
+    driver: Cell<Option<Waker>>,
 }
 
-enum State {
-    /// Nobody has tried yet, or the first attempt is under way: worth waiting for.
-    Starting,
-    Up,
-    Down {
-        why: Refusal,
-        /// When the next attempt begins; `None` while one is under way.
-        next: Option<Instant>,
-    },
-}
-
-/// Why a connection was not made or was given up.
-#[derive(Clone)]
-pub(super) enum Refusal {
-    Words(String),
-    /// The server's own error line in answer to the greeting.
-    Line(String),
+/// What is asked of a server: a step, or a part of one, as bytes.
+pub(super) struct Ask<'a> {
+    pub(super) step: Step<'a>,
+    pub(super) commands: Vec<u8>,
+    /// Each command is preceded by one that is answered with a status.
+    pub(super) asking: bool,
 }
 
 /// A step that was written and not yet answered.
 struct Pending {
     since: Instant,
     expect: Expect,
+    asking: bool,
     /// Replies that are still to come.
     left: usize,
-    replies: Replies,
-    /// The first error line, and which of the step's commands it answered.
-    refused: Option<(usize, String)>,
-    answer: Asker,
-    /// Those who asked for the same while it was under way.
-    others: Vec<Asker>,
+    answered: Answered,
+    parcel: Parcel<Outcome>,
     commands: Rc<Vec<u8>>,
     /// Given back with the reply, also when nobody waits for it any more.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-type Asker = oneshot::Sender<Result<Answered, StoreError>>;
+pub(super) type Outcome = Result<Answered, Failed>;
 
-#[derive(Clone)]
-struct Answered {
-    replies: Replies,
-    refused: Option<(usize, String)>,
+/// A reply to each command of a step, empty for those that were refused.
+#[derive(Clone, Default)]
+pub(super) struct Answered {
+    pub(super) replies: Replies,
+    /// The error lines, and which of the step's commands each one answered.
+    pub(super) refused: Vec<(usize, String)>,
 }
 
-pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+#[derive(Clone)]
+pub(super) struct Failed {
+    pub(super) error: StoreError,
+    /// The server closed the connection before it answered. Then the step may be asked again.
+    pub(super) dropped: bool,
+}
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Failed {
+        Failed { error, dropped: false }
+    }
+}
+
+/// Why a socket cannot be used any more.
+enum End {
+    Closed(String),
+    Malformed(&'static str),
+    Silent(Duration),
+    Retired,
+}
+
+/// The socket and what is on its way through it.
+struct Line {
+    socket: Socket,
+    incoming: Incoming,
+    writing: Vec<u8>,
+    written: usize,
+    /// Bytes that TLS may still hold back.
+    unflushed: bool,
+    heard: Instant,
+    watch: Pin<Box<Sleep>>,
+}
 
 impl Connection {
-    pub(super) fn new(address: Address, policy: Policy) -> Rc<Connection> {
+    pub(super) fn new(peer: Peer, policy: Policy, health: Arc<Health>) -> Rc<Connection> {
         Rc::new(Connection {
-            address,
+            peer,
             policy,
+            breaker: Breaker::new(health.clone()),
+            health,
             permits: Arc::new(Semaphore::new(policy.max_inflight as usize)),
             driven: Cell::new(false),
-            state: RefCell::new(State::Starting),
-            changed: Notify::new(),
+            retired: Cell::new(false),
             out: RefCell::default(),
             pending: RefCell::default(),
             flying: RefCell::default(),
-            left: Cell::new(0),
-            wake: Notify::new(),
+            driver: Cell::new(None),
         })
     }
 
-    pub(super) async fn read(self: &Rc<Self>, step: Step<'_>, commands: Vec<u8>) -> Result<Replies, StoreError> {
-        if step.ids.is_empty() {
-            return Ok(Replies::default());
-        }
-        let limit = self.request_limit();
-        let late = |_| StoreError::TimedOut { address: self.address.shown(), ms: limit.as_millis() as u64 };
-        timeout(limit, self.ask(&step, commands)).await.map_err(late)?
+    /// Gives the connection up when what is under way has been answered.
+    pub(super) fn retire(&self) {
+        self.retired.set(true);
+        self.wake_driver();
     }
 
-    fn request_limit(&self) -> Duration {
-        Duration::from_millis(self.policy.request_timeout_ms.into())
-    }
-
-    async fn ask(self: &Rc<Self>, step: &Step<'_>, commands: Vec<u8>) -> Result<Replies, StoreError> {
+    pub(super) async fn read(self: &Rc<Self>, ask: Ask<'_>) -> Outcome {
         self.drive();
-        self.wait_until_up().await?;
-        let answered = match self.join(&commands) {
-            Some(answered) => answered,
-            None => {
+        // Almost always there is a connection and room on it, and nothing is waited for but the answer.
+        if self.breaker.look() != Some(Ok(())) {
+            self.breaker.pass().await?;
+        }
+        if let Some(answered) = self.join(&ask.commands) {
+            return answered.await;
+        }
+        let permit = match self.permits.clone().try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                let limit = Duration::from_millis(self.policy.request_timeout_ms.into());
+                let late = |_| self.late(limit);
                 // The semaphore is never closed.
-                let permit = self.permits.clone().acquire_owned().await.ok();
+                let permit = timeout(limit, self.permits.clone().acquire_owned()).await.map_err(late)?.ok();
                 // While this step stood in line, the connection may have gone down, or its twin may have gone ahead.
-                self.wait_until_up().await?;
-                self.join(&commands).unwrap_or_else(|| self.send(step, commands, permit))
+                self.breaker.pass().await?;
+                if let Some(answered) = self.join(&ask.commands) {
+                    return answered.await;
+                }
+                permit
             }
         };
-        match answered.await {
-            Ok(Ok(Answered { replies, refused: None })) => Ok(replies),
-            Ok(Ok(Answered { refused: Some((at, line)), .. })) => {
-                let key = step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default();
-                Err(StoreError::from_server(key, line))
-            }
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(self.unavailable(&Refusal::Words("the connection is gone".into()))),
-        }
+        self.send(ask, permit).await
     }
 
     /// Shares the answer of a step under way that is the same.
-    fn join(&self, commands: &Vec<u8>) -> Option<oneshot::Receiver<Result<Answered, StoreError>>> {
-        let at = *self.flying.borrow().get(commands)? - self.left.get();
-        let (answer, answered) = oneshot::channel();
-        self.pending.borrow_mut().get_mut(at as usize)?.others.push(answer);
-        Some(answered)
+    fn join(&self, commands: &Vec<u8>) -> Option<Waiting<Outcome>> {
+        let answer = self.flying.borrow().get(commands)?.wait();
+        self.health.count(|health| &health.shared, 1);
+        Some(answer)
     }
 
     /// Puts a step in line to be written.
-    fn send(
-        &self,
-        step: &Step<'_>,
-        commands: Vec<u8>,
-        permit: Option<OwnedSemaphorePermit>,
-    ) -> oneshot::Receiver<Result<Answered, StoreError>> {
-        let (answer, answered) = oneshot::channel();
+    fn send(&self, ask: Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<Outcome> {
+        let Ask { step, commands, asking } = ask;
+        let (parcel, count) = (Parcel::new(), step.ids.len());
+        let answer = parcel.wait();
+        self.health.count(|health| &health.steps, 1);
+        self.health.count(|health| &health.commands, count as u64);
         self.out.borrow_mut().extend_from_slice(&commands);
-        let (commands, mut pending) = (Rc::new(commands), self.pending.borrow_mut());
+        let commands = Rc::new(commands);
         if self.policy.single_flight {
-            self.flying.borrow_mut().insert(commands.clone(), self.left.get() + pending.len() as u64);
+            self.flying.borrow_mut().insert(commands.clone(), parcel.clone());
         }
-        pending.push_back(Pending {
+        self.pending.borrow_mut().push_back(Pending {
             since: clock::now(),
             expect: Expect::of(step.verb),
-            left: step.ids.len(),
-            replies: Replies::default(),
-            refused: None,
-            answer,
-            others: Vec::new(),
+            asking,
+            left: if asking { 2 * count } else { count },
+            answered: Answered::default(),
+            parcel,
             commands,
             _permit: permit,
         });
-        self.wake.notify_one();
-        answered
+        self.wake_driver();
+        answer
     }
 
-    fn unavailable(&self, why: &Refusal) -> StoreError {
-        match why {
-            Refusal::Words(why) => StoreError::Unavailable(format!("{}: {why}", self.address.shown())),
-            Refusal::Line(line) => StoreError::from_server(String::new(), line.clone()),
+    fn wake_driver(&self) {
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
         }
+    }
+
+    fn late(&self, limit: Duration) -> StoreError {
+        StoreError::TimedOut { address: self.peer.address.shown(), ms: limit.as_millis() as u64 }
+    }
+
+    fn unavailable(&self, why: &str) -> StoreError {
+        StoreError::Unavailable(format!("{}: {why}", self.peer.address.shown()))
     }
 
     /// Starts the driver on the loop that first reads.
@@ -199,206 +216,198 @@ impl Connection {
         }
     }
 
-    async fn wait_until_up(&self) -> Result<(), StoreError> {
-        let mut gave_way = false;
-        loop {
-            // Registered before looking, so that a change in between is not missed.
-            let changed = self.changed.notified();
-            let failed = match &*self.state.borrow() {
-                State::Up => return Ok(()),
-                State::Starting => None,
-                // The driver is overdue: nothing ran on this thread since the last request. It tries as soon as we wait.
-                State::Down { next: Some(next), .. } if *next <= clock::now() => None,
-                State::Down { why, .. } => Some(self.unavailable(why)),
-            };
-            match failed {
-                None => changed.await,
-                Some(error) if gave_way => return Err(error),
-                // On a thread that runs only while somebody asks, the driver gets its turn here or never.
-                Some(_) => {
-                    gave_way = true;
-                    tokio::task::yield_now().await;
-                }
-            }
-        }
-    }
-
-    fn enter(&self, state: State) {
-        *self.state.borrow_mut() = state;
-        self.changed.notify_waiters();
-    }
-
-    /// Connects, serves, and connects again, for as long as the loop lives.
+    /// Connects, serves, and connects again, for as long as somebody may ask.
     async fn live(self: Rc<Self>) {
-        let mut pause = PAUSE_FIRST;
-        let mut attempts: u64 = 0;
-        loop {
-            let why = match self.greet().await {
+        while !self.retired.get() {
+            self.health.count(|health| &health.connects, 1);
+            let next = match self.peer.greet().await {
                 Ok(socket) => {
-                    pause = PAUSE_FIRST;
-                    self.enter(State::Up);
-                    Refusal::Words(self.serve(socket).await)
+                    self.breaker.closes();
+                    let up = clock::now();
+                    let end = self.serve(socket).await;
+                    self.give_up(&end, clock::now() >= up + SOUND_AFTER)
                 }
-                Err(why) => why,
+                Err(Refusal::Words(words)) => Some(self.breaker.opens(self.unavailable(&words))),
+                Err(Refusal::Line(line)) => Some(self.breaker.opens(StoreError::from_server(String::new(), line))),
             };
-            attempts += 1;
-            let next = clock::now() + jittered(pause, attempts);
-            self.enter(State::Down { why: why.clone(), next: Some(next) });
-            self.out.borrow_mut().clear();
-            while let Some(pending) = self.take_first() {
-                pending.answer(Err(self.unavailable(&why)));
+            if let Some(next) = next {
+                sleep_until(next).await;
+                self.breaker.tries();
             }
-            sleep_until(next).await;
-            *self.state.borrow_mut() = State::Down { why, next: None };
-            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    /// Connects once, within the time that the endpoint allows.
-    pub(super) async fn greet(&self) -> Result<Box<dyn Duplex>, Refusal> {
-        let limit = Duration::from_millis(self.policy.connect_timeout_ms.into());
-        let late = |_| Refusal::Words(format!("no connection within {} ms", limit.as_millis()));
-        timeout(limit, self.connect()).await.map_err(late)?
-    }
-
-    /// Opens a socket and greets the server; it is good when it has answered a PING.
-    async fn connect(&self) -> Result<Box<dyn Duplex>, Refusal> {
-        let words = |error: io::Error| Refusal::Words(error.to_string());
-        let mut socket: Box<dyn Duplex> = match &self.address.place {
-            Place::Tcp { host, port } => {
-                let socket = TcpStream::connect((host.as_str(), *port)).await.map_err(words)?;
-                socket.set_nodelay(true).map_err(words)?;
-                Box::new(socket)
+    /// Tells everybody who waits that the connection is gone; says when to try again, if not at once.
+    fn give_up(&self, end: &End, was_sound: bool) -> Option<Instant> {
+        let (told, later) = match end {
+            End::Closed(why) => (self.unavailable(why), self.unavailable(why)),
+            End::Malformed(what) => {
+                let why = self.unavailable(&format!("malformed reply: {what}"));
+                (why.clone(), why)
             }
-            Place::Unix { path } => Box::new(UnixStream::connect(path).await.map_err(words)?),
+            End::Silent(limit) => {
+                (self.late(*limit), self.unavailable(&format!("no answer within {} ms", limit.as_millis())))
+            }
+            End::Retired => (self.unavailable("it left the cluster"), self.unavailable("it left the cluster")),
         };
-        let mut out = Vec::new();
-        let database = self.address.database.to_string();
-        let mut expected = 1;
-        if let Some(password) = &self.address.password {
-            match &self.address.user {
-                Some(user) => resp::push_command(&mut out, &[b"AUTH", user.as_bytes(), password.as_bytes()]),
-                None => resp::push_command(&mut out, &[b"AUTH", password.as_bytes()]),
+        let dropped = matches!(end, End::Closed(_));
+        let next = match dropped && was_sound {
+            true => {
+                self.breaker.connects();
+                None
             }
-            expected += 1;
+            false => Some(self.breaker.opens(later)),
+        };
+        self.out.borrow_mut().clear();
+        while let Some(first) = self.take_first() {
+            first.parcel.deliver(Err(Failed { error: told.clone(), dropped }));
         }
-        if self.address.database != 0 {
-            resp::push_command(&mut out, &[b"SELECT", database.as_bytes()]);
-            expected += 1;
-        }
-        resp::push_command(&mut out, &[b"PING"]);
-        socket.write_all(&out).await.map_err(words)?;
-        let mut incoming = Incoming::default();
-        let mut unused = Replies::default();
-        while expected > 0 {
-            match incoming.reply(Expect::Status, &mut unused) {
-                Ok(Progress::Done) => expected -= 1,
-                Ok(Progress::Refused(line)) => return Err(Refusal::Line(line)),
-                Err(Malformed(what)) => return Err(Refusal::Words(format!("this is no Redis server: {what}"))),
-                Ok(Progress::Incomplete) => {
-                    if socket.read_buf(&mut incoming.bytes).await.map_err(words)? == 0 {
-                        return Err(Refusal::Words("the server closed the connection".into()));
-                    }
-                }
-            }
-        }
-        Ok(socket)
+        next
     }
 
     /// Writes steps and hands out answers until the socket cannot be used any more, and says why.
-    async fn serve(&self, socket: Box<dyn Duplex>) -> String {
-        let (mut reader, mut writer) = tokio::io::split(socket);
-        let mut incoming = Incoming::default();
-        let (mut writing, mut written) = (Vec::new(), 0);
-        let limit = self.request_limit();
-        let mut watch = pin!(sleep_until(clock::now() + limit));
+    async fn serve(&self, socket: Socket) -> End {
+        let now = clock::now();
+        let mut line = Line {
+            socket,
+            incoming: Incoming::default(),
+            writing: Vec::new(),
+            written: 0,
+            unflushed: false,
+            heard: now,
+            watch: Box::pin(sleep_until(now + self.stall_limit())),
+        };
+        poll_fn(|cx| match self.turn(&mut line, cx) {
+            Ok(()) => Poll::Pending,
+            Err(end) => Poll::Ready(end),
+        })
+        .await
+    }
+
+    /// One turn of the driver: all that has come is read and handed out, all that was asked meanwhile is written.
+    fn turn(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), End> {
+        self.driver.set(Some(cx.waker().clone()));
+        // What has come is read before anybody is called late.
         loop {
-            if written == writing.len() {
-                written = 0;
-                writing.clear();
-                std::mem::swap(&mut writing, &mut *self.out.borrow_mut());
-            }
-            incoming.bytes.reserve(READ_BYTES);
-            tokio::select! {
-                // What has come is read before anybody is called late.
-                biased;
-                read = reader.read_buf(&mut incoming.bytes) => match read {
-                    Ok(0) => return "the server closed the connection".into(),
-                    Ok(_) => {
-                        if let Err(Malformed(what)) = self.hand_out(&mut incoming) {
-                            return format!("malformed reply: {what}");
-                        }
-                    }
-                    Err(error) => return error.to_string(),
-                },
-                wrote = writer.write(&writing[written..]), if written < writing.len() => match wrote {
-                    Ok(0) => return "the server takes no more".into(),
-                    Ok(count) => written += count,
-                    Err(error) => return error.to_string(),
-                },
-                () = self.wake.notified() => {}
-                () = &mut watch => {
-                    // Set for the step that is first in line. One that comes later is due later, so none is missed.
-                    let (now, oldest) = (clock::now(), self.pending.borrow().front().map(|pending| pending.since));
-                    let due = oldest.unwrap_or(now) + limit;
-                    if due <= now {
-                        return format!("no answer within {} ms", limit.as_millis());
-                    }
-                    watch.as_mut().reset(due);
+            line.incoming.bytes.reserve(READ_BYTES);
+            match pin!(line.socket.read_buf(&mut line.incoming.bytes)).poll(cx) {
+                Poll::Ready(Ok(0)) => return Err(End::Closed("the server closed the connection".into())),
+                Poll::Ready(Ok(_)) => {
+                    line.heard = clock::now();
+                    self.hand_out(&mut line.incoming, line.heard).map_err(|Malformed(what)| End::Malformed(what))?;
                 }
+                Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
+                Poll::Pending => break,
             }
+        }
+        if self.retired.get() && self.pending.borrow().is_empty() {
+            return Err(End::Retired);
+        }
+        self.write(line, cx)?;
+        while line.watch.as_mut().poll(cx).is_ready() {
+            let now = clock::now();
+            let due = self.due(line.heard, now)?;
+            line.watch.as_mut().reset(due);
+        }
+        Ok(())
+    }
+
+    fn write(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), End> {
+        loop {
+            if line.written == line.writing.len() {
+                line.written = 0;
+                line.writing.clear();
+                std::mem::swap(&mut line.writing, &mut *self.out.borrow_mut());
+            }
+            if line.writing.is_empty() {
+                break;
+            }
+            match Pin::new(&mut line.socket).poll_write(cx, &line.writing[line.written..]) {
+                Poll::Ready(Ok(0)) => return Err(End::Closed("the server takes no more".into())),
+                Poll::Ready(Ok(count)) => {
+                    line.written += count;
+                    line.unflushed = true;
+                }
+                Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
+                Poll::Pending => return Ok(()),
+            }
+        }
+        if line.unflushed {
+            match Pin::new(&mut line.socket).poll_flush(cx) {
+                Poll::Ready(Ok(())) => line.unflushed = false,
+                Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
+                Poll::Pending => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn stall_limit(&self) -> Duration {
+        Duration::from_millis(self.policy.stall_timeout_ms.min(self.policy.request_timeout_ms).into())
+    }
+
+    /// When to look again, or that time is up for the step that is first in line. One that comes later is due later.
+    fn due(&self, heard: Instant, now: Instant) -> Result<Instant, End> {
+        let (limit, stall) = (Duration::from_millis(self.policy.request_timeout_ms.into()), self.stall_limit());
+        let Some(since) = self.pending.borrow().front().map(|pending| pending.since) else { return Ok(now + stall) };
+        match (since + limit, since.max(heard) + stall) {
+            (due, _) if due <= now => Err(End::Silent(limit)),
+            (_, due) if due <= now => Err(End::Silent(stall)),
+            (whole, silent) => Ok(whole.min(silent)),
         }
     }
 
     /// The step that is first in line, which is then under way no longer.
     fn take_first(&self) -> Option<Pending> {
         let first = self.pending.borrow_mut().pop_front()?;
-        self.left.set(self.left.get() + 1);
         self.flying.borrow_mut().remove(&first.commands);
         Some(first)
     }
 
     /// Gives each complete reply to the step that is first in line.
-    fn hand_out(&self, incoming: &mut Incoming) -> Result<(), Malformed> {
+    fn hand_out(&self, incoming: &mut Incoming, now: Instant) -> Result<(), Malformed> {
         let mut pending = self.pending.borrow_mut();
         while !incoming.is_empty() {
-            let Some(first) = pending.front_mut() else { return Err(Malformed("a reply that nobody asked for")) };
-            match incoming.reply(first.expect, &mut first.replies)? {
-                Progress::Incomplete => break,
-                Progress::Done => {}
-                Progress::Refused(line) => {
-                    let at = first.replies.len();
-                    first.replies.end_reply();
-                    first.refused.get_or_insert((at, line));
+            let Some(first) = pending.front_mut() else {
+                match incoming.pushed()? {
+                    true => continue,
+                    false => break,
                 }
+            };
+            let about_asking = first.asking && first.left.is_multiple_of(2);
+            let expect = if about_asking { Expect::Status } else { first.expect };
+            match incoming.reply(expect, &mut first.answered.replies)? {
+                Progress::Incomplete => break,
+                Progress::Pushed => continue,
+                Progress::Done => {}
+                Progress::Refused(line) => first.answered.refuse(line, about_asking),
             }
             first.left -= 1;
             if first.left == 0 {
                 drop(pending);
-                if let Some(mut first) = self.take_first() {
-                    let (replies, refused) = (std::mem::take(&mut first.replies), first.refused.take());
-                    first.answer(Ok(Answered { replies, refused }));
-                }
+                self.answer_first(now);
                 pending = self.pending.borrow_mut();
             }
         }
         incoming.compact();
         Ok(())
     }
-}
 
-impl Pending {
-    /// Tells everybody who asked. They may have gone; the reply was read all the same, so that the next one is the next step's.
-    fn answer(self, result: Result<Answered, StoreError>) {
-        for other in self.others {
-            let _ = other.send(result.clone());
-        }
-        let _ = self.answer.send(result);
+    fn answer_first(&self, now: Instant) {
+        let Some(mut first) = self.take_first() else { return };
+        self.health.answered_after(now.saturating_duration_since(first.since));
+        let answered = std::mem::take(&mut first.answered);
+        let sick = answered.refused.iter().find(|(_, line)| Trouble::of(line).is_the_servers());
+        self.breaker.answered(sick.map(|(_, line)| StoreError::from_server(String::new(), line.clone())));
+        first.parcel.deliver(Ok(answered));
     }
 }
 
-/// The pause, up to a fifth longer, differently at each attempt.
-fn jittered(pause: Duration, attempt: u64) -> Duration {
-    let spread = attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
-    pause + pause * (spread as u32) / (5 * 256)
+impl Answered {
+    fn refuse(&mut self, line: String, about_asking: bool) {
+        self.refused.push((self.replies.len(), line));
+        if !about_asking {
+            self.replies.end_reply();
+        }
+    }
 }

@@ -1,39 +1,124 @@
-//! Fills a server with data and asks whether it is there. For set-up, never on the way of a request.
+//! Fills servers with data and asks whether they are there. For set-up, never on the way of a request.
 
 use crate::store::memory::{Data, Held};
-use crate::store::redis::RedisEndpoint;
-use crate::store::redis::address::{Address, Place};
-use crate::store::redis::connection::{Connection, Refusal};
+use crate::store::redis::cluster::ask_for_layout;
+use crate::store::redis::greeting::{self, Heard, Peer, Refusal, Socket};
 use crate::store::redis::resp::push_command;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use crate::store::redis::slots::{Layout, NodeName, SLOTS, slot_of};
+use crate::store::redis::{RedisEndpoint, Servers};
 use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
 
+/// For a batch of keys to be taken.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that are sent before their replies are read.
 const BATCH: usize = 500;
 
-/// Puts every key of `data` on the server, in place of what it held. `progress` is told how many keys are done.
-pub fn load(address: &Address, data: &Data, mut progress: impl FnMut(usize)) -> Result<usize, String> {
-    let shown = address.shown();
-    let words = |error: std::io::Error| format!("{shown}: {error}");
-    let (mut writer, reader) = open(address).map_err(words)?;
-    let mut reader = BufReader::new(reader);
-    let mut out = Vec::new();
-    let mut expected = 0;
-    if let Some(password) = &address.password {
-        let user = address.user.as_deref().unwrap_or("default");
-        push_command(&mut out, &[b"AUTH", user.as_bytes(), password.as_bytes()]);
-        expected += 1;
+impl RedisEndpoint {
+    /// Puts every key of `data` where it belongs, in place of what was there. `progress` is told how many keys are done.
+    pub fn load(&self, data: &Data, progress: impl FnMut(usize)) -> Result<usize, String> {
+        let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
+        runtime.map_err(|error| error.to_string())?.block_on(async {
+            let mut targets = self.targets().await?;
+            targets.fill(data, progress).await
+        })
     }
-    push_command(&mut out, &[b"SELECT", address.database.to_string().as_bytes()]);
-    expected += 1;
-    let mut keys = 0;
-    let mut entries = data.iter().peekable();
-    while let Some((key, held)) = entries.next() {
+
+    /// Whether all servers answer, by the endpoint's own policy; what is wrong is said in words.
+    pub fn probe(&self) -> Result<(), String> {
+        let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        runtime.block_on(async { self.targets().await.map(drop) })
+    }
+
+    /// A connection to each server that has keys.
+    async fn targets(&self) -> Result<Targets, String> {
+        let (layout, peers) = match &self.servers {
+            Servers::One(peer) => (None, vec![peer.clone()]),
+            Servers::Cluster(seeds) => {
+                let layout = find_layout(seeds).await?;
+                let uncovered = layout.uncovered();
+                if uncovered > 0 {
+                    return Err(format!("{uncovered} of {SLOTS} slots of the cluster are served by no node"));
+                }
+                let seed = &seeds[0];
+                let peer = |name: &NodeName| Peer { address: seed.address.at(&name.host, name.port), ..seed.clone() };
+                let peers = layout.masters.iter().map(peer).collect();
+                (Some(layout), peers)
+            }
+        };
+        let mut targets = Targets { layout, servers: Vec::new() };
+        for peer in peers {
+            let shown = peer.address.shown();
+            let socket = peer.greet().await.map_err(|why| format!("{shown}: {}", why.into_words()))?;
+            targets.servers.push(Target { shown, socket, out: Vec::new(), expected: 0, heard: Heard::default() });
+        }
+        Ok(targets)
+    }
+}
+
+/// Asks one node after the other; tells what each said if none knows.
+async fn find_layout(seeds: &[Peer]) -> Result<Layout, String> {
+    let mut said = Vec::new();
+    for seed in seeds {
+        match ask_for_layout(seed).await {
+            Ok(layout) => return Ok(layout),
+            Err(why) => said.push(format!("{}: {}", seed.address.shown(), why.into_words())),
+        }
+    }
+    Err(said.join("; "))
+}
+
+struct Targets {
+    /// Who has which slot, in a cluster.
+    layout: Option<Layout>,
+    servers: Vec<Target>,
+}
+
+struct Target {
+    shown: String,
+    socket: Socket,
+    out: Vec<u8>,
+    /// Replies to what is in `out`.
+    expected: usize,
+    heard: Heard,
+}
+
+impl Targets {
+    async fn fill(&mut self, data: &Data, mut progress: impl FnMut(usize)) -> Result<usize, String> {
+        let mut keys = 0;
+        for (key, held) in data.iter() {
+            let owner = self.layout.as_ref().and_then(|layout| layout.owner(slot_of(key.as_bytes()))).unwrap_or(0);
+            self.servers[owner].put(key, held);
+            keys += 1;
+            if keys % BATCH == 0 {
+                self.flush().await?;
+                progress(keys);
+            }
+        }
+        self.flush().await?;
+        progress(keys);
+        Ok(keys)
+    }
+
+    async fn flush(&mut self) -> Result<(), String> {
+        for server in &mut self.servers {
+            let late = |_| Refusal::Words(format!("no answer within {} s", TIMEOUT.as_secs()));
+            let flushed = match timeout(TIMEOUT, server.flush()).await.map_err(late) {
+                Ok(flushed) => flushed,
+                Err(late) => Err(late),
+            };
+            flushed.map_err(|why| format!("{}: {}", server.shown, why.into_words()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    fn put(&mut self, key: &str, held: &Held) {
         let mut command: Vec<&[u8]> = Vec::new();
-        match &held {
+        match held {
             Held::Hash(fields) => {
                 command.extend([b"HSET", key.as_bytes()]);
                 command.extend(fields.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]));
@@ -43,60 +128,21 @@ pub fn load(address: &Address, data: &Data, mut progress: impl FnMut(usize)) -> 
                 command.extend(elements.iter().map(|element| element.as_bytes()));
             }
         }
-        push_command(&mut out, &[b"DEL", key.as_bytes()]);
-        expected += 1;
+        push_command(&mut self.out, [b"DEL", key.as_bytes()]);
+        self.expected += 1;
         // An empty hash or list is a key that is not there.
         if command.len() > 2 {
-            push_command(&mut out, &command);
-            expected += 1;
-        }
-        keys += 1;
-        if keys % BATCH == 0 || entries.peek().is_none() {
-            writer.write_all(&out).map_err(words)?;
-            out.clear();
-            for _ in 0..std::mem::take(&mut expected) {
-                let mut line = String::new();
-                reader.by_ref().take(4096).read_line(&mut line).map_err(words)?;
-                if line.is_empty() {
-                    return Err(format!("{shown}: the server closed the connection"));
-                }
-                if !line.starts_with(['+', ':']) {
-                    return Err(format!("{shown}: {}", line.trim_start_matches('-').trim_end()));
-                }
-            }
-            progress(keys);
+            push_command(&mut self.out, command);
+            self.expected += 1;
         }
     }
-    Ok(keys)
-}
 
-type Halves = (Box<dyn Write>, Box<dyn Read>);
-
-fn open(address: &Address) -> std::io::Result<Halves> {
-    Ok(match &address.place {
-        Place::Tcp { host, port } => {
-            let mut found = (host.as_str(), *port).to_socket_addrs()?;
-            let place = found.next().ok_or_else(|| std::io::Error::other("the host has no address"))?;
-            let socket = TcpStream::connect_timeout(&place, TIMEOUT)?;
-            socket.set_read_timeout(Some(TIMEOUT))?;
-            (Box::new(socket.try_clone()?), Box::new(socket))
+    async fn flush(&mut self) -> Result<(), Refusal> {
+        greeting::send(&mut self.socket, &self.out).await?;
+        self.out.clear();
+        for _ in 0..std::mem::take(&mut self.expected) {
+            self.heard.reply(&mut self.socket).await?.map_err(Refusal::Line)?;
         }
-        Place::Unix { path } => {
-            let socket = UnixStream::connect(path)?;
-            socket.set_read_timeout(Some(TIMEOUT))?;
-            (Box::new(socket.try_clone()?), Box::new(socket))
-        }
-    })
-}
-
-impl RedisEndpoint {
-    /// Whether the server answers, by the endpoint's own policy; what is wrong is said in words.
-    pub fn probe(&self) -> Result<(), String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        let connection = Connection::new(self.address.clone(), self.policy);
-        runtime.block_on(connection.greet()).map(drop).map_err(|why| match why {
-            Refusal::Words(words) | Refusal::Line(words) => words,
-        })
+        Ok(())
     }
 }

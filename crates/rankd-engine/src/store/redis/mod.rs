@@ -1,76 +1,115 @@
-//! Endpoints on a Redis server: our own thin client for the reads of a request.
+//! Endpoints on Redis, one server or a cluster: our own thin client for the reads of a request.
 //!
-//! One set of connections for each event loop. All commands of a step leave in one pipeline, and what several nodes and several
-//! requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares its answer. While
-//! a server does not answer, that is said at once and never waited for: see `connection.rs`. Not here: clusters, TLS.
+//! One set of connections for each event loop. All commands of a step leave in one pipeline for each server, and what several
+//! nodes and several requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares
+//! its answer. While a server does not answer, that is said at once and never waited for. Reading order: `resp.rs` and `flat.rs`
+//! (the protocol), `greeting.rs` and `tls.rs`, `breaker.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and `cluster.rs`
+//! (many), `load.rs` (set-up).
 
 mod address;
+mod breaker;
+mod budget;
+mod cluster;
 mod connection;
+mod flat;
+mod greeting;
 mod load;
+mod parcel;
 mod resp;
+mod server;
+mod slots;
+mod tls;
 
 pub use address::Address;
-pub use load::load;
+pub use tls::Trust;
 
-use crate::store::{Answer, Open, Replies, Step, Store, StoreError};
-use connection::Connection;
-use hashbrown::DefaultHashBuilder;
+use crate::store::health::Health;
+use crate::store::{Open, Replies, Step, Store, StoreError};
+use cluster::ClusterStore;
+use greeting::Peer;
 use rankd_plan::registry::Policy;
-use std::hash::BuildHasher;
-use std::rc::Rc;
+use server::ServerStore;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Of a huge step so many ids are asked for at a time, so that neither side holds all of its commands and others get their turn.
 const BATCH_IDS: usize = 10_000;
 
 /// An endpoint as the registry describes it.
 pub struct RedisEndpoint {
-    pub address: Address,
-    pub policy: Policy,
+    servers: Servers,
+    policy: Policy,
+    health: Arc<Health>,
+}
+
+enum Servers {
+    One(Peer),
+    /// Nodes of a cluster, any of which can name the others.
+    Cluster(Vec<Peer>),
+}
+
+impl RedisEndpoint {
+    /// An endpoint on one server. `trust` is needed where the address asks for TLS.
+    pub fn server(address: Address, policy: Policy, trust: Option<Trust>) -> RedisEndpoint {
+        RedisEndpoint::on(Servers::One(peer(address, policy, trust)), policy)
+    }
+
+    /// An endpoint on a cluster of which these nodes are known.
+    pub fn cluster(seeds: Vec<Address>, policy: Policy, trust: Option<Trust>) -> RedisEndpoint {
+        let peers = seeds.into_iter().map(|address| peer(address, policy, trust.clone()));
+        RedisEndpoint::on(Servers::Cluster(peers.collect()), policy)
+    }
+
+    fn on(servers: Servers, policy: Policy) -> RedisEndpoint {
+        RedisEndpoint { servers, policy, health: Arc::default() }
+    }
+
+    /// The addresses without their secrets.
+    pub fn shown(&self) -> String {
+        match &self.servers {
+            Servers::One(peer) => peer.address.shown(),
+            Servers::Cluster(peers) => {
+                let shown: Vec<String> = peers.iter().map(|peer| peer.address.shown()).collect();
+                shown.join(", ")
+            }
+        }
+    }
+}
+
+fn peer(address: Address, policy: Policy, trust: Option<Trust>) -> Peer {
+    Peer { address, trust, connect_timeout: Duration::from_millis(policy.connect_timeout_ms.into()) }
 }
 
 impl Open for RedisEndpoint {
     fn open(&self) -> Box<dyn Store> {
-        let connect = |_| Connection::new(self.address.clone(), self.policy);
-        Box::new(RedisStore {
-            connections: (0..self.policy.connections.max(1)).map(connect).collect(),
-            spread: DefaultHashBuilder::default(),
-        })
-    }
-}
-
-struct RedisStore {
-    connections: Vec<Rc<Connection>>,
-    spread: DefaultHashBuilder,
-}
-
-impl Store for RedisStore {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
-        if step.ids.len() <= BATCH_IDS {
-            return self.send(step);
+        match &self.servers {
+            Servers::One(peer) => Box::new(ServerStore::new(peer, self.policy, &self.health)),
+            Servers::Cluster(peers) => Box::new(ClusterStore::new(peers, self.policy, &self.health)),
         }
-        Box::pin(async move {
-            let mut all = Replies::default();
-            for ids in step.ids.chunks(BATCH_IDS) {
-                all.append(&self.send(Step { ids, ..step }).await?);
-                if all.byte_count() > resp::STEP_BYTES_MAX {
-                    return Err(StoreError::Unavailable("the answer is more bytes than a step may take".into()));
-                }
-            }
-            Ok(all)
-        })
+    }
+
+    fn health(&self) -> Option<Arc<Health>> {
+        Some(self.health.clone())
     }
 }
 
-impl RedisStore {
-    /// Sends a batch of a step, or all of it.
-    fn send<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
-        let mut commands = Vec::new();
-        resp::push_step(&mut commands, &step);
-        // By what is asked, so that the same step finds its twin; different ones spread evenly.
-        let connection = match self.connections.as_slice() {
-            [one] => one.clone(),
-            several => several[self.spread.hash_one(&commands) as usize % several.len()].clone(),
-        };
-        Box::pin(async move { connection.read(step, commands).await })
+/// Asks for the ids of a step batch by batch. What was answered together is bounded like one answer.
+async fn in_batches<'a, F>(step: Step<'a>, send: impl Fn(Step<'a>) -> F) -> Result<Replies, StoreError>
+where
+    F: Future<Output = Result<Replies, StoreError>>,
+{
+    let mut all = Replies::default();
+    for ids in step.ids.chunks(BATCH_IDS) {
+        all.append(&send(Step { ids, ..step }).await?);
+        if all.byte_count() > resp::STEP_BYTES_MAX {
+            return Err(StoreError::Unavailable("the answer is more bytes than a step may take".into()));
+        }
     }
+    Ok(all)
+}
+
+/// The error of a step one of whose commands was refused.
+fn refused(step: &Step<'_>, at: usize, line: &str) -> StoreError {
+    let key = step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default();
+    StoreError::from_server(key, line.to_owned())
 }

@@ -1,8 +1,10 @@
 //! The protocol: commands out, replies in, with strict limits and without a tree of values.
 //!
-//! A reply to one of our reads is a flat list of strings, or an error. Anything else is malformed: after it nothing on the
-//! connection can be trusted, so the connection is closed.
+//! A reply to one of our reads is a flat list of strings, a flat map of them, or an error. What a server pushes of its own accord
+//! may come between replies and is passed over. Anything else is malformed: after it nothing on the connection can be trusted, so
+//! the connection is closed.
 
+use crate::store::redis::flat;
 use crate::store::{Replies, Step, Verb};
 
 /// What a step's replies may take together.
@@ -15,41 +17,55 @@ const HASH_FIELDS_MAX: usize = 10_000;
 const LINE_BYTES_MAX: usize = 4096;
 
 /// Appends a command of any words.
-pub(super) fn push_command(out: &mut Vec<u8>, words: &[&[u8]]) {
+pub(super) fn push_command<'a>(
+    out: &mut Vec<u8>,
+    words: impl IntoIterator<Item = &'a [u8], IntoIter: ExactSizeIterator>,
+) {
+    let words = words.into_iter();
     push_header(out, b'*', words.len());
-    for word in words {
-        push_word(out, word);
-    }
+    words.for_each(|word| push_word(out, word));
 }
 
-/// Appends one command for each id of a step.
-pub(super) fn push_step(out: &mut Vec<u8>, step: &Step<'_>) {
-    let mut key = Vec::with_capacity(step.prefix.len() + 21);
-    let last = match step.verb {
-        Verb::ListHead(count) => (count.max(1) - 1).to_string(),
-        _ => String::new(),
+/// Appends one command for each id of a step. With `asking`, each has the leave to be asked of a node that is only about to
+/// get its slot.
+pub(super) fn push_step(out: &mut Vec<u8>, step: &Step<'_>, asking: bool) {
+    // What stands before and after the key is the same for all ids.
+    let (mut before, mut after) = (Vec::with_capacity(64), Vec::with_capacity(64));
+    if asking {
+        push_command(&mut before, [&b"ASKING"[..]]);
+    }
+    let more_words = match step.verb {
+        Verb::HashAll => 0,
+        Verb::HashFields(fields) => fields.len(),
+        Verb::ListHead(_) => 2,
     };
-    for id in step.ids {
-        key.clear();
-        key.extend_from_slice(step.prefix.as_bytes());
-        key.push(b':');
-        key.extend_from_slice(id.to_string().as_bytes());
-        match step.verb {
-            Verb::HashAll => push_command(out, &[b"HGETALL", &key]),
-            Verb::ListHead(_) => push_command(out, &[b"LRANGE", &key, b"0", last.as_bytes()]),
-            Verb::HashFields(fields) => {
-                push_header(out, b'*', 2 + fields.len());
-                push_word(out, b"HMGET");
-                push_word(out, &key);
-                fields.iter().for_each(|field| push_word(out, field.as_bytes()));
-            }
+    push_header(&mut before, b'*', 2 + more_words);
+    push_word(&mut before, step.verb.command().as_bytes());
+    after.extend_from_slice(b"\r\n");
+    match step.verb {
+        Verb::HashAll => {}
+        Verb::HashFields(fields) => fields.iter().for_each(|field| push_word(&mut after, field.as_bytes())),
+        Verb::ListHead(count) => {
+            push_word(&mut after, b"0");
+            push_word(&mut after, itoa::Buffer::new().format(count.max(1) - 1).as_bytes());
         }
+    }
+    let mut digits = itoa::Buffer::new();
+    out.reserve(step.ids.len() * (before.len() + after.len() + step.prefix.len() + 16));
+    for id in step.ids {
+        let id = digits.format(*id);
+        out.extend_from_slice(&before);
+        push_header(out, b'$', step.prefix.len() + 1 + id.len());
+        out.extend_from_slice(step.prefix.as_bytes());
+        out.push(b':');
+        out.extend_from_slice(id.as_bytes());
+        out.extend_from_slice(&after);
     }
 }
 
 fn push_header(out: &mut Vec<u8>, kind: u8, count: usize) {
     out.push(kind);
-    out.extend_from_slice(count.to_string().as_bytes());
+    out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
     out.extend_from_slice(b"\r\n");
 }
 
@@ -64,7 +80,7 @@ fn push_word(out: &mut Vec<u8>, word: &[u8]) {
 pub(super) enum Expect {
     AtMost(usize),
     Exactly(usize),
-    /// A status line, such as the answer to PING.
+    /// A status line, such as the answer to ASKING.
     Status,
 }
 
@@ -92,6 +108,8 @@ pub(super) enum Progress {
     /// More bytes are needed.
     Incomplete,
     Done,
+    /// The server said something that is no reply.
+    Pushed,
     /// The server answered with an error line.
     Refused(String),
 }
@@ -126,6 +144,12 @@ impl Incoming {
                 }
                 b'*' | b'~' => number(line)?,
                 b'%' => number(line)?.checked_mul(2).ok_or(Malformed("a map too large"))?,
+                b'>' => {
+                    // Nobody asked for it: it is no reply, and the next one is.
+                    let Some(end) = flat::skip(&self.bytes[self.at..])? else { return Ok(Progress::Incomplete) };
+                    self.at += end;
+                    return Ok(Progress::Pushed);
+                }
                 _ => return Err(Malformed("another kind of reply than was asked for")),
             };
             if !expect.allows(count) {
@@ -143,6 +167,15 @@ impl Incoming {
         self.left = None;
         into.end_reply();
         Ok(Progress::Done)
+    }
+
+    /// Passes over what was pushed while nobody waits for a reply; false when it is not all there.
+    pub(super) fn pushed(&mut self) -> Result<bool, Malformed> {
+        match self.reply(Expect::AtMost(0), &mut Replies::default())? {
+            Progress::Pushed => Ok(true),
+            Progress::Incomplete => Ok(false),
+            Progress::Done | Progress::Refused(_) => Err(Malformed("a reply that nobody asked for")),
+        }
     }
 
     /// Whether nothing is left unread.
@@ -239,6 +272,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_pushed_between_replies_is_passed_over() {
+        let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+        let pushed = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n";
+        for cut in 0..pushed.len() {
+            incoming.bytes.extend_from_slice(&pushed[..cut]);
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Incomplete), "cut at {cut}");
+            incoming.bytes.extend_from_slice(&pushed[cut..]);
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Pushed), "cut at {cut}");
+        }
+        incoming.bytes.extend_from_slice(b"%1\r\n$1\r\na\r\n_\r\n");
+        assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Done));
+        assert_eq!(replies.items(0).collect::<Vec<_>>(), [Some(&b"a"[..]), None]);
+        let endless = [&b">1\r\n$900000\r\n"[..], &[b'x'; 20]].concat();
+        incoming.bytes.extend_from_slice(&endless.repeat(100_000));
+        assert!(incoming.reply(Expect::AtMost(3), &mut replies).is_err());
+    }
+
+    #[test]
     fn what_was_not_asked_for_is_malformed() {
         let deep = b"*1\r\n".repeat(1_000_000);
         let bad: [&[u8]; 11] = [
@@ -266,7 +317,11 @@ mod tests {
     #[test]
     fn a_step_is_one_command_an_id() {
         let mut out = Vec::new();
-        push_step(&mut out, &Step { verb: Verb::ListHead(10), prefix: "follow", ids: &[7, -1] });
+        let fields: [std::sync::Arc<str>; 2] = ["a".into(), "bc".into()];
+        push_step(&mut out, &Step { verb: Verb::HashFields(&fields), prefix: "user", ids: &[5] }, true);
+        assert_eq!(out, b"*1\r\n$6\r\nASKING\r\n*4\r\n$5\r\nHMGET\r\n$6\r\nuser:5\r\n$1\r\na\r\n$2\r\nbc\r\n");
+        out.clear();
+        push_step(&mut out, &Step { verb: Verb::ListHead(10), prefix: "follow", ids: &[7, -1] }, false);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,

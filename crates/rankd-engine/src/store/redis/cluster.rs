@@ -1,0 +1,358 @@
+//! A cluster: the ids of a step are asked of the masters that have their slots, all at once, one pipeline for each.
+//!
+//! Where a slot has moved, the server says so: the command goes there once more and the layout is asked for anew, at most a few
+//! times a second. A master that does not answer fails the steps that need it, at once, and no others.
+
+use crate::clock::{self, Instant};
+use crate::store::health::Health;
+use crate::store::redis::breaker::jittered;
+use crate::store::redis::budget::Budget;
+use crate::store::redis::connection::{Answered, Failed};
+use crate::store::redis::greeting::{Peer, Refusal};
+use crate::store::redis::server::Connections;
+use crate::store::redis::slots::{Layout, NodeName, Slotter};
+use crate::store::redis::{BATCH_IDS, in_batches, refused};
+use crate::store::{Answer, Replies, Step, Store, StoreError, Trouble};
+use futures_util::future::join_all;
+use hashbrown::HashMap;
+use rankd_plan::registry::Policy;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The least time between two questions for the layout.
+const REFRESH_PAUSE: Duration = Duration::from_millis(250);
+
+pub(super) struct ClusterStore(Rc<Cluster>);
+
+struct Cluster {
+    seeds: Vec<Peer>,
+    policy: Policy,
+    health: Arc<Health>,
+    budget: Budget,
+    nodes: RefCell<HashMap<NodeName, Rc<Connections>>>,
+    layout: RefCell<Option<Rc<Layout>>>,
+    /// Why the layout could not be had the last time.
+    failure: RefCell<Option<StoreError>>,
+    /// Somebody is asking for it.
+    refreshing: Cell<bool>,
+    /// Before this it is not asked for again.
+    next_refresh: Cell<Option<Instant>>,
+    refreshed: Notify,
+}
+
+/// What one node is asked of a step.
+struct Part {
+    node: NodeName,
+    asking: bool,
+    ids: Vec<i64>,
+    /// Where in the step each id stands.
+    places: Vec<usize>,
+}
+
+impl ClusterStore {
+    pub(super) fn new(seeds: &[Peer], policy: Policy, health: &Arc<Health>) -> ClusterStore {
+        ClusterStore(Rc::new(Cluster {
+            seeds: seeds.to_vec(),
+            policy,
+            health: health.clone(),
+            budget: Budget::new(policy.retry_percent),
+            nodes: RefCell::default(),
+            layout: RefCell::default(),
+            failure: RefCell::default(),
+            refreshing: Cell::new(false),
+            next_refresh: Cell::new(None),
+            refreshed: Notify::new(),
+        }))
+    }
+}
+
+impl Store for ClusterStore {
+    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+        match step.ids.len() {
+            0 => Box::pin(async { Ok(Replies::default()) }),
+            1..=BATCH_IDS => Box::pin(self.0.send(step)),
+            _ => Box::pin(in_batches(step, |batch| self.0.send(batch))),
+        }
+    }
+}
+
+impl Cluster {
+    async fn send(self: &Rc<Self>, step: Step<'_>) -> Result<Replies, StoreError> {
+        let result = self.ask_twice(&step).await;
+        if result.is_err() {
+            self.health.count(|health| &health.errors, 1);
+        }
+        result
+    }
+
+    async fn ask_twice(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
+        let layout = self.layout().await?;
+        self.budget.asked(step.ids.len());
+        let parts = split(step, &layout).inspect_err(|_| self.refresh())?;
+        let mut gathered = Gathered::new(step.ids.len());
+        let again = self.round(step, parts, &mut gathered).await?;
+        if !again.is_empty() {
+            let count = again.iter().map(|part| part.ids.len()).sum();
+            if !self.budget.take(count) {
+                return Err(gathered.why_again());
+            }
+            self.health.count(|health| &health.retries, count as u64);
+            // Once more and no further: where it does not end there, something is wrong with the cluster.
+            if !self.round(step, again, &mut gathered).await?.is_empty() {
+                return Err(gathered.why_again());
+            }
+        }
+        Ok(gathered.replies())
+    }
+
+    /// Asks all nodes at once; gives what is to be asked again, and of whom.
+    async fn round(
+        self: &Rc<Self>,
+        step: &Step<'_>,
+        parts: Vec<Part>,
+        gathered: &mut Gathered,
+    ) -> Result<Vec<Part>, StoreError> {
+        let asked = parts.iter().map(|part| {
+            let connections = self.node(&part.node);
+            let step = Step { ids: &part.ids, ..step.clone() };
+            async move { connections.read(step, part.asking).await }
+        });
+        let answers: Vec<Result<Answered, Failed>> = join_all(asked).await;
+        let mut again = Vec::new();
+        for (part, answered) in parts.into_iter().zip(answers) {
+            match answered {
+                Ok(answered) => self.gather(step, part, answered, gathered, &mut again)?,
+                Err(failed) => {
+                    // It may have been replaced.
+                    self.refresh();
+                    if !failed.dropped {
+                        return Err(failed.error);
+                    }
+                    gathered.trouble = Some(failed.error);
+                    again.push(part);
+                }
+            }
+        }
+        Ok(again)
+    }
+
+    /// Puts a part's replies in their places; what was sent elsewhere goes to `again`.
+    fn gather(
+        self: &Rc<Self>,
+        step: &Step<'_>,
+        part: Part,
+        answered: Answered,
+        gathered: &mut Gathered,
+        again: &mut Vec<Part>,
+    ) -> Result<(), StoreError> {
+        for (at, line) in &answered.refused {
+            let (Some(&id), Some(&place)) = (part.ids.get(*at), part.places.get(*at)) else { continue };
+            let error = refused(step, place, line);
+            let (node, asking) = match Trouble::of(line) {
+                Trouble::Moved => match self.redirected(line, &part.node) {
+                    Some(redirected) => redirected,
+                    None => return Err(error),
+                },
+                Trouble::TryAgain => (part.node.clone(), part.asking),
+                _ => return Err(error),
+            };
+            gathered.trouble = Some(error);
+            push(again, node, asking, id, place);
+        }
+        gathered.take(part.places, answered);
+        Ok(())
+    }
+
+    /// Where `MOVED slot host:port` or `ASK slot host:port` sends a command.
+    fn redirected(self: &Rc<Self>, line: &str, from: &NodeName) -> Option<(NodeName, bool)> {
+        let mut words = line.split(' ');
+        let (kind, slot, node) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+        let node = NodeName::parse(node, &from.host)?;
+        if kind == "MOVED" {
+            let mut layout = self.layout.borrow_mut();
+            *layout = layout.as_ref().and_then(|layout| layout.moved(slot, &node)).map(Rc::new).or(layout.take());
+            drop(layout);
+            self.refresh();
+        }
+        Some((node, kind == "ASK"))
+    }
+
+    fn node(&self, name: &NodeName) -> Rc<Connections> {
+        let mut nodes = self.nodes.borrow_mut();
+        if let Some(known) = nodes.get(name) {
+            return known.clone();
+        }
+        let connections = Rc::new(Connections::new(&self.peer(name), self.policy, &self.health));
+        nodes.insert(name.clone(), connections.clone());
+        connections
+    }
+
+    /// A node is reached as the seeds are.
+    fn peer(&self, name: &NodeName) -> Peer {
+        // The registry has no cluster without one.
+        let seed = &self.seeds[0];
+        Peer { address: seed.address.at(&name.host, name.port), ..seed.clone() }
+    }
+
+    /// The layout as far as it is known. While there is none and it was just asked for in vain, that is said at once.
+    async fn layout(self: &Rc<Self>) -> Result<Rc<Layout>, StoreError> {
+        loop {
+            // Registered before looking, so that a change in between is not missed.
+            let refreshed = self.refreshed.notified();
+            if let Some(layout) = &*self.layout.borrow() {
+                return Ok(layout.clone());
+            }
+            if !self.refreshing.get() {
+                self.refresh();
+            }
+            if !self.refreshing.get()
+                && let Some(failure) = &*self.failure.borrow()
+            {
+                return Err(failure.clone());
+            }
+            refreshed.await;
+        }
+    }
+
+    /// Asks for the layout in the background, unless somebody does or just did.
+    fn refresh(self: &Rc<Self>) {
+        let now = clock::now();
+        if self.refreshing.get() || self.next_refresh.get().is_some_and(|next| now < next) {
+            return;
+        }
+        self.refreshing.set(true);
+        let cluster = self.clone();
+        tokio::task::spawn_local(async move {
+            let found = cluster.find_layout().await;
+            let number = cluster.health.snapshot().refreshes;
+            cluster.next_refresh.set(Some(clock::now() + jittered(REFRESH_PAUSE, number)));
+            match found {
+                Ok(layout) => cluster.adopt(layout),
+                Err(error) => *cluster.failure.borrow_mut() = Some(error),
+            }
+            cluster.refreshing.set(false);
+            cluster.refreshed.notify_waiters();
+        });
+    }
+
+    fn adopt(&self, layout: Layout) {
+        // Nodes that have left are let go.
+        self.nodes.borrow_mut().retain(|name, connections| {
+            let stays = layout.masters.contains(name);
+            if !stays {
+                connections.retire();
+            }
+            stays
+        });
+        *self.layout.borrow_mut() = Some(Rc::new(layout));
+        *self.failure.borrow_mut() = None;
+    }
+
+    /// Asks one node after the other, first those that are masters now.
+    async fn find_layout(&self) -> Result<Layout, StoreError> {
+        self.health.count(|health| &health.refreshes, 1);
+        let known = self.layout.borrow().clone();
+        let masters = known.iter().flat_map(|layout| &layout.masters).map(|name| self.peer(name));
+        let mut failure = None;
+        for peer in masters.chain(self.seeds.iter().cloned()) {
+            self.health.count(|health| &health.connects, 1);
+            match ask_for_layout(&peer).await {
+                Ok(layout) => return Ok(layout),
+                Err(refusal) => failure = Some((peer.address.shown(), refusal)),
+            }
+        }
+        Err(match failure {
+            Some((shown, Refusal::Words(words))) => StoreError::Unavailable(format!("{shown}: {words}")),
+            Some((_, Refusal::Line(line))) => StoreError::from_server(String::new(), line),
+            None => StoreError::Unavailable("no node of the cluster is known".into()),
+        })
+    }
+}
+
+/// Asks one node who has which slots.
+pub(super) async fn ask_for_layout(peer: &Peer) -> Result<Layout, Refusal> {
+    let told = async {
+        let mut socket = peer.greet().await?;
+        let (parts, bytes) = Peer::ask(&mut socket, &["CLUSTER", "SLOTS"]).await?;
+        let host = peer.address.host();
+        let layout = Layout::read(&bytes, &parts, host);
+        layout.ok_or_else(|| Refusal::Words("it gives no layout of a cluster".into()))
+    };
+    let late = |_| Refusal::Words("it does not say who has which slots in time".into());
+    tokio::time::timeout(2 * peer.connect_timeout, told).await.map_err(late)?
+}
+
+/// The parts of a step by the master that each id belongs to.
+fn split(step: &Step<'_>, layout: &Layout) -> Result<Vec<Part>, StoreError> {
+    let slotter = Slotter::new(step.prefix);
+    let mut parts: Vec<Option<Part>> = (0..layout.masters.len()).map(|_| None).collect();
+    for (place, &id) in step.ids.iter().enumerate() {
+        let slot = slotter.slot(id);
+        let nobody = || StoreError::Unavailable(format!("no node of the cluster serves slot {slot}"));
+        let owner = layout.owner(slot).ok_or_else(nobody)?;
+        let part = parts[owner].get_or_insert_with(|| Part::new(layout.masters[owner].clone(), false));
+        part.ids.push(id);
+        part.places.push(place);
+    }
+    Ok(parts.into_iter().flatten().collect())
+}
+
+fn push(parts: &mut Vec<Part>, node: NodeName, asking: bool, id: i64, place: usize) {
+    let at = parts.iter().position(|part| part.node == node && part.asking == asking).unwrap_or_else(|| {
+        parts.push(Part::new(node, asking));
+        parts.len() - 1
+    });
+    parts[at].ids.push(id);
+    parts[at].places.push(place);
+}
+
+impl Part {
+    fn new(node: NodeName, asking: bool) -> Part {
+        Part { node, asking, ids: Vec::new(), places: Vec::new() }
+    }
+}
+
+/// Replies of several nodes, and which of them is for which id.
+struct Gathered {
+    answers: Vec<Replies>,
+    /// For each id of the step, the answer and the place in it.
+    from: Vec<(u32, u32)>,
+    /// Why something has to be asked again.
+    trouble: Option<StoreError>,
+}
+
+impl Gathered {
+    fn new(ids: usize) -> Gathered {
+        Gathered { answers: Vec::new(), from: vec![(0, 0); ids], trouble: None }
+    }
+
+    fn take(&mut self, places: Vec<usize>, answered: Answered) {
+        let number = self.answers.len() as u32;
+        for (at, place) in places.into_iter().enumerate() {
+            self.from[place] = (number, at as u32);
+        }
+        self.answers.push(answered.replies);
+    }
+
+    fn why_again(self) -> StoreError {
+        self.trouble.unwrap_or_else(|| StoreError::Unavailable("the cluster sends reads in circles".into()))
+    }
+
+    /// All in the order of the step.
+    fn replies(mut self) -> Replies {
+        match self.answers.len() {
+            // One node had all of them, in order.
+            1 => self.answers.pop().unwrap_or_default(),
+            _ => {
+                let mut all = Replies::default();
+                for (answer, at) in self.from {
+                    all.push_reply(&self.answers[answer as usize], at as usize);
+                }
+                all
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Opens a socket to a server and greets it: TLS, protocol, password, database. It is good when it has answered a PING.
+//!
+//! All of the greeting leaves at once. A server that does not know HELLO is spoken to in the older protocol.
+
+use crate::store::redis::address::{Address, Place};
+use crate::store::redis::flat::{self, Part};
+use crate::store::redis::resp::{Malformed, push_command};
+use crate::store::redis::tls::{self, Trust};
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+pub(super) type Socket = Box<dyn Duplex>;
+
+/// A server, and what is needed to be let in.
+#[derive(Clone)]
+pub(super) struct Peer {
+    pub(super) address: Address,
+    /// Needed where the address asks for TLS.
+    pub(super) trust: Option<Trust>,
+    pub(super) connect_timeout: Duration,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    Words(String),
+    /// The server's own error line in answer to the greeting.
+    Line(String),
+}
+
+impl Refusal {
+    pub(super) fn into_words(self) -> String {
+        match self {
+            Refusal::Words(words) | Refusal::Line(words) => words,
+        }
+    }
+}
+
+fn words(error: io::Error) -> Refusal {
+    Refusal::Words(error.to_string())
+}
+
+impl Peer {
+    /// Connects once, within the time that the endpoint allows.
+    pub(super) async fn greet(&self) -> Result<Socket, Refusal> {
+        let late = |_| Refusal::Words(format!("no connection within {} ms", self.connect_timeout.as_millis()));
+        timeout(self.connect_timeout, self.connect()).await.map_err(late)?
+    }
+
+    async fn connect(&self) -> Result<Socket, Refusal> {
+        let mut socket = self.open().await?;
+        let Address { user, password, database, .. } = &self.address;
+        let (mut hello, mut login) = (vec!["HELLO", "3"], Vec::new());
+        if let Some(password) = password {
+            hello.extend(["AUTH", user.as_deref().unwrap_or("default"), password]);
+            login.push("AUTH");
+            login.extend(user.as_deref());
+            login.push(password);
+        }
+        let database = database.to_string();
+        let mut rest: Vec<&[&str]> = Vec::new();
+        let select = ["SELECT", &database];
+        if self.address.database != 0 {
+            rest.push(&select);
+        }
+        rest.push(&["PING"]);
+        say(&mut socket, &[&[&hello[..]], &rest[..]].concat()).await?;
+        let mut heard = Heard::default();
+        match heard.reply(&mut socket).await? {
+            Ok(()) => {}
+            Err(line) if !is_too_new(&line) => return Err(Refusal::Line(line)),
+            Err(_) if login.is_empty() => {}
+            Err(_) => {
+                for _ in &rest {
+                    // Without the login these were refused or for nothing. Now again, the old way.
+                    let _ = heard.reply(&mut socket).await?;
+                }
+                rest.insert(0, &login);
+                say(&mut socket, &rest).await?;
+            }
+        }
+        for _ in &rest {
+            heard.reply(&mut socket).await?.map_err(Refusal::Line)?;
+        }
+        match heard.bytes.is_empty() {
+            true => Ok(socket),
+            false => Err(Refusal::Words("this is no Redis server: it says more than it was asked".into())),
+        }
+    }
+
+    async fn open(&self) -> Result<Socket, Refusal> {
+        let (host, port) = match &self.address.place {
+            Place::Unix { path } => return Ok(Box::new(UnixStream::connect(path).await.map_err(words)?)),
+            Place::Tcp { host, port } => (host.as_str(), *port),
+        };
+        let socket = TcpStream::connect((host, port)).await.map_err(words)?;
+        socket.set_nodelay(true).map_err(words)?;
+        if !self.address.tls {
+            return Ok(Box::new(socket));
+        }
+        let Some(trust) = &self.trust else {
+            return Err(Refusal::Words("there is no certificate of an authority to trust".into()));
+        };
+        let name = tls::server_name(host).map_err(Refusal::Words)?;
+        Ok(Box::new(trust.connector().connect(name, socket).await.map_err(words)?))
+    }
+
+    /// Sends one command on a greeted socket and gives its reply: the parts, and the bytes that they are of.
+    pub(super) async fn ask(socket: &mut Socket, command: &[&str]) -> Result<(Vec<Part>, Vec<u8>), Refusal> {
+        say(socket, &[command]).await?;
+        let mut heard = Heard::default();
+        let parts = heard.parts(socket).await?;
+        match parts.first() {
+            Some(Part::Error(line)) => Err(Refusal::Line(heard.text(line.clone()))),
+            _ => Ok((parts, heard.bytes)),
+        }
+    }
+}
+
+async fn say(socket: &mut Socket, commands: &[&[&str]]) -> Result<(), Refusal> {
+    let mut out = Vec::new();
+    for command in commands {
+        push_command(&mut out, command.iter().map(|word| word.as_bytes()));
+    }
+    send(socket, &out).await
+}
+
+/// Writes all bytes, through TLS where there is some.
+pub(super) async fn send(socket: &mut Socket, bytes: &[u8]) -> Result<(), Refusal> {
+    socket.write_all(bytes).await.map_err(words)?;
+    socket.flush().await.map_err(words)
+}
+
+/// A server from before HELLO, or one that does not speak its version 3.
+fn is_too_new(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    line.starts_with("noproto") || line.contains("unknown command") || line.contains("unsupported command")
+}
+
+/// What a server says before any step is asked.
+#[derive(Default)]
+pub(super) struct Heard {
+    bytes: Vec<u8>,
+}
+
+impl Heard {
+    /// The next reply: good, or an error line.
+    pub(super) async fn reply(&mut self, socket: &mut Socket) -> Result<Result<(), String>, Refusal> {
+        let parts = self.parts(socket).await?;
+        let result = match parts.first() {
+            Some(Part::Error(line)) => Err(self.text(line.clone())),
+            _ => Ok(()),
+        };
+        // It was found whole.
+        let end = flat::skip(&self.bytes).ok().flatten().unwrap_or(self.bytes.len());
+        self.bytes.drain(..end);
+        Ok(result)
+    }
+
+    /// The parts of the next reply, which stays in `bytes`.
+    async fn parts(&mut self, socket: &mut Socket) -> Result<Vec<Part>, Refusal> {
+        loop {
+            match flat::read(&self.bytes) {
+                Ok(Some((parts, _))) => return Ok(parts),
+                Ok(None) => {
+                    if socket.read_buf(&mut self.bytes).await.map_err(words)? == 0 {
+                        return Err(Refusal::Words("the server closed the connection".into()));
+                    }
+                }
+                Err(Malformed(what)) => return Err(Refusal::Words(format!("this is no Redis server: {what}"))),
+            }
+        }
+    }
+
+    fn text(&self, range: std::ops::Range<usize>) -> String {
+        String::from_utf8_lossy(self.bytes.get(range).unwrap_or_default()).into_owned()
+    }
+}
