@@ -29,7 +29,7 @@ fn main() {
             _ => unreachable!("{op}.rs must have `impl Compute for Task` or `impl Fetch for Task`, one of the two"),
         };
         let signature = format!("Signature {{ op: {op:?}, summary: {summary:?}, contract: &{op}::CONTRACT }}");
-        let make = format!("|args| Task::{kind}(Box::new({op}::Task::make(args)))");
+        let make = format!("|args| Task::{kind}(Arc::new({op}::Task::make(args)))");
         writeln!(modules, "#[path = {path:?}]\nmod {op};").expect("writing to a string");
         writeln!(signatures, "    {signature},").expect("writing to a string");
         writeln!(definitions, "    Definition {{ signature: {signature}, make: {make} }},")

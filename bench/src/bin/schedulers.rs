@@ -69,7 +69,7 @@ impl Bench {
 
     /// Min / median of the rounds, a request, in parts of a second.
     fn row(&self, scheduler: Scheduler, plan: &Arc<Linked>, requests: u32, per_second: f64) -> String {
-        let settings = Settings { scheduler, loops: 1, cpu_threads: 2, deadline: None, node_timeout: None };
+        let settings = Settings { scheduler, loops: 1, cpu_threads: 2, ..Settings::default() };
         let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(self.data.clone(), Vec::new()))];
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
         let params: Vec<Value> = self.registry.params.list().iter().map(|_| Value::Null).collect();

@@ -4,6 +4,7 @@ use crate::clock;
 use crate::deadline::Limits;
 use crate::error::RunError;
 use crate::link::Linked;
+use crate::place::Policy;
 use crate::pool::Pool;
 use crate::pools::{self, IoPool};
 use crate::request::Request;
@@ -46,6 +47,7 @@ impl Scheduler {
     }
 }
 
+/// How an engine goes about its work.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub scheduler: Scheduler,
@@ -53,6 +55,20 @@ pub struct Settings {
     pub cpu_threads: usize,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
+    pub policy: Policy,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            scheduler: Scheduler::Async,
+            loops: 1,
+            cpu_threads: 1,
+            deadline: None,
+            node_timeout: None,
+            policy: Policy::default(),
+        }
+    }
 }
 
 pub struct Engine {
@@ -267,7 +283,7 @@ impl EventLoop {
         let (orders, inbox) = unbounded_channel();
         let (endpoints, pool, stats) = (endpoints.to_vec(), pool.clone(), stats.clone());
         let (ready, started) = bounded(1);
-        let limits = (settings.deadline, settings.node_timeout);
+        let (limits, policy) = ((settings.deadline, settings.node_timeout), settings.policy);
         let turns = Arc::new(Turns::default());
         let timed = turns.clone();
         let thread = thread::Builder::new().name(format!("rankd-loop-{number}")).spawn(move || {
@@ -275,7 +291,7 @@ impl EventLoop {
             match runtime {
                 Ok(runtime) => {
                     let _ = ready.send(Ok(()));
-                    let host = Rc::new(Host { stores: Stores::open(&endpoints), pool, stats });
+                    let host = Rc::new(Host::new(Stores::open(&endpoints), pool, stats, policy));
                     let seat = Seat::new(number, host.clone(), limits, timed);
                     runtime.block_on(serve(inbox, host, seat));
                 }

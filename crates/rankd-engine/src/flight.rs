@@ -3,11 +3,12 @@
 use crate::clock::{self, Instant};
 use crate::error::{ErrorKind, TaskError};
 use crate::link::Linked;
+use crate::place::Policy;
 use crate::pool::{Job, Worker};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::Stores;
-use crate::task::{ComputeContext, FetchContext, Fetching, Tally, Task};
+use crate::task::{AnyFetch, ComputeContext, FetchContext, Fetching, InputRows, Tally, Task};
 use crate::trace::Where;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
@@ -15,6 +16,7 @@ use rankd_column::expr::Scratch;
 use rankd_plan::plan::NodeIx;
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -22,14 +24,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// A node that has come to its end.
+/// A step that has come to its end, alone or as the last of a stretch.
 pub(crate) struct Landed {
-    pub(crate) node: NodeIx,
+    pub(crate) step: NodeIx,
     pub(crate) result: Result<RowSet, TaskError>,
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
     pub(crate) on: Where,
     pub(crate) tally: Tally,
+    /// The steps of the stretch that came before it, in order.
+    pub(crate) before: Vec<Leg>,
+}
+
+/// A step of a stretch that is done.
+pub(crate) struct Leg {
+    pub(crate) step: NodeIx,
+    pub(crate) started: Instant,
+    pub(crate) ended: Instant,
+    /// Only for the trace.
+    pub(crate) rows: Option<RowSet>,
+}
+
+impl Landed {
+    /// How long the whole of it took.
+    pub(crate) fn took_ns(&self) -> u64 {
+        clock::nanos_between(self.before.first().map_or(self.started, |leg| leg.started), self.ended)
+    }
 }
 
 /// Where pool jobs leave their results for the run that sent them. Closed when the run has answered.
@@ -60,8 +80,9 @@ impl Mailbox {
         true
     }
 
-    pub(crate) fn collect(&self, into: &mut Vec<Landed>) {
-        into.append(&mut self.inbox.lock().unwrap_or_else(PoisonError::into_inner).landed);
+    /// Takes what is there, in order of arrival.
+    pub(crate) fn collect(&self, into: &mut VecDeque<Landed>) {
+        into.extend(self.inbox.lock().unwrap_or_else(PoisonError::into_inner).landed.drain(..));
     }
 
     /// Ends the delivery. What lay here uncollected came too late, too.
@@ -70,59 +91,112 @@ impl Mailbox {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         inbox.closed = true;
         for landed in inbox.landed.drain(..) {
-            stats.count_late(clock::nanos_between(landed.started, landed.ended));
+            stats.count_late(landed.took_ns());
         }
     }
 }
 
-/// A computation as a job for the pool. It owns all it needs and reports to the mailbox, or as late.
-pub(crate) fn job(
-    plan: Arc<Linked>,
-    node: NodeIx,
-    inputs: Vec<RowSet>,
-    request: Arc<Request>,
-    mailbox: Arc<Mailbox>,
-    stats: Arc<Stats>,
-) -> Job {
-    Box::new(move |worker: Worker| {
-        let started = worker.started.unwrap_or_else(clock::now);
-        let result = if mailbox.stop.load(Ordering::Relaxed) {
-            Err(TaskError::stopped())
-        } else {
-            compute(&plan, node, &inputs, &request, &mailbox.stop, None, &stats)
-        };
-        drop(inputs);
-        let ended = clock::now();
-        let landed = Landed { node, result, started, ended, on: Where::Pool(worker.number), tally: Tally::default() };
-        if !mailbox.deliver(landed) {
-            stats.count_late(clock::nanos_between(started, ended));
+/// How far the job of a stretch has come, for the loop that watches the time.
+#[derive(Default)]
+pub(crate) struct Whereabouts(Mutex<Vec<(NodeIx, Instant)>>);
+
+impl Whereabouts {
+    fn at(&self, step: NodeIx, since: Instant) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((step, since));
+    }
+
+    /// The step that it is at, and since when; nothing while the job has not begun.
+    pub(crate) fn now(&self) -> Option<(NodeIx, Instant)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).last().copied()
+    }
+
+    /// The steps that it has begun, each with its beginning.
+    pub(crate) fn so_far(&self) -> Vec<(NodeIx, Instant)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Computations for the pool: a step, or a stretch of steps from it on. Owns all it needs and reports to the mailbox, or as late.
+pub(crate) struct Sending {
+    pub(crate) plan: Arc<Linked>,
+    pub(crate) first: NodeIx,
+    pub(crate) inputs: Vec<RowSet>,
+    pub(crate) policy: Policy,
+    pub(crate) request: Arc<Request>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) whereabouts: Option<Arc<Whereabouts>>,
+}
+
+impl Sending {
+    pub(crate) fn job(self) -> Job {
+        Box::new(move |worker: Worker| {
+            let (mailbox, stats) = (self.mailbox.clone(), self.stats.clone());
+            let landed = self.run(worker);
+            let took_ns = landed.took_ns();
+            if !mailbox.deliver(landed) {
+                stats.count_late(took_ns);
+            }
+        })
+    }
+
+    fn run(self, worker: Worker) -> Landed {
+        let steps = self.plan.steps(self.policy.chaining);
+        let threshold_ns = self.policy.inline_threshold_ns as f32;
+        let (mut at, mut before) = (self.first, Vec::new());
+        let mut slots: Vec<Option<RowSet>> = self.inputs.into_iter().map(Some).collect();
+        let mut started = worker.started.unwrap_or_else(clock::now);
+        loop {
+            if let Some(whereabouts) = &self.whereabouts {
+                whereabouts.at(at, started);
+            }
+            let step = steps.step(at);
+            let rows_in = slots.iter().flatten().map(RowSet::len).sum();
+            let result = match self.mailbox.stop.load(Ordering::Relaxed) {
+                true => Err(TaskError::stopped()),
+                false => {
+                    // Later steps of a stretch read one slot, perhaps more than once.
+                    let count = steps.inputs(step).len();
+                    let mut inputs = match slots.len() == count {
+                        true => InputRows::owned(&mut slots),
+                        false => InputRows::same(&mut slots, count),
+                    };
+                    compute(&step.task, &mut inputs, &self.request, &self.mailbox.stop, None, &self.stats)
+                }
+            };
+            let ended = clock::now();
+            let next = step.next.filter(|_| self.policy.chaining);
+            match (result, next) {
+                (Ok(rows), Some(next)) => {
+                    step.cost.learn(rows_in, clock::nanos_between(started, ended), threshold_ns);
+                    let kept = self.request.trace.then(|| rows.clone());
+                    before.push(Leg { step: at, started, ended, rows: kept });
+                    slots.clear();
+                    slots.push(Some(rows));
+                    (at, started) = (next, ended);
+                }
+                (result, _) => {
+                    if result.is_ok() {
+                        step.cost.learn(rows_in, clock::nanos_between(started, ended), threshold_ns);
+                    }
+                    let on = Where::Pool(worker.number);
+                    return Landed { step: at, result, started, ended, on, tally: Tally::default(), before };
+                }
+            }
         }
-    })
+    }
 }
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Calls a computation here and now. A panic is an error of this node and nothing else.
-pub(crate) fn compute(
-    plan: &Linked,
-    node: NodeIx,
-    inputs: &[RowSet],
-    request: &Request,
-    stop: &AtomicBool,
-    deadline: Option<Instant>,
-    stats: &Stats,
-) -> Result<RowSet, TaskError> {
-    let Task::Compute(task) = &plan.node(node).task else {
-        return Err(bug("a task that waits was called like one that computes"));
-    };
+/// Calls `run` with this thread's working space, for as many computations as it likes. A panic goes no further.
+pub(crate) fn with_scratch<T>(stats: &Stats, run: impl FnOnce(&mut Scratch) -> T) -> Result<T, TaskError> {
     let call = || {
         SCRATCH.with(|scratch| {
             let mut scratch = scratch.try_borrow_mut().map_err(|_| bug("a computation inside a computation"))?;
-            let started = clock::now();
-            let scratch = &mut *scratch;
-            task.run(inputs, &mut ComputeContext { params: &request.params, scratch, stop, deadline, started })
+            Ok(run(&mut scratch))
         })
     };
     contain(stats, call).unwrap_or_else(|error| {
@@ -132,10 +206,27 @@ pub(crate) fn compute(
     })
 }
 
+/// Calls a computation here and now. A panic is an error of this node and nothing else.
+pub(crate) fn compute(
+    task: &Task,
+    inputs: &mut InputRows<'_>,
+    request: &Request,
+    stop: &AtomicBool,
+    deadline: Option<Instant>,
+    stats: &Stats,
+) -> Result<RowSet, TaskError> {
+    let Task::Compute(task) = task else {
+        return Err(bug("a task that waits was called like one that computes"));
+    };
+    with_scratch(stats, |scratch| {
+        task.run(inputs, &mut ComputeContext { params: &request.params, scratch, stop, deadline })
+    })?
+}
+
 /// Runs a fetch to its end, on the thread whose stores it uses. A panic is an error of this node and nothing else.
 pub(crate) async fn fetch(
-    plan: Arc<Linked>,
-    node: NodeIx,
+    task: Arc<dyn AnyFetch>,
+    step: NodeIx,
     inputs: Vec<RowSet>,
     request: Arc<Request>,
     stores: &Stores,
@@ -143,17 +234,12 @@ pub(crate) async fn fetch(
     on: Where,
 ) -> Landed {
     let (started, tally) = (clock::now(), Tally::default());
-    let result = match &plan.node(node).task {
-        Task::Fetch(task) => {
-            let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats };
-            match contain(&stats, || task.start(&inputs, &cx)) {
-                Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
-                Err(error) => Err(error),
-            }
-        }
-        Task::Compute(_) => Err(bug("a task that computes was called like one that waits")),
+    let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats };
+    let result = match contain(&stats, || task.start(&inputs, &cx)) {
+        Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
+        Err(error) => Err(error),
     };
-    Landed { node, result, started, ended: clock::now(), on, tally }
+    Landed { step, result, started, ended: clock::now(), on, tally, before: Vec::new() }
 }
 
 /// A fetch under way, which may also be dropped before its end: the task's values are dropped with it, and that may panic, too.
@@ -188,7 +274,7 @@ fn contain<T>(stats: &Stats, call: impl FnOnce() -> T) -> Result<T, TaskError> {
     })
 }
 
-fn bug(message: &str) -> TaskError {
+pub(crate) fn bug(message: &str) -> TaskError {
     TaskError { kind: ErrorKind::Bug, ..TaskError::failed("E901", message) }
 }
 

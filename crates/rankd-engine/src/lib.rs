@@ -1,11 +1,13 @@
 //! Everything that waits or decides when: how a linked plan becomes an answer.
 //!
 //! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
-//! plan made ready), [`store`] (where reads go), [`clock`] and [`deadline`], [`pool`], [`place`] (where a node runs), [`run`] (the
-//! heart: one request on its event loop), [`trace`], the other two schedulers [`sequential`] and [`pools`], [`seat`] (a place on a
-//! loop for what brings requests), and [`engine`], which owns the threads.
+//! plan made ready), [`steps`] and `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`]
+//! and [`deadline`], [`pool`], [`place`] (where a step runs), [`run`] (the heart: one request on its event loop), `turn` (what it
+//! computes there), `flight` (what leaves it), `watch` (its timer), [`trace`], the other two schedulers [`sequential`] and
+//! [`pools`], [`seat`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
+pub mod cost;
 pub mod deadline;
 pub mod engine;
 pub mod error;
@@ -14,18 +16,23 @@ pub mod link;
 pub mod place;
 pub mod pool;
 pub mod pools;
+mod progress;
 pub mod request;
 pub mod run;
 pub mod seat;
 pub mod sequential;
 pub mod stats;
+pub mod steps;
 pub mod store;
 pub mod task;
 pub mod trace;
+mod turn;
+mod watch;
 
 pub use engine::{Engine, Scheduler, Settings};
 pub use error::{ErrorKind, RunError};
 pub use link::Linked;
+pub use place::Policy;
 pub use request::Request;
 pub use run::Outcome;
 pub use seat::Seat;

@@ -7,13 +7,14 @@ use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
 use crate::flight::{self, Landed};
-use crate::link::{Linked, Progress};
+use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
+use crate::progress::Progress;
 use crate::request::Request;
 use crate::run::Outcome;
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
-use crate::task::{Tally, Task};
+use crate::task::{InputRows, Tally, Task};
 use crate::trace::{Recorder, Where};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use rankd_column::RowSet;
@@ -94,8 +95,8 @@ pub fn run(
         cpu,
         io,
         stats,
-        progress: Progress::new(plan),
-        ready: plan.starts.iter().copied().collect(),
+        progress: Progress::of(&plan.written),
+        ready: plan.written.starts.iter().copied().collect(),
         in_flight: Vec::new(),
         sender,
         landings,
@@ -105,7 +106,7 @@ pub fn run(
     let result = dispatch.walk().map_err(Box::new);
     dispatch.close();
     let now = clock::now();
-    let trace = dispatch.recorder.finish(plan, now);
+    let trace = dispatch.recorder.take(plan, now);
     Outcome { result, trace, took: now.saturating_duration_since(began) }
 }
 
@@ -116,7 +117,7 @@ struct Dispatch<'a> {
     cpu: &'a Pool,
     io: &'a IoPool,
     stats: &'a Arc<Stats>,
-    progress: Progress<'a>,
+    progress: Progress,
     ready: VecDeque<NodeIx>,
     in_flight: Vec<(NodeIx, Option<Deadline>)>,
     sender: Sender<Landed>,
@@ -146,7 +147,7 @@ impl Dispatch<'_> {
             if self.in_flight.is_empty() {
                 return match failure {
                     Some(failure) => Err(failure),
-                    None => self.progress.outputs(),
+                    None => self.progress.outputs(&self.plan.outputs),
                 };
             }
             let landed = match self.next_landing() {
@@ -167,23 +168,25 @@ impl Dispatch<'_> {
         if let Some(request) = self.limits.request.filter(|request| request.passed(now)) {
             return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
         }
-        let deadline = self.limits.of_node(now, self.plan.node(ix).timeout);
-        let inputs = self.progress.inputs(ix).map_err(|error| self.plan.at_node(ix, error))?;
+        let steps = &self.plan.written;
+        let step = steps.step(ix);
+        let deadline = self.limits.of_node(now, step.timeout);
+        let inputs = self.progress.inputs(steps, step).map_err(|error| self.plan.at_node(ix, error))?;
         self.recorder.started(ix, &inputs, Where::Caller, now);
         self.in_flight.push((ix, deadline));
-        let (plan, request, stats) = (self.plan.clone(), self.request.clone(), self.stats.clone());
+        let (task, request, stats) = (step.task.clone(), self.request.clone(), self.stats.clone());
         let (sender, over) = (self.sender.clone(), self.over.clone());
         let deliver = move |landed: Landed, over: &Over, stats: &Stats| {
-            let took = clock::nanos_between(landed.started, landed.ended);
+            let took = landed.took_ns();
             let answered = over.answered.lock().unwrap_or_else(PoisonError::into_inner);
             if *answered || sender.send(landed).is_err() {
                 stats.count_late(took);
             }
         };
-        match self.plan.node(ix).task {
-            Task::Fetch(_) => self.io.submit(Box::new(move |runtime, stores, number| {
+        match task {
+            Task::Fetch(task) => self.io.submit(Box::new(move |runtime, stores, number| {
                 let on = Where::Io(number);
-                let fetch = flight::fetch(plan, ix, inputs, request, stores, stats.clone(), on);
+                let fetch = flight::fetch(task, ix, inputs, request, stores, stats.clone(), on);
                 let landed = runtime.block_on(async {
                     match deadline {
                         // A read that is cut here is told as a timeout by the thread that dispatches.
@@ -195,13 +198,16 @@ impl Dispatch<'_> {
                     deliver(landed, &over, &stats);
                 }
             })),
-            Task::Compute(_) => {
-                self.stats.count_offload();
+            task @ Task::Compute(_) => {
+                self.stats.count_offloads(1);
                 self.cpu.submit(Box::new(move |worker: Worker| {
                     let started = clock::now();
-                    let result = flight::compute(&plan, ix, &inputs, &request, &over.stop, None, &stats);
+                    let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
+                    let inputs = &mut InputRows::owned(&mut slots);
+                    let result = flight::compute(&task, inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
-                    deliver(Landed { node: ix, result, started, ended, on, tally: Tally::default() }, &over, &stats);
+                    let (tally, before) = (Tally::default(), Vec::new());
+                    deliver(Landed { step: ix, result, started, ended, on, tally, before }, &over, &stats);
                 }));
             }
         }
@@ -214,7 +220,7 @@ impl Dispatch<'_> {
         let mut answered = self.over.answered.lock().unwrap_or_else(PoisonError::into_inner);
         *answered = true;
         for late in self.landings.try_iter() {
-            self.stats.count_late(clock::nanos_between(late.started, late.ended));
+            self.stats.count_late(late.took_ns());
         }
     }
 
@@ -232,18 +238,21 @@ impl Dispatch<'_> {
     }
 
     fn land(&mut self, landed: Landed) -> Result<(), RunError> {
-        let Landed { node, result, started, ended, on, tally } = landed;
-        self.in_flight.retain(|(flying, _)| *flying != node);
-        self.recorder.ended(node, result.as_ref().ok(), (started, ended), on, &tally);
-        let rows = result.map_err(|error| self.plan.blame(node, error))?;
+        let Landed { step, result, started, ended, on, tally, .. } = landed;
+        self.in_flight.retain(|(flying, _)| *flying != step);
+        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
+        let rows = result.map_err(|error| self.plan.blame(step, error))?;
         let now = self.recorder.is_on().then(clock::now);
-        let Dispatch { progress, ready, recorder, .. } = self;
-        progress.finish(node, rows, |reader| {
-            if let Some(now) = now {
-                recorder.ready(reader, now);
+        self.progress.finish(step, rows);
+        let steps = &self.plan.written;
+        for &reader in steps.readers(steps.step(step)) {
+            if self.progress.arrived(reader) {
+                if let Some(now) = now {
+                    self.recorder.ready(reader, Some(step), now);
+                }
+                self.ready.push_back(reader);
             }
-            ready.push_back(reader);
-        });
+        }
         Ok(())
     }
 }

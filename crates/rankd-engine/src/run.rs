@@ -2,25 +2,31 @@
 //!
 //! All state of a run is touched by the loop's thread only. The walk is a loop over a closed set of events; nothing here
 //! recurses and nothing here waits except for the next event. Invariants: a node starts once, after all its inputs; nothing
-//! starts after the verdict; when time wins, the answer goes out now and what still finishes is counted as late.
+//! starts after the verdict; when time wins, the answer goes out now and what still finishes is counted as late. What runs on
+//! the loop itself, and for how long at a stretch, is in [`crate::turn`].
 
 use crate::clock::{self, Instant};
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
-use crate::flight::{self, Landed, Mailbox};
-use crate::link::{Linked, Progress};
-use crate::place::{Place, place};
+use crate::flight::{self, Landed, Mailbox, Sending, Whereabouts};
+use crate::link::Linked;
+use crate::place::{Place, Policy, place};
 use crate::pool::Offload;
+use crate::progress::Progress;
 use crate::request::Request;
 use crate::stats::Stats;
+use crate::steps::{Step, Steps};
 use crate::store::Stores;
+use crate::task::Task;
 use crate::trace::{Recorder, Trace, Where};
+use crate::turn::{Pace, Paused};
+use crate::watch::Watch;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,7 +34,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Sleep;
 
 /// What came of a request.
 #[derive(Debug)]
@@ -41,15 +46,27 @@ pub struct Outcome {
 
 /// What the runs of one loop share.
 pub struct Host {
-    pub stores: Stores,
-    pub pool: Arc<dyn Offload + Send + Sync>,
-    pub stats: Arc<Stats>,
+    pub(crate) stores: Stores,
+    pub(crate) pool: Arc<dyn Offload + Send + Sync>,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) policy: Policy,
+    /// The state of runs that are over, for the next ones.
+    spare: RefCell<Vec<State>>,
+}
+
+/// More runs at once than this are rare, and what they needed is given back.
+const SPARE_MAX: usize = 256;
+
+impl Host {
+    pub fn new(stores: Stores, pool: Arc<dyn Offload + Send + Sync>, stats: Arc<Stats>, policy: Policy) -> Host {
+        Host { stores, pool, stats, policy, spare: RefCell::default() }
+    }
 }
 
 /// Ends a run from outside: the caller has gone, or the process stops.
 #[derive(Default)]
 pub struct Cancel {
-    requested: AtomicBool,
+    pub(crate) requested: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -69,244 +86,279 @@ pub async fn run(
     cancel: Arc<Cancel>,
 ) -> Outcome {
     let began = clock::now();
-    let mut run = Run::new(&plan, request, host, limits, &cancel, began);
-    for &node in &plan.starts {
-        run.becomes_ready(node);
-    }
-    let verdict = loop {
-        if let Err(error) = run.start_ready() {
-            break Err(error);
-        }
-        if run.progress.is_done() {
-            break run.progress.outputs();
-        }
-        match run.next_event().await {
-            Event::Landed(landed) => {
-                if let Err(error) = run.land(landed) {
-                    break Err(error);
-                }
-            }
-            Event::TimeIsUp(node, deadline) => break Err(plan.at_node(node, RunError::timeout(&deadline))),
-            Event::Cancelled => break Err(RunError::cancelled()),
-        }
-    };
+    let mut run = Run::new(&plan, &request, &host, limits, &cancel, began);
+    let verdict = poll_fn(|cx| run.poll(cx)).await;
     run.close();
     let now = clock::now();
-    let recorder = std::mem::replace(&mut run.recorder, Recorder::new(&plan, false, now));
-    let trace = recorder.finish(&plan, now);
+    let trace = run.recorder.take(&plan, now);
     Outcome { result: verdict.map_err(Box::new), trace, took: now.saturating_duration_since(began) }
 }
 
 enum Event {
-    Landed(Landed),
+    Landed,
     /// The time of this node, or of the whole request while it was in flight.
     TimeIsUp(NodeIx, Deadline),
     Cancelled,
 }
 
-/// When a node in flight must be back.
-#[derive(PartialEq, Eq)]
-struct NodeLimit {
-    deadline: Deadline,
-    started: u32,
-    node: NodeIx,
+type Fetching = Pin<Box<dyn Future<Output = Landed>>>;
+
+/// What a run needs while it goes on. Kept by the loop from run to run, so that a run allocates none of it.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) progress: Progress,
+    /// Steps for the loop, from `next_ready` on, with what they are predicted to take.
+    pub(crate) ready: Vec<(NodeIx, f32)>,
+    pub(crate) next_ready: usize,
+    /// Reads that nobody has polled yet.
+    pub(crate) fresh: Vec<Fetching>,
+    fetches: FuturesUnordered<Fetching>,
+    landed: VecDeque<Landed>,
+    watch: Watch,
+    pub(crate) pace: Pace,
 }
 
-impl Ord for NodeLimit {
-    fn cmp(&self, other: &NodeLimit) -> std::cmp::Ordering {
-        (self.deadline.at, self.started).cmp(&(other.deadline.at, other.started))
-    }
-}
-
-impl PartialOrd for NodeLimit {
-    fn partial_cmp(&self, other: &NodeLimit) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-struct Run<'p> {
-    plan: &'p Arc<Linked>,
-    request: Arc<Request>,
-    host: Rc<Host>,
-    limits: Limits,
-    cancel: &'p Cancel,
-    progress: Progress<'p>,
-    ready: VecDeque<NodeIx>,
-    fetches: FuturesUnordered<Pin<Box<dyn Future<Output = Landed>>>>,
-    mailbox: Arc<Mailbox>,
-    /// Results that were collected together and are handled one by one.
-    collected: Vec<Landed>,
-    /// The limits of nodes that were started, earliest first; those of nodes that have landed are passed over.
-    limits_set: BinaryHeap<Reverse<NodeLimit>>,
-    landed: Vec<bool>,
-    started: u32,
-    timer: Option<Pin<Box<Sleep>>>,
-    recorder: Recorder,
+pub(crate) struct Run<'r> {
+    pub(crate) plan: &'r Arc<Linked>,
+    pub(crate) steps: &'r Steps,
+    pub(crate) request: &'r Arc<Request>,
+    pub(crate) host: &'r Rc<Host>,
+    pub(crate) limits: Limits,
+    pub(crate) cancel: &'r Cancel,
+    pub(crate) state: State,
+    pub(crate) recorder: Recorder,
+    mailbox: Option<Arc<Mailbox>>,
+    begun: bool,
     open: bool,
 }
 
-impl<'p> Run<'p> {
+impl<'r> Run<'r> {
     fn new(
-        plan: &'p Arc<Linked>,
-        request: Arc<Request>,
-        host: Rc<Host>,
+        plan: &'r Arc<Linked>,
+        request: &'r Arc<Request>,
+        host: &'r Rc<Host>,
         limits: Limits,
-        cancel: &'p Cancel,
+        cancel: &'r Cancel,
         began: Instant,
-    ) -> Run<'p> {
+    ) -> Run<'r> {
+        let steps = plan.steps(host.policy.chaining);
+        let mut state = host.spare.borrow_mut().pop().unwrap_or_default();
         let recorder = Recorder::new(plan, request.trace, began);
-        Run {
-            plan,
-            request,
-            host,
-            limits,
-            cancel,
-            progress: Progress::new(plan),
-            ready: VecDeque::new(),
-            fetches: FuturesUnordered::new(),
-            mailbox: Arc::default(),
-            collected: Vec::new(),
-            limits_set: BinaryHeap::new(),
-            landed: vec![false; plan.nodes.len()],
-            started: 0,
-            timer: None,
-            recorder,
-            open: true,
+        state.progress.begin(steps);
+        state.watch.begin(plan.nodes.len());
+        state.pace.begin(plan, steps, &limits, &host.policy, recorder.is_on());
+        Run { plan, steps, request, host, limits, cancel, state, recorder, mailbox: None, begun: false, open: true }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunError>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            for &step in &self.steps.starts {
+                self.becomes_ready(step, None)?;
+            }
+        }
+        loop {
+            // All that is there before anything new: a failure among it ends the run.
+            while let Some(landed) = self.state.landed.pop_front() {
+                self.land(landed)?;
+            }
+            self.start_reads(cx)?;
+            match self.turn()? {
+                // To the back of the line: others are waiting for the loop.
+                Paused::TurnIsOver => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Paused::ReadsAreReady => continue,
+                Paused::NothingIsReady => {}
+            }
+            if self.state.progress.is_done() {
+                return Poll::Ready(self.state.progress.outputs(&self.plan.outputs));
+            }
+            match self.poll_event(cx) {
+                Poll::Ready(Event::Landed) => {}
+                Poll::Ready(Event::TimeIsUp(step, deadline)) => {
+                    return Poll::Ready(Err(self.plan.at_node(step, RunError::timeout(&deadline))));
+                }
+                Poll::Ready(Event::Cancelled) => return Poll::Ready(Err(RunError::cancelled())),
+                Poll::Pending => return Poll::Pending,
+            }
         }
     }
 
-    fn becomes_ready(&mut self, node: NodeIx) {
+    /// A step whose inputs are all there goes where it belongs. What leaves the loop leaves now, before anything runs here.
+    pub(crate) fn becomes_ready(&mut self, ix: NodeIx, after: Option<NodeIx>) -> Result<(), RunError> {
+        let (step, state) = (self.steps.step(ix), &mut self.state);
+        let depth = state.pace.depth_after(after);
         if self.recorder.is_on() {
-            self.recorder.ready(node, clock::now());
+            self.recorder.ready(ix, after, state.pace.now());
         }
-        self.ready.push_back(node);
+        let rows_in = || state.progress.rows_in(self.steps.inputs(step));
+        match place(step, &self.host.policy, depth, rows_in) {
+            Place::Inline(predicted_ns) => {
+                state.pace.goes_to(ix, depth);
+                state.ready.push((ix, predicted_ns));
+                Ok(())
+            }
+            Place::Loop => self.read(ix, step),
+            Place::Pool => self.offload(ix, step),
+        }
     }
 
-    fn start_ready(&mut self) -> Result<(), RunError> {
-        while let Some(node) = self.ready.pop_front() {
-            self.start(node)?;
-        }
+    fn read(&mut self, ix: NodeIx, step: &Step) -> Result<(), RunError> {
+        let Task::Fetch(task) = &step.task else { return Err(RunError::bug("a computation is not a read")) };
+        let inputs = self.leaves_the_loop(ix, step, Where::Loop, None)?;
+        let (task, request, host) = (task.clone(), self.request.clone(), self.host.clone());
+        self.state.fresh.push(Box::pin(async move {
+            let stats = host.stats.clone();
+            flight::fetch(task, ix, inputs, request, &host.stores, stats, Where::Loop).await
+        }));
         Ok(())
     }
 
-    fn start(&mut self, ix: NodeIx) -> Result<(), RunError> {
-        let node = self.plan.node(ix);
-        let timed = self.limits.timed(node.timeout) || self.recorder.is_on();
-        let now = if timed { Some(clock::now()) } else { None };
-        let mut deadline = None;
+    fn offload(&mut self, ix: NodeIx, step: &Step) -> Result<(), RunError> {
+        let policy = &self.host.policy;
+        let stretch = policy.chaining && step.next.is_some();
+        let watched = self.limits.request.is_some() || self.state.pace.watches_nodes();
+        let whereabouts = (stretch && watched).then(Arc::<Whereabouts>::default);
+        let inputs = self.leaves_the_loop(ix, step, Where::Pool(0), whereabouts.clone())?;
+        let sending = Sending {
+            plan: self.plan.clone(),
+            first: ix,
+            inputs,
+            policy: *policy,
+            request: self.request.clone(),
+            mailbox: self.mailbox.get_or_insert_default().clone(),
+            stats: self.host.stats.clone(),
+            whereabouts,
+        };
+        self.host.stats.count_offloads(1);
+        self.host.pool.submit(sending.job());
+        Ok(())
+    }
+
+    /// Takes a step's rows along, unless it is too late to start, and sets its limit.
+    fn leaves_the_loop(
+        &mut self,
+        ix: NodeIx,
+        step: &Step,
+        to: Where,
+        whereabouts: Option<Arc<Whereabouts>>,
+    ) -> Result<Vec<RowSet>, RunError> {
+        let now = (self.limits.timed(step.timeout) || self.recorder.is_on() || whereabouts.is_some()).then(clock::now);
+        if let (Some(now), Some(request)) = (now, self.limits.request)
+            && request.passed(now)
+        {
+            return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
+        }
+        let inputs = self.state.progress.inputs(self.steps, step).map_err(|error| self.plan.at_node(ix, error))?;
         if let Some(now) = now {
-            if let Some(request) = self.limits.request.filter(|request| request.passed(now)) {
-                return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
-            }
-            deadline = self.limits.of_node(now, node.timeout);
+            self.state.watch.set(ix, step, self.steps, &self.limits, now, whereabouts);
+            self.recorder.started(ix, &inputs, to, now);
         }
-        let inputs = self.progress.inputs(ix).map_err(|error| self.plan.at_node(ix, error))?;
-        self.started += 1;
-        if let Some(deadline) = deadline {
-            self.limits_set.push(Reverse(NodeLimit { deadline, started: self.started, node: ix }));
-        }
-        match place(node) {
-            Place::Loop => {
-                if let Some(now) = now {
-                    self.recorder.started(ix, &inputs, Where::Loop, now);
-                }
-                let (plan, request, host) = (self.plan.clone(), self.request.clone(), self.host.clone());
-                self.fetches.push(Box::pin(async move {
-                    let stats = host.stats.clone();
-                    flight::fetch(plan, ix, inputs, request, &host.stores, stats, Where::Loop).await
-                }));
-            }
-            Place::Pool => {
-                if let Some(now) = now {
-                    self.recorder.started(ix, &inputs, Where::Pool(0), now);
-                }
-                self.host.stats.count_offload();
-                let (plan, request, stats) = (self.plan.clone(), self.request.clone(), self.host.stats.clone());
-                self.host.pool.submit(flight::job(plan, ix, inputs, request, self.mailbox.clone(), stats));
+        Ok(inputs)
+    }
+
+    /// Polls new reads once: what is there already need not be waited for. After a failure no other is started.
+    fn start_reads(&mut self, cx: &mut Context<'_>) -> Result<(), RunError> {
+        let mut fresh = std::mem::take(&mut self.state.fresh);
+        for mut read in fresh.drain(..) {
+            match read.as_mut().poll(cx) {
+                Poll::Ready(landed) if landed.result.is_err() => return self.land(landed),
+                Poll::Ready(landed) => self.state.landed.push_back(landed),
+                Poll::Pending => self.state.fetches.push(read),
             }
         }
+        self.state.fresh = fresh;
         Ok(())
     }
 
-    /// Takes in a node that has ended: its rows are kept and its readers may become ready.
+    /// Takes in what has come back to the loop: its rows are kept and its readers may become ready.
     fn land(&mut self, landed: Landed) -> Result<(), RunError> {
-        let Landed { node, result, started, ended, on, tally } = landed;
-        self.landed[node as usize] = true;
-        self.recorder.ended(node, result.as_ref().ok(), (started, ended), on, &tally);
-        let rows = result.map_err(|error| self.plan.blame(node, error))?;
-        let now = self.recorder.is_on().then(clock::now);
-        let Run { progress, ready, recorder, .. } = self;
-        progress.finish(node, rows, |reader| {
-            if let Some(now) = now {
-                recorder.ready(reader, now);
+        let Landed { step, result, started, ended, on, tally, before } = landed;
+        self.state.pace.is_stale();
+        self.state.watch.unset(before.first().map_or(step, |leg| leg.step));
+        let mut previous: Option<(NodeIx, RowSet)> = None;
+        self.state.pace.chained += before.len() as u64;
+        for leg in before {
+            self.state.progress.pass();
+            if let Some((after, rows)) = &previous {
+                self.recorder.chained(leg.step, *after, rows, on, leg.started);
             }
-            ready.push_back(reader);
-        });
-        Ok(())
+            self.recorder.ended(leg.step, leg.rows.as_ref(), (leg.started, leg.ended), on, &tally);
+            previous = leg.rows.map(|rows| (leg.step, rows));
+        }
+        if let Some((after, rows)) = &previous {
+            self.recorder.chained(step, *after, rows, on, started);
+        }
+        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
+        let rows = result.map_err(|error| self.plan.blame(step, error))?;
+        self.finish(step, rows)
     }
 
-    async fn next_event(&mut self) -> Event {
-        self.arm();
-        poll_fn(|cx| self.poll_event(cx)).await
+    /// Keeps a step's rows; those that waited only for it become ready.
+    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) -> Result<(), RunError> {
+        self.state.progress.finish(ix, rows);
+        for &reader in self.steps.readers(self.steps.step(ix)) {
+            if self.state.progress.arrived(reader) {
+                self.becomes_ready(reader, Some(ix))?;
+            }
+        }
+        Ok(())
     }
 
     /// A result that is there wins over a limit that passed in the same moment: the loser is not acted on.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        if let Some(landed) = self.collected.pop() {
-            return Poll::Ready(Event::Landed(landed));
+        let state = &mut self.state;
+        if !state.landed.is_empty() {
+            return Poll::Ready(Event::Landed);
         }
-        self.mailbox.waker.register(cx.waker());
-        self.mailbox.collect(&mut self.collected);
-        // Collected in order of arrival, handled from the end.
-        self.collected.reverse();
-        if let Some(landed) = self.collected.pop() {
-            return Poll::Ready(Event::Landed(landed));
+        if let Some(mailbox) = &self.mailbox {
+            mailbox.waker.register(cx.waker());
+            mailbox.collect(&mut state.landed);
+            if !state.landed.is_empty() {
+                return Poll::Ready(Event::Landed);
+            }
         }
-        if let Poll::Ready(Some(landed)) = self.fetches.poll_next_unpin(cx) {
-            return Poll::Ready(Event::Landed(landed));
+        if !state.fetches.is_empty()
+            && let Poll::Ready(Some(landed)) = state.fetches.poll_next_unpin(cx)
+        {
+            state.landed.push_back(landed);
+            return Poll::Ready(Event::Landed);
         }
         self.cancel.waker.register(cx.waker());
         if self.cancel.requested.load(Ordering::Acquire) {
             return Poll::Ready(Event::Cancelled);
         }
-        if let Some(timer) = &mut self.timer
-            && timer.as_mut().poll(cx).is_ready()
-            && let Some((node, deadline)) = self.earliest()
-        {
-            return Poll::Ready(Event::TimeIsUp(node, deadline));
-        }
-        Poll::Pending
-    }
-
-    /// Sets the one timer to the earliest limit in flight.
-    fn arm(&mut self) {
-        let Some((_, Deadline { at, .. })) = self.earliest() else { return };
-        match &mut self.timer {
-            Some(timer) if timer.deadline() == at => {}
-            Some(timer) => timer.as_mut().reset(at),
-            None => self.timer = Some(Box::pin(tokio::time::sleep_until(at))),
-        }
-    }
-
-    /// The earliest limit of a node in flight; of equal ones, that of the node that was started first.
-    fn earliest(&mut self) -> Option<(NodeIx, Deadline)> {
-        while let Some(Reverse(first)) = self.limits_set.peek() {
-            if !self.landed[first.node as usize] {
-                return Some((first.node, first.deadline));
-            }
-            self.limits_set.pop();
-        }
-        None
+        state.watch.poll(cx, self.steps, &self.limits).map(|(step, deadline)| Event::TimeIsUp(step, deadline))
     }
 
     /// Nobody waits any more: reads in flight are dropped, jobs are told to stop, what they still bring is late.
     fn close(&mut self) {
-        if std::mem::replace(&mut self.open, false) {
-            self.mailbox.close(&self.host.stats);
-            self.fetches.clear();
-            for landed in self.collected.drain(..) {
-                self.host.stats.count_late(clock::nanos_between(landed.started, landed.ended));
-            }
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        let (stats, mut state) = (&self.host.stats, std::mem::take(&mut self.state));
+        if self.recorder.is_on() {
+            state.watch.stretches().for_each(|stretch| self.recorder.abandoned(&stretch.so_far()));
+        }
+        if let Some(mailbox) = &self.mailbox {
+            mailbox.close(stats);
+        }
+        state.fetches.clear();
+        state.fresh.clear();
+        // A read that was there and not taken has cost nothing.
+        for job in state.landed.drain(..).filter(|landed| matches!(landed.on, Where::Pool(_))) {
+            stats.count_late(job.took_ns());
+        }
+        stats.count_steps(state.pace.inlined, state.pace.chained);
+        if !state.progress.is_done() {
+            state.progress.clear();
+        }
+        state.ready.clear();
+        state.next_ready = 0;
+        let mut spare = self.host.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(state);
         }
     }
 }

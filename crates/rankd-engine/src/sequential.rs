@@ -4,12 +4,13 @@ use crate::clock::{self, Instant};
 use crate::deadline::Limits;
 use crate::error::RunError;
 use crate::flight;
-use crate::link::{Linked, Progress};
+use crate::link::Linked;
+use crate::progress::Progress;
 use crate::request::Request;
 use crate::run::Outcome;
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
-use crate::task::{Tally, Task};
+use crate::task::{InputRows, Tally, Task};
 use crate::trace::{Recorder, Where};
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
@@ -37,7 +38,7 @@ impl Sequential {
         let mut recorder = Recorder::new(plan, request.trace, began);
         let result = self.walk(plan, request, limits, &mut recorder).map_err(Box::new);
         let now = clock::now();
-        Outcome { result, trace: recorder.finish(plan, now), took: now.saturating_duration_since(began) }
+        Outcome { result, trace: recorder.take(plan, now), took: now.saturating_duration_since(began) }
     }
 
     fn walk(
@@ -47,19 +48,20 @@ impl Sequential {
         limits: Limits,
         recorder: &mut Recorder,
     ) -> Result<Vec<RowSet>, RunError> {
-        let mut progress = Progress::new(plan);
-        for &ix in &plan.order {
+        let steps = &plan.written;
+        let mut progress = Progress::of(steps);
+        for &ix in &steps.order {
             let now = clock::now();
             if let Some(request) = limits.request.filter(|request| request.passed(now)) {
                 return Err(plan.at_node(ix, RunError::too_late_to_start(&request)));
             }
-            let inputs = progress.inputs(ix).map_err(|error| plan.at_node(ix, error))?;
-            recorder.ready(ix, now);
+            let inputs = progress.inputs(steps, steps.step(ix)).map_err(|error| plan.at_node(ix, error))?;
+            recorder.ready(ix, None, now);
             recorder.started(ix, &inputs, Where::Caller, now);
             let rows = self.node(plan, request, limits, ix, inputs, now, recorder)?;
-            progress.finish(ix, rows, |_| {});
+            progress.finish(ix, rows);
         }
-        progress.outputs()
+        progress.outputs(&plan.outputs)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the pieces of one step, spelled out once")]
@@ -73,7 +75,7 @@ impl Sequential {
         now: Instant,
         recorder: &mut Recorder,
     ) -> Result<RowSet, RunError> {
-        let deadline = limits.of_node(now, plan.node(ix).timeout);
+        let deadline = limits.of_node(now, plan.written.step(ix).timeout);
         let timeout = |recorder: &mut Recorder| match deadline.filter(|deadline| deadline.passed(clock::now())) {
             Some(deadline) => {
                 recorder.ended(ix, None, (now, clock::now()), Where::Caller, &Tally::default());
@@ -81,16 +83,18 @@ impl Sequential {
             }
             None => Ok(()),
         };
-        let (result, tally) = match &plan.node(ix).task {
-            Task::Compute(_) => {
+        let (result, tally) = match &plan.written.step(ix).task {
+            task @ Task::Compute(_) => {
                 let (stop, at) = (AtomicBool::new(false), deadline.map(|deadline| deadline.at));
-                let result = flight::compute(plan, ix, &inputs, request, &stop, at, &self.stats);
+                let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
+                let inputs = &mut InputRows::owned(&mut slots);
+                let result = flight::compute(task, inputs, request, &stop, at, &self.stats);
                 timeout(recorder)?;
                 (result, Tally::default())
             }
-            Task::Fetch(_) => {
+            Task::Fetch(task) => {
                 let fetch = flight::fetch(
-                    plan.clone(),
+                    task.clone(),
                     ix,
                     inputs,
                     request.clone(),

@@ -11,8 +11,12 @@ pub struct Stats {
     late_completions: AtomicU64,
     /// The CPU time that went into them.
     wasted_ns: AtomicU64,
-    /// Trips of a node to the CPU pool and back.
+    /// Trips to the CPU pool and back.
     offloads: AtomicU64,
+    /// Computations that ran on an event loop, between other things.
+    inlined: AtomicU64,
+    /// Computations that went on in another's trip to the CPU pool.
+    chained: AtomicU64,
     /// Panics caught in tasks.
     panics: AtomicU64,
     /// By endpoint: commands that tasks sent.
@@ -51,8 +55,17 @@ impl Stats {
         self.wasted_ns.fetch_add(wasted_ns, Ordering::Relaxed);
     }
 
-    pub(crate) fn count_offload(&self) {
-        self.offloads.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count_offloads(&self, count: u64) {
+        self.offloads.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// What a run did beside its trips.
+    pub(crate) fn count_steps(&self, inlined: u64, chained: u64) {
+        for (counter, count) in [(&self.inlined, inlined), (&self.chained, chained)] {
+            if count > 0 {
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
     }
 
     pub(crate) fn count_panic(&self) {
@@ -69,6 +82,14 @@ impl Stats {
 
     pub fn offloads(&self) -> u64 {
         self.offloads.load(Ordering::Relaxed)
+    }
+
+    pub fn inlined(&self) -> u64 {
+        self.inlined.load(Ordering::Relaxed)
+    }
+
+    pub fn chained(&self) -> u64 {
+        self.chained.load(Ordering::Relaxed)
     }
 
     pub fn panics(&self) -> u64 {

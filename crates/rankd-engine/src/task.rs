@@ -7,12 +7,13 @@ use crate::stats::Stats;
 use crate::store::{Replies, Step, Stores};
 use rankd_column::expr::{Program, Scratch, Stop};
 use rankd_column::{Key, RowSet, Type, Value};
-use rankd_plan::Registry;
-use rankd_plan::plan::{Arg, ColumnData, Node};
+use rankd_plan::plan::{Arg, ColumnData, Node, NodeIx};
 use rankd_plan::registry::Status;
 use rankd_plan::signature::Signature;
+use rankd_plan::{Registry, limits};
 use std::cell::Cell;
 use std::future::Future;
+use std::ops::Index;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,75 @@ use std::time::Duration;
 
 /// Computes: a plain function of its inputs that cannot wait. Runs on the CPU pool, or on the loop where that is cheaper.
 pub trait Compute: Send + Sync {
-    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError>;
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError>;
+}
+
+/// The rows that a computation works on, where they lie: nothing is copied to look at them.
+pub struct InputRows<'a> {
+    slots: &'a mut [Option<RowSet>],
+    /// Where each input lies.
+    of: &'a [NodeIx],
+    /// A bit for each input that nobody else will look at.
+    last: u64,
+}
+
+/// Where inputs lie that lie side by side.
+static SIDE_BY_SIDE: [NodeIx; limits::INPUTS_MAX] = {
+    let mut all = [0; limits::INPUTS_MAX];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = at as NodeIx;
+        at += 1;
+    }
+    all
+};
+
+static FIRST: [NodeIx; limits::INPUTS_MAX] = [0; limits::INPUTS_MAX];
+
+impl<'a> InputRows<'a> {
+    pub(crate) fn new(slots: &'a mut [Option<RowSet>], of: &'a [NodeIx], last: u64) -> InputRows<'a> {
+        InputRows { slots, of, last }
+    }
+
+    /// Inputs that are this reader's alone. The checks allow no more than there are places.
+    pub(crate) fn owned(slots: &'a mut [Option<RowSet>]) -> InputRows<'a> {
+        let of = &SIDE_BY_SIDE[..slots.len().min(SIDE_BY_SIDE.len())];
+        InputRows { slots, of, last: u64::MAX }
+    }
+
+    /// The rows in the first slot, as so many inputs.
+    pub(crate) fn same(slots: &'a mut [Option<RowSet>], count: usize) -> InputRows<'a> {
+        InputRows { slots, of: &FIRST[..count.min(FIRST.len())], last: u64::from(count == 1) }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &RowSet> {
+        self.of.iter().filter_map(|at| self.slots[*at as usize].as_ref())
+    }
+
+    /// Gives an input away: moved when nobody else looks at it, else shared. It must not be looked at again.
+    pub fn take(&mut self, at: usize) -> RowSet {
+        match self.last & (1 << at) {
+            0 => self[at].clone(),
+            _ => self.slots[self.of[at] as usize].take().unwrap_or_else(|| not_there(at)),
+        }
+    }
+}
+
+impl Index<usize> for InputRows<'_> {
+    type Output = RowSet;
+
+    fn index(&self, at: usize) -> &RowSet {
+        self.slots[self.of[at] as usize].as_ref().unwrap_or_else(|| not_there(at))
+    }
+}
+
+#[cold]
+#[expect(
+    clippy::panic,
+    reason = "a task that reads what it gave away, or has no such input, is caught by its first test"
+)]
+fn not_there(at: usize) -> ! {
+    panic!("the rows of input {at} were read when they were not there")
 }
 
 /// Reads or waits: runs on the event loop and gives the loop back while it waits.
@@ -43,9 +112,10 @@ impl<T: Fetch> AnyFetch for T {
 }
 
 /// A task with its parameters, ready to run any number of times.
+#[derive(Clone)]
 pub enum Task {
-    Compute(Box<dyn Compute>),
-    Fetch(Box<dyn AnyFetch>),
+    Compute(Arc<dyn Compute>),
+    Fetch(Arc<dyn AnyFetch>),
 }
 
 /// A task's declaration and how to make it from a node's parameters.
@@ -61,9 +131,8 @@ pub struct ComputeContext<'a> {
     pub params: &'a [Value],
     pub scratch: &'a mut Scratch,
     pub(crate) stop: &'a AtomicBool,
-    /// When the node's time is up, for the scheduler whose caller's thread runs the node and so has no timer beside it.
+    /// When the node's time is up, where the thread that runs the node is the one that would watch the time.
     pub(crate) deadline: Option<Instant>,
-    pub(crate) started: Instant,
 }
 
 impl<'a> ComputeContext<'a> {
@@ -77,9 +146,9 @@ impl<'a> ComputeContext<'a> {
         Stop(Some(self.stop))
     }
 
-    /// How long the node has been running.
-    pub fn elapsed(&self) -> Duration {
-        clock::now().saturating_duration_since(self.started)
+    /// For tasks that are about time; others have no use for it.
+    pub fn now(&self) -> Instant {
+        clock::now()
     }
 }
 

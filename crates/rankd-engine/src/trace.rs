@@ -49,6 +49,15 @@ impl End {
     }
 }
 
+/// How a node came to run on the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlined {
+    /// The node whose end made it ready.
+    pub parent: Option<NodeIx>,
+    /// How many nodes had followed each other on the loop, this one included.
+    pub depth: u32,
+}
+
 /// One node's record. Times are nanoseconds from the start of the run.
 #[derive(Clone, Debug)]
 pub struct NodeTrace {
@@ -59,6 +68,10 @@ pub struct NodeTrace {
     pub start_ns: u64,
     pub end_ns: u64,
     pub on: Where,
+    /// For a computation that ran on the loop at once.
+    pub inlined: Option<Inlined>,
+    /// For a computation that went on in the job of this one.
+    pub chained_after: Option<NodeIx>,
     pub end: End,
     pub rows_in: u64,
     pub rows_out: u64,
@@ -75,7 +88,8 @@ pub struct NodeTrace {
 impl NodeTrace {
     /// How long it waited for a thread of the pool; nothing for a node that never queued.
     pub fn queue_ns(&self) -> Option<u64> {
-        matches!(self.on, Where::Pool(_) | Where::Io(_)).then(|| self.start_ns - self.ready_ns)
+        let queued = matches!(self.on, Where::Pool(_) | Where::Io(_)) && self.chained_after.is_none();
+        queued.then(|| self.start_ns - self.ready_ns)
     }
 }
 
@@ -95,15 +109,16 @@ pub(crate) struct Recorder {
 struct Recording {
     began: Instant,
     trace: Trace,
-    /// By node: when it became ready, and where its record is.
-    ready: Vec<u64>,
+    /// By node: when it became ready and after which other, and where its record is.
+    ready: Vec<(u64, Option<NodeIx>)>,
     at: Vec<Option<usize>>,
 }
 
 impl Recorder {
     pub(crate) fn new(plan: &Linked, on: bool, began: Instant) -> Recorder {
         let nodes = plan.nodes.len();
-        let recording = || Recording { began, trace: Trace::default(), ready: vec![0; nodes], at: vec![None; nodes] };
+        let recording =
+            || Recording { began, trace: Trace::default(), ready: vec![(0, None); nodes], at: vec![None; nodes] };
         Recorder { on: on.then(|| Box::new(recording())) }
     }
 
@@ -111,29 +126,78 @@ impl Recorder {
         self.on.is_some()
     }
 
-    pub(crate) fn ready(&mut self, node: NodeIx, now: Instant) {
+    pub(crate) fn ready(&mut self, node: NodeIx, after: Option<NodeIx>, now: Instant) {
         if let Some(on) = &mut self.on {
-            on.ready[node as usize] = nanos_between(on.began, now);
+            on.ready[node as usize] = (nanos_between(on.began, now), after);
         }
     }
 
-    pub(crate) fn started(&mut self, node: NodeIx, inputs: &[RowSet], on_thread: Where, now: Instant) {
+    /// A node that ran on the loop, `depth` nodes deep.
+    pub(crate) fn inlined(&mut self, node: NodeIx, depth: u32) {
+        let parent = self.on.as_ref().and_then(|on| on.ready[node as usize].1);
+        self.note(node, |record| record.inlined = Some(Inlined { parent, depth }));
+    }
+
+    /// A node that went on where `after` ended, with its rows.
+    pub(crate) fn chained(&mut self, node: NodeIx, after: NodeIx, rows: &RowSet, on_thread: Where, now: Instant) {
+        self.ready(node, Some(after), now);
+        self.started(node, [rows], on_thread, now);
+        self.note(node, |record| record.chained_after = Some(after));
+    }
+
+    /// A stretch that is under way and will not be waited for: all steps but the last that it has begun are done.
+    pub(crate) fn abandoned(&mut self, begun: &[(NodeIx, Instant)]) {
+        for pair in begun.windows(2) {
+            let [(node, started), (next, ended)] = *pair else { continue };
+            let Some(on) = &mut self.on else { return };
+            let Some(record) = on.at[node as usize].map(|at| &mut on.trace.nodes[at]) else { return };
+            record.start_ns = nanos_between(on.began, started).max(record.ready_ns);
+            record.end_ns = nanos_between(on.began, ended).max(record.start_ns);
+            record.end = End::Done;
+            let on_thread = record.on;
+            self.ready(next, Some(node), ended);
+            self.started(next, [], on_thread, ended);
+            self.note(next, |record| record.chained_after = Some(node));
+        }
+    }
+
+    fn note(&mut self, node: NodeIx, note: impl FnOnce(&mut NodeTrace)) {
+        let Some(on) = &mut self.on else { return };
+        if let Some(at) = on.at[node as usize] {
+            note(&mut on.trace.nodes[at]);
+        }
+    }
+
+    pub(crate) fn started<'a>(
+        &mut self,
+        node: NodeIx,
+        inputs: impl IntoIterator<Item = &'a RowSet>,
+        on_thread: Where,
+        now: Instant,
+    ) {
         let Some(on) = &mut self.on else { return };
         let start_ns = nanos_between(on.began, now);
+        let (mut rows_in, mut keys_in) = (0, Vec::new());
+        for rows in inputs {
+            rows_in += rows.len() as u64;
+            add_keys(rows, &mut keys_in);
+        }
         on.at[node as usize] = Some(on.trace.nodes.len());
         on.trace.nodes.push(NodeTrace {
             node,
-            ready_ns: on.ready[node as usize],
+            ready_ns: on.ready[node as usize].0,
             start_ns,
             end_ns: start_ns,
             on: on_thread,
+            inlined: None,
+            chained_after: None,
             end: End::Abandoned,
-            rows_in: inputs.iter().map(|rows| rows.len() as u64).sum(),
+            rows_in,
             rows_out: 0,
             commands: 0,
             bytes: 0,
             skipped: 0,
-            keys_in: keys(inputs),
+            keys_in,
             keys_out: Vec::new(),
             critical: false,
         });
@@ -157,11 +221,23 @@ impl Recorder {
         record.commands = tally.commands.get();
         record.bytes = tally.bytes.get();
         record.skipped = tally.skipped.get();
-        record.keys_out = rows.map(|rows| keys(std::slice::from_ref(rows))).unwrap_or_default();
+        if let Some(rows) = rows {
+            add_keys(rows, &mut record.keys_out);
+        }
     }
 
-    pub(crate) fn finish(self, plan: &Linked, now: Instant) -> Option<Trace> {
-        let Recording { began, mut trace, at, .. } = *self.on?;
+    /// A node failed where it is not known when it began, or it was just now.
+    pub(crate) fn ended_now(&mut self, node: NodeIx, now: Instant) {
+        let Some(now_ns) = self.on.as_ref().map(|on| nanos_between(on.began, now)) else { return };
+        self.note(node, |record| {
+            record.end_ns = now_ns.max(record.start_ns);
+            record.end = End::Failed;
+        });
+    }
+
+    /// The trace of a run that is over.
+    pub(crate) fn take(&mut self, plan: &Linked, now: Instant) -> Option<Trace> {
+        let Recording { began, mut trace, at, .. } = *self.on.take()?;
         trace.total_ns = nanos_between(began, now);
         for record in trace.nodes.iter_mut().filter(|record| record.end == End::Abandoned) {
             record.end_ns = trace.total_ns;
@@ -181,12 +257,15 @@ fn mark_critical(plan: &Linked, trace: &mut Trace, at: &[Option<usize>]) {
     }
 }
 
-fn keys(inputs: &[RowSet]) -> Vec<Key> {
-    let mut keys: Vec<Key> = inputs.iter().flat_map(|rows| rows.batch().columns()).map(|(key, _)| *key).collect();
-    if !inputs.is_empty() {
-        keys.push(Key::ID);
+/// Adds the keys of these rows to a list in key order.
+fn add_keys(rows: &RowSet, keys: &mut Vec<Key>) {
+    let columns = rows.batch().columns();
+    let first = keys.is_empty();
+    keys.reserve(columns.len() + 1);
+    keys.push(Key::ID);
+    keys.extend(columns.iter().map(|(key, _)| *key));
+    if !first {
+        keys.sort_unstable();
+        keys.dedup();
     }
-    keys.sort_unstable();
-    keys.dedup();
-    keys
 }

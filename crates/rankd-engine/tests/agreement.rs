@@ -76,7 +76,7 @@ fn write_rows(rows: &RowSet, bytes: &mut Vec<u8>) {
 }
 
 fn start(scheduler: Scheduler) -> Engine {
-    let settings = Settings { scheduler, loops: 3, cpu_threads: 2, deadline: None, node_timeout: None };
+    let settings = Settings { scheduler, loops: 3, cpu_threads: 2, ..Settings::default() };
     Engine::start(settings, Vec::new()).unwrap()
 }
 

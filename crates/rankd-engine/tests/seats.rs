@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 fn engine(scheduler: Scheduler, loops: usize) -> Engine {
-    let settings = Settings { scheduler, loops, cpu_threads: 1, deadline: None, node_timeout: None };
+    let settings = Settings { scheduler, loops, cpu_threads: 1, ..Settings::default() };
     Engine::start(settings, Vec::new()).expect("threads can be started")
 }
 

@@ -101,8 +101,7 @@ fn status(field: &str) -> Option<usize> {
 fn a_hundred_thousand_runs_leave_nothing_behind() {
     quiet::scripted_panics();
     let threads_before = status("Threads");
-    let settings =
-        Settings { scheduler: Scheduler::Async, loops: 2, cpu_threads: 2, deadline: None, node_timeout: None };
+    let settings = Settings { scheduler: Scheduler::Async, loops: 2, cpu_threads: 2, ..Settings::default() };
     let engine = Engine::start(settings, Vec::new()).unwrap();
     let plans = Plans::new(&Tasks::new(&tasks::DEFINITIONS));
     let rng = &mut Rng::new(1);

@@ -23,8 +23,18 @@ pub struct Contract {
     pub writes: Writes,
     pub params: &'static [Param],
     pub runs: Runs,
-    /// So little work, whatever the rows, that it never pays to move it to another thread.
-    pub trivial: bool,
+    pub cost: Cost,
+}
+
+/// What a call costs before anyone has measured it. The scheduler learns the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cost {
+    /// So little, whatever the rows, that it never pays to move it to another thread.
+    Trivial,
+    /// About so much for a call and for each row of its inputs.
+    About { fixed_ns: f32, per_row_ns: f32 },
+    /// It may be anything, or it is a wait.
+    Unknown,
 }
 
 /// How many row sets flow in through `inputs`. Node-valued parameters come on top.

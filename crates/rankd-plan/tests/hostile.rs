@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "counting what is allocated needs a global allocator")]
 
 use rankd_plan::registry::Text;
-use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, RowEffect, Runs, Signature, Writes};
+use rankd_plan::signature::*;
 use rankd_plan::{Registry, check};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ static SOURCE: Contract = Contract {
     writes: Writes::Nothing,
     params: &[],
     runs: Runs::Loop,
-    trivial: true,
+    cost: Cost::Trivial,
 };
 
 static VM: Contract = Contract {
@@ -57,7 +57,7 @@ static VM: Contract = Contract {
         Param { name: "extra", kind: ParamKind::Bool, need: Need::Default(Literal::Bool(true)), doc: "" },
     ],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::Unknown,
 };
 
 static CONCAT: Contract = Contract {
@@ -67,7 +67,7 @@ static CONCAT: Contract = Contract {
     writes: Writes::Nothing,
     params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "" }],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::Unknown,
 };
 
 static TASKS: &[Signature] = &[

@@ -176,8 +176,7 @@ fn every_example_gives_what_its_header_says() {
         let linked = Linked::link(&plan, DEFINITIONS, &registry).expect("a checked plan links");
         let data = Data::parse(&example.store).expect("store lines are data");
         let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(Arc::new(data), Vec::new()))];
-        let settings =
-            Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, deadline: None, node_timeout: None };
+        let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
         let params = registry.params.list().iter().map(|_| Value::Null).collect();
         let request = Request { user_id: 1, params, candidates: example.candidates(&registry), ..Request::default() };

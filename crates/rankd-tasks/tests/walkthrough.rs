@@ -106,7 +106,7 @@ fn example_5_the_join_of_a_diamond_waits_for_both_branches() {
     let seen = walk("diamond", 1);
     assert!(seen.overlap(&["n1", "n2"]), "both branches are in flight at once");
     assert!(seen.before("n1", "n3") && seen.before("n2", "n3"));
-    assert_eq!(seen.plan.nodes[3].waits, 2);
+    assert_eq!(seen.plan.written.waits(3), 2);
     ran_on_the_pool(&seen, &["n3"]);
     let join = seen.of("n3");
     assert_eq!((join.rows_in, join.rows_out), (30, 30));
@@ -117,7 +117,7 @@ fn example_5_the_join_of_a_diamond_waits_for_both_branches() {
 #[test]
 fn example_6_ten_nodes_go_in_seven_waves() {
     let seen = walk("complex_dag", 1);
-    let waits: Vec<u32> = seen.plan.nodes.iter().map(|node| node.waits).collect();
+    let waits: Vec<u32> = (0..seen.plan.nodes.len() as u32).map(|node| seen.plan.written.waits(node)).collect();
     assert_eq!(waits, [0, 1, 1, 1, 1, 1, 1, 2, 1, 1]);
     ran_on_the_loop(&seen, &["n0", "n1", "n4", "n2", "n5"]);
     ran_on_the_pool(&seen, &["n3", "n6", "n7", "n8", "n9"]);

@@ -103,6 +103,15 @@ impl Answer<'_> {
         if let Some(queue_ns) = node.queue_ns() {
             w.field("queue_us").float(micros(queue_ns));
         }
+        if let Some(inlined) = node.inlined {
+            w.field("inline_depth").int(inlined.depth.into());
+            if let Some(parent) = inlined.parent {
+                w.field("inline_parent").string(&self.plan.node(parent).id);
+            }
+        }
+        if let Some(after) = node.chained_after {
+            w.field("chained_after").string(&self.plan.node(after).id);
+        }
         for (name, value) in [("rows_in", node.rows_in), ("rows_out", node.rows_out)] {
             w.field(name).int(value as i64);
         }

@@ -1,6 +1,6 @@
 //! Traces as Chrome trace-event JSON, which Perfetto and about:tracing open.
 //!
-//! A lane holds one thing at a time: the loop's runs, each thread of a pool, and as many lanes for reads as were in flight at once.
+//! A lane holds one thing at a time: the runs, the loop's own work, each thread of a pool, and as many lanes for reads as were in flight at once.
 
 use rankd_engine::Linked;
 use rankd_engine::trace::{NodeTrace, Trace, Where};
@@ -27,7 +27,7 @@ impl Perfetto {
         nodes.sort_by_key(|node| node.start_ns);
         for node in nodes {
             let kind = match node.on {
-                Where::Loop => "reads".to_owned(),
+                Where::Loop if node.inlined.is_none() => "reads".to_owned(),
                 other => other.name(),
             };
             let (start, end) = (offset_ns + node.start_ns, offset_ns + node.end_ns);
@@ -41,6 +41,12 @@ impl Perfetto {
                 w.field("critical").bool(node.critical);
                 if let Some(queue_ns) = node.queue_ns() {
                     w.field("queue_us").float(queue_ns as f64 / 1e3);
+                }
+                if let Some(inlined) = node.inlined {
+                    w.field("inline_depth").int(inlined.depth.into());
+                }
+                if let Some(after) = node.chained_after {
+                    w.field("chained_after").string(&plan.node(after).id);
                 }
                 if node.commands > 0 {
                     w.field("commands").int(node.commands as i64);

@@ -3,7 +3,7 @@
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Cells, Column, Key, RowSet, Value};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, Task};
+use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -50,8 +50,9 @@ struct Computing {
 }
 
 impl Compute for Computing {
-    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Ok((self.run)(self.amount, inputs).take(ROWS_MAX))
+    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let inputs: Vec<RowSet> = inputs.iter().cloned().collect();
+        Ok((self.run)(self.amount, &inputs).take(ROWS_MAX))
     }
 }
 
@@ -71,20 +72,20 @@ impl Fetch for Fetching {
 struct Failing;
 
 impl Compute for Failing {
-    fn run(&self, _: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, _: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Err(TaskError::failed("E504", "as the plan says"))
     }
 }
 
 macro_rules! compute {
     ($run:expr) => {
-        |args| Task::Compute(Box::new(Computing { amount: args.int("amount"), run: $run }))
+        |args| Task::Compute(Arc::new(Computing { amount: args.int("amount"), run: $run }))
     };
 }
 
 macro_rules! fetch {
     ($run:expr) => {
-        |args| Task::Fetch(Box::new(Fetching { amount: args.int("amount"), run: $run }))
+        |args| Task::Fetch(Arc::new(Fetching { amount: args.int("amount"), run: $run }))
     };
 }
 
@@ -96,18 +97,18 @@ const AMOUNT: Param = Param {
 };
 const RHS: Param = Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "More rows" };
 
-const fn contract(inputs: Inputs, rows: RowEffect, params: &'static [Param], runs: Runs, trivial: bool) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"]), params, runs, trivial }
+const fn contract(inputs: Inputs, rows: RowEffect, params: &'static [Param], runs: Runs, cost: Cost) -> Contract {
+    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"]), params, runs, cost }
 }
 
-static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Loop, false);
-static MADE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Cpu, false);
-static SAME: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Cpu, false);
-static FEWER: Contract = contract(Inputs::One, RowEffect::Fewer, &[AMOUNT], Runs::Cpu, true);
-static REORDERED: Contract = contract(Inputs::One, RowEffect::Reordered, &[AMOUNT], Runs::Cpu, false);
-static FANNED: Contract = contract(Inputs::One, RowEffect::FanOut, &[AMOUNT], Runs::Loop, false);
-static ASKED: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Loop, false);
-static APPENDED: Contract = contract(Inputs::One, RowEffect::Appended, &[AMOUNT, RHS], Runs::Cpu, false);
+static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Loop, Cost::Unknown);
+static MADE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Cpu, Cost::Unknown);
+static SAME: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Cpu, Cost::Unknown);
+static FEWER: Contract = contract(Inputs::One, RowEffect::Fewer, &[AMOUNT], Runs::Cpu, Cost::Trivial);
+static REORDERED: Contract = contract(Inputs::One, RowEffect::Reordered, &[AMOUNT], Runs::Cpu, Cost::Unknown);
+static FANNED: Contract = contract(Inputs::One, RowEffect::FanOut, &[AMOUNT], Runs::Loop, Cost::Unknown);
+static ASKED: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Loop, Cost::Unknown);
+static APPENDED: Contract = contract(Inputs::One, RowEffect::Appended, &[AMOUNT, RHS], Runs::Cpu, Cost::Unknown);
 
 const fn definition(op: &'static str, contract: &'static Contract, make: fn(&Args<'_>) -> Task) -> Definition {
     Definition { signature: Signature { op, summary: "", contract }, make }
@@ -130,7 +131,7 @@ pub(crate) static DEFINITIONS: [Definition; 10] = [
     ),
     definition("ask", &ASKED, fetch!(|amount, user, inputs| add(&inputs[0], amount ^ user))),
     definition("concat", &APPENDED, compute!(|_, inputs| inputs[0].concat(&inputs[1]))),
-    definition("fail", &SAME, |_| Task::Compute(Box::new(Failing))),
+    definition("fail", &SAME, |_| Task::Compute(Arc::new(Failing))),
 ];
 
 /// The ops that need no rows, and those that need some.

@@ -48,7 +48,7 @@ async fn on_loop(scene: &Scene, only: Option<usize>) -> Played {
     let costs_ms = scene.runs.iter().map(|run| run.costs_ms.clone()).collect();
     let pool = Arc::new(VirtualPool::new(scene.workers, costs_ms));
     let endpoints: [Arc<dyn Open>; 1] = [Arc::new(ScriptedStore)];
-    let host = Rc::new(Host { stores: Stores::open(&endpoints), pool: pool.clone(), stats: stats.clone() });
+    let host = Rc::new(Host::new(Stores::open(&endpoints), pool.clone(), stats.clone(), scene.policy));
     let mut handles = Vec::new();
     for (number, script) in scene.runs.iter().enumerate() {
         if only.is_some_and(|only| only != number) {

@@ -4,7 +4,7 @@ use crate::plan::Tasks;
 use crate::rng::Rng;
 use crate::tasks::{Fate, MORE_INPUTS, op, rows};
 use rankd_column::RowSet;
-use rankd_engine::Linked;
+use rankd_engine::{Linked, Policy};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +60,7 @@ pub(crate) struct Scene {
     pub(crate) plans: Vec<PlanScript>,
     pub(crate) runs: Vec<RunScript>,
     pub(crate) workers: usize,
+    pub(crate) policy: Policy,
 }
 
 /// More workers than there can be jobs: nobody waits for another's job.
@@ -189,7 +190,12 @@ impl Scene {
         let runs = 1 + rng.below(runs_max);
         let plans: Vec<PlanScript> = (0..1 + rng.below(runs.min(3))).map(|_| plan(shape, tasks, rng)).collect();
         let runs = (0..runs).map(|_| run(plans.len(), rng)).collect();
-        Scene { plans, runs, workers: [1, 2, 4, WORKERS_UNBOUNDED, WORKERS_UNBOUNDED][rng.below(5)] }
+        Scene {
+            plans,
+            runs,
+            workers: [1, 2, 4, WORKERS_UNBOUNDED, WORKERS_UNBOUNDED][rng.below(5)],
+            policy: Policy { inline: false, chaining: false, ..Policy::default() },
+        }
     }
 
     /// One node, one job, and a drop of the run when the job ends.
@@ -202,7 +208,7 @@ impl Scene {
         let interruption = Some(Interruption::Drop(5));
         let limits = RunScript { deadline: None, node_timeout: None, ..run(1, rng) };
         let run = RunScript { begins_ms: 0, interruption, costs_ms: vec![5], ..limits };
-        Scene { plans: vec![plan], runs: vec![run], workers: 1 }
+        Scene { plans: vec![plan], runs: vec![run], workers: 1, policy: Policy::default() }
     }
 
     pub(crate) fn plan(&self, run: usize) -> &PlanScript {

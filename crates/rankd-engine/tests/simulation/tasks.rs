@@ -7,7 +7,7 @@ use rankd_column::{Cells, Column, Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{Answer, Open, Replies, Step, Store, StoreError, Verb};
-use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, Task};
+use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
 use rankd_plan::plan::Arg;
 use rankd_plan::signature::*;
 use std::cell::RefCell;
@@ -184,10 +184,11 @@ struct Work {
 }
 
 impl Compute for Work {
-    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let Some(Value::Int(run)) = cx.params.first() else { panic!("a request without its number") };
         see(*run, self.script.node, What::Called);
-        self.script.end(*run, inputs)
+        let inputs: Vec<RowSet> = inputs.iter().cloned().collect();
+        self.script.end(*run, &inputs)
     }
 }
 
@@ -245,7 +246,7 @@ const fn contract(inputs: Inputs, params: &'static [Param], runs: Runs) -> Contr
         Inputs::None => RowEffect::Source,
         Inputs::One => RowEffect::Appended,
     };
-    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"]), params, runs, trivial: false }
+    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"]), params, runs, cost: Cost::Unknown }
 }
 
 static READ_FIRST: Contract = contract(Inputs::None, READ, Runs::Loop);
@@ -255,7 +256,7 @@ static WORK_NEXT: Contract = contract(Inputs::One, WORK, Runs::Cpu);
 
 fn make_read(args: &Args<'_>) -> Task {
     let latency_ms = args.int("latency_ms");
-    Task::Fetch(Box::new(Read { script: Script::make(args), latency_ms, yields: args.count("yields") }))
+    Task::Fetch(Arc::new(Read { script: Script::make(args), latency_ms, yields: args.count("yields") }))
 }
 
 fn make_work(args: &Args<'_>) -> Task {
@@ -263,7 +264,7 @@ fn make_work(args: &Args<'_>) -> Task {
     for name in MORE_INPUTS {
         assert!(matches!(args.node.arg(name), Arg::Absent | Arg::Node(1..=3)));
     }
-    Task::Compute(Box::new(Work { script: Script::make(args) }))
+    Task::Compute(Arc::new(Work { script: Script::make(args) }))
 }
 
 const fn definition(op: &'static str, contract: &'static Contract, make: fn(&Args<'_>) -> Task) -> Definition {

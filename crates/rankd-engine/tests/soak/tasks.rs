@@ -3,8 +3,9 @@
 use crate::quiet::SCRIPTED;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, Task};
+use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
 use rankd_plan::signature::*;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone, Copy)]
@@ -46,7 +47,7 @@ impl Fetch for Read {
 struct Work(Fate);
 
 impl Compute for Work {
-    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         match self.0 {
             Fate::Well => Ok(inputs[0].concat(&inputs[0]).take(100)),
             Fate::Fails => Err(failed()),
@@ -68,7 +69,7 @@ const PARAMS: &[Param] = &[
 ];
 
 const fn contract(inputs: Inputs, rows: RowEffect, runs: Runs) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: PARAMS, runs, trivial: false }
+    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: PARAMS, runs, cost: Cost::Unknown }
 }
 
 static READ: Contract = contract(Inputs::None, RowEffect::Source, Runs::Loop);
@@ -77,10 +78,10 @@ static WORK: Contract = contract(Inputs::One, RowEffect::Appended, Runs::Cpu);
 pub(crate) static DEFINITIONS: [Definition; 2] = [
     Definition {
         signature: Signature { op: "read", summary: "", contract: &READ },
-        make: |args| Task::Fetch(Box::new(Read(fate(args)))),
+        make: |args| Task::Fetch(Arc::new(Read(fate(args)))),
     },
     Definition {
         signature: Signature { op: "work", summary: "", contract: &WORK },
-        make: |args| Task::Compute(Box::new(Work(fate(args)))),
+        make: |args| Task::Compute(Arc::new(Work(fate(args)))),
     },
 ];

@@ -14,7 +14,7 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext};
+use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         doc: "How long to keep busy",
     }],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::Unknown,
 };
 
 pub(crate) struct Task {
@@ -44,13 +44,14 @@ impl Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        while cx.elapsed() < self.busy {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let began = cx.now();
+        while cx.now().saturating_duration_since(began) < self.busy {
             if cx.stopped() {
                 return Err(TaskError::stopped());
             }
             std::hint::spin_loop();
         }
-        Ok(inputs[0].clone())
+        Ok(inputs.take(0))
     }
 }

@@ -28,7 +28,7 @@ pub(crate) const CONTRACT: Contract = Contract {
     writes: Writes::AnyKey,
     params: &[],
     runs: Runs::Loop,
-    trivial: true,
+    cost: Cost::Trivial,
 };
 
 pub(crate) struct Task;

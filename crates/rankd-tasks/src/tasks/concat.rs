@@ -21,7 +21,7 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext};
+use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -31,7 +31,7 @@ pub(crate) const CONTRACT: Contract = Contract {
     writes: Writes::Nothing,
     params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "The node whose rows to append" }],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::About { fixed_ns: 500.0, per_row_ns: 10.0 },
 };
 
 pub(crate) struct Task {
@@ -45,7 +45,7 @@ impl Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Ok(inputs[0].concat(&inputs[self.rhs]))
     }
 }

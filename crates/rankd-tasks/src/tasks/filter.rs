@@ -18,7 +18,7 @@
 use rankd_column::RowSet;
 use rankd_column::expr::{Program, select};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext};
+use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) const CONTRACT: Contract = Contract {
     writes: Writes::Nothing,
     params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "The condition to keep a row" }],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::About { fixed_ns: 400.0, per_row_ns: 2.0 },
 };
 
 pub(crate) struct Task {
@@ -43,7 +43,7 @@ impl Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (params, stop) = (cx.params, cx.stop());
         let kept = select(&self.pred, &inputs[0], params, cx.scratch, stop);
         kept.map(|rows| inputs[0].looking_at(rows)).map_err(|error| TaskError::eval(error, &self.pred))

@@ -34,7 +34,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         Param { name: "columns", kind: ParamKind::Columns, need: Need::Optional, doc: "Values by key" },
     ],
     runs: Runs::Loop,
-    trivial: true,
+    cost: Cost::Trivial,
 };
 
 pub(crate) struct Task {

@@ -48,7 +48,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         Param { name: "keys", kind: ParamKind::Keys, need: Need::Required, doc: "The fields to read" },
     ],
     runs: Runs::Loop,
-    trivial: false,
+    cost: Cost::Unknown,
 };
 
 pub(crate) struct Task {

@@ -38,7 +38,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         },
     ],
     runs: Runs::Loop,
-    trivial: false,
+    cost: Cost::Unknown,
 };
 
 pub(crate) struct Task {

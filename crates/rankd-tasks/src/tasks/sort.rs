@@ -22,7 +22,7 @@
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext};
+use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -40,7 +40,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         },
     ],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::About { fixed_ns: 400.0, per_row_ns: 20.0 },
 };
 
 pub(crate) struct Task {
@@ -56,7 +56,7 @@ impl Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Ok(inputs[0].sort(self.key, self.order))
     }
 }

@@ -17,7 +17,7 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext};
+use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -32,7 +32,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         doc: "How many rows to keep",
     }],
     runs: Runs::Cpu,
-    trivial: true,
+    cost: Cost::Trivial,
 };
 
 pub(crate) struct Task {
@@ -46,7 +46,7 @@ impl Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &[RowSet], _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Ok(inputs[0].take(self.count))
     }
 }

@@ -32,7 +32,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         doc: "Where the profiles are",
     }],
     runs: Runs::Loop,
-    trivial: false,
+    cost: Cost::Unknown,
 };
 
 pub(crate) struct Task {

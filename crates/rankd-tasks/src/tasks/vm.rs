@@ -18,7 +18,7 @@
 use rankd_column::expr::{Program, compute};
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext};
+use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) const CONTRACT: Contract = Contract {
         },
     ],
     runs: Runs::Cpu,
-    trivial: false,
+    cost: Cost::About { fixed_ns: 500.0, per_row_ns: 3.0 },
 };
 
 pub(crate) struct Task {
@@ -52,7 +52,7 @@ impl Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &[RowSet], cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (params, stop) = (cx.params, cx.stop());
         let column = compute(&self.expr, &inputs[0], params, cx.scratch, stop);
         column

@@ -55,7 +55,7 @@ impl Rig {
         let data = Arc::new(Data::parse(&read("data/demo.ndjson")).expect("the demo data are good"));
         let open = |_| Arc::new(MemoryEndpoint::new(data.clone(), inject.clone())) as Arc<dyn Open>;
         let endpoints = registry.endpoints.list().iter().map(open).collect();
-        let settings = Settings { scheduler, loops: 1, cpu_threads, deadline: None, node_timeout: None };
+        let settings = Settings { scheduler, loops: 1, cpu_threads, ..Settings::default() };
         Rig { engine: Engine::start(settings, endpoints).expect("threads can be started"), registry }
     }
 

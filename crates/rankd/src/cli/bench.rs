@@ -14,7 +14,7 @@ use clap::Args;
 use crossbeam_channel::{RecvTimeoutError, unbounded};
 use hdrhistogram::Histogram;
 use rankd_engine::trace::Trace;
-use rankd_engine::{Engine, ErrorKind, Linked, Outcome, Request, Scheduler, clock};
+use rankd_engine::{Engine, ErrorKind, Linked, Outcome, Policy, Request, Scheduler, clock};
 use rankd_plan::json::Writer;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -286,6 +286,13 @@ impl Report<'_> {
         endpoints.zip(self.engine.stats().commands()).map(|(endpoint, count)| (endpoint.name.as_str(), count))
     }
 
+    /// Which part of all computations ran on an event loop.
+    fn inline_rate(&self) -> f64 {
+        let stats = self.engine.stats();
+        let all = stats.inlined() + stats.chained() + stats.offloads();
+        if all == 0 { 0.0 } else { stats.inlined() as f64 / all as f64 }
+    }
+
     fn table(&self) -> String {
         let Load { iterations, concurrency, more } = self.load;
         let scheduler = self.engine.settings().scheduler.name();
@@ -294,11 +301,14 @@ impl Report<'_> {
             None => format!("{concurrency} in flight"),
         };
         let mut out = format!("{}: {iterations} requests, {load}, scheduler {scheduler}\n", self.plan.name);
+        out +=
+            &format!("{:.0} a second, {} errors, {:.2} s\n", self.throughput(), self.errors(), self.wall.as_secs_f64());
+        let stats = self.engine.stats();
         out += &format!(
-            "{:.0} a second, {} errors, {:.2} s\n\n",
-            self.throughput(),
-            self.errors(),
-            self.wall.as_secs_f64()
+            "{:.1} % of computations inline, {} chained, {} round trips to the CPU pool\n\n",
+            100.0 * self.inline_rate(),
+            stats.chained(),
+            stats.offloads()
         );
         let mut latency = Listing::new(&["latency", "µs"]);
         for (name, micros) in self.latencies() {
@@ -326,6 +336,10 @@ impl Report<'_> {
                         w.field(name).int(limit.as_millis() as i64);
                     }
                 }
+                let Policy { inline, chaining, inline_threshold_ns, max_inline_depth } = settings.policy;
+                w.field("inline").bool(inline).field("chaining").bool(chaining);
+                w.field("inline_threshold_ns").int(inline_threshold_ns.into());
+                w.field("max_inline_depth").int(max_inline_depth.into());
             });
             w.field("iterations").int(self.load.iterations as i64);
             w.field("concurrency").int(self.load.concurrency as i64);
@@ -356,6 +370,8 @@ impl Report<'_> {
                     });
                 }
             });
+            w.field("inline_rate").float(self.inline_rate());
+            w.field("inlined_nodes").int(stats.inlined() as i64).field("chained_nodes").int(stats.chained() as i64);
             w.field("offload_round_trips").int(stats.offloads() as i64);
             w.field("late_completions").int(stats.late_completions() as i64);
             w.field("commands").object(|w| {

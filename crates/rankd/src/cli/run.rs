@@ -9,7 +9,7 @@ use crate::library::{self, LoadedRegistry, PlanFile};
 use crate::perfetto::Perfetto;
 use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
-use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
+use rankd_engine::{Engine, ErrorKind, Linked, Policy, RunError, Scheduler, Settings, clock};
 use rankd_plan::diagnostic::nearest;
 use rankd_plan::render::excerpt;
 use std::io::{BufRead, Write};
@@ -51,6 +51,18 @@ pub(crate) struct RunArgs {
     /// Event loops, each one thread; a request lives on one of them
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
     loops: u16,
+    /// Whether cheap computations run on the event loop, without a trip to the CPU pool
+    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
+    inline: Switch,
+    /// Whether computations that follow each other are fused or share a trip to the CPU pool
+    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
+    chaining: Switch,
+    /// What is predicted to take so many nanoseconds is not cheap
+    #[arg(long, value_name = "N", default_value_t = Policy::default().inline_threshold_ns)]
+    inline_threshold_ns: u32,
+    /// How many nodes may follow each other on the event loop before one has to leave it
+    #[arg(long, value_name = "N", default_value_t = Policy::default().max_inline_depth)]
+    max_inline_depth: u32,
     /// Write a Perfetto trace of the run to a file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -79,6 +91,12 @@ enum SchedulerName {
     Sequential,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 impl RunArgs {
     /// The same flags for a plan that is given by name or path.
     pub(crate) fn with_plan(&self, plan: &str) -> RunArgs {
@@ -101,6 +119,12 @@ impl RunArgs {
             cpu_threads: self.cpu_threads.map_or(cores, usize::from),
             deadline: self.deadline_ms.map(Duration::from_millis),
             node_timeout: self.node_timeout_ms.map(Duration::from_millis),
+            policy: Policy {
+                inline: self.inline == Switch::On,
+                chaining: self.chaining == Switch::On,
+                inline_threshold_ns: self.inline_threshold_ns,
+                max_inline_depth: self.max_inline_depth,
+            },
         }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use rankd_column::Value;
 use rankd_plan::diagnostic::nearest;
 use rankd_plan::json::Writer;
-use rankd_plan::signature::{Need, Param, Signature, Writes};
+use rankd_plan::signature::{Cost, Need, Param, Signature, Writes};
 use rankd_tasks::SIGNATURES;
 
 #[derive(Args)]
@@ -77,7 +77,7 @@ fn to_json(tasks: &[&Signature]) -> String {
                 w.field("inputs").int(contract.inputs.count() as i64);
                 w.field("rows").string(contract.rows.name());
                 w.field("runs").string(contract.runs.name());
-                w.field("trivial").bool(contract.trivial);
+                w.field("trivial").bool(contract.cost == Cost::Trivial);
                 w.field("writes").string(match contract.writes {
                     Writes::Nothing => "nothing",
                     Writes::AnyKey => "any key",

@@ -76,7 +76,8 @@ impl Asker {
             let address = Address::parse(url).expect("the url is good");
             Arc::new(RedisEndpoint::server(address, endpoint.policy, None)) as Arc<dyn Open>
         });
-        let settings = Settings { scheduler, loops: 1, cpu_threads: 1, deadline: Some(deadline), node_timeout: None };
+        let settings =
+            Settings { scheduler, loops: 1, cpu_threads: 1, deadline: Some(deadline), ..Settings::default() };
         let engine = Engine::start(settings, stores.collect()).expect("threads can be started");
         let parent_id = Key(registry.keys.named("parent_id").expect("it is a key"));
         Asker { engine, plan: Arc::new(plan), parent_id }

@@ -1,0 +1,112 @@
+//! How far one run has come: who still waits, and the rows that are there. Used by one thread at a time.
+//!
+//! Knows nothing of when or where a step runs. A slot is emptied by its last reader.
+
+use crate::error::RunError;
+use crate::steps::{Step, Steps};
+use crate::task::InputRows;
+use rankd_column::RowSet;
+use rankd_plan::plan::NodeIx;
+
+/// Kept from run to run, so that a run allocates nothing here.
+#[derive(Default)]
+pub(crate) struct Progress {
+    waiting: Vec<u32>,
+    reads_left: Vec<u32>,
+    slots: Vec<Option<RowSet>>,
+    left: usize,
+}
+
+impl Progress {
+    pub(crate) fn of(steps: &Steps) -> Progress {
+        let mut progress = Progress::default();
+        progress.begin(steps);
+        progress
+    }
+
+    pub(crate) fn begin(&mut self, steps: &Steps) {
+        self.waiting.clear();
+        self.waiting.extend_from_slice(&steps.waits);
+        self.reads_left.clear();
+        self.reads_left.extend_from_slice(&steps.reads);
+        // Left empty by the run before.
+        self.slots.resize_with(steps.waits.len(), || None);
+        self.left = steps.order.len();
+    }
+
+    /// Forgets the rows of a run that did not come to its end.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+    }
+
+    /// The rows that a step works on, for it to keep.
+    pub(crate) fn inputs(&mut self, steps: &Steps, step: &Step) -> Result<Vec<RowSet>, RunError> {
+        steps.inputs(step).iter().map(|input| self.read(*input)).collect()
+    }
+
+    /// The rows of all outputs, in the plan's order.
+    pub(crate) fn outputs(&mut self, outputs: &[NodeIx]) -> Result<Vec<RowSet>, RunError> {
+        outputs.iter().map(|output| self.read(*output)).collect()
+    }
+
+    fn read(&mut self, ix: NodeIx) -> Result<RowSet, RunError> {
+        let at = ix as usize;
+        self.reads_left[at] = self.reads_left[at].saturating_sub(1);
+        let rows = if self.reads_left[at] == 0 { self.slots[at].take() } else { self.slots[at].clone() };
+        rows.ok_or_else(|| RunError::bug(format!("the rows of node {ix} were read when they were not there")))
+    }
+
+    /// How many rows a step would work on.
+    pub(crate) fn rows_in(&self, inputs: &[NodeIx]) -> usize {
+        inputs.iter().map(|input| self.slots[*input as usize].as_ref().map_or(0, RowSet::len)).sum()
+    }
+
+    /// The rows that a step would work on.
+    pub(crate) fn peek(&self, inputs: &[NodeIx]) -> impl Iterator<Item = &RowSet> {
+        inputs.iter().filter_map(|input| self.slots[*input as usize].as_ref())
+    }
+
+    /// Calls `run` with a step's rows where they lie, then empties the slots that nobody reads any more.
+    pub(crate) fn lend<T>(&mut self, steps: &Steps, step: &Step, run: impl FnOnce(&mut InputRows<'_>) -> T) -> T {
+        let inputs = steps.inputs(step);
+        let mut last = 0;
+        for (at, &input) in inputs.iter().enumerate() {
+            let left = &mut self.reads_left[input as usize];
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                last |= 1 << at;
+            }
+        }
+        let movable = if step.distinct { last } else { 0 };
+        let result = run(&mut InputRows::new(&mut self.slots, inputs, movable));
+        while last != 0 {
+            self.slots[inputs[last.trailing_zeros() as usize] as usize] = None;
+            last &= last - 1;
+        }
+        result
+    }
+
+    /// Keeps a step's rows, if anyone reads them.
+    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) {
+        self.left -= 1;
+        if self.reads_left[ix as usize] > 0 {
+            self.slots[ix as usize] = Some(rows);
+        }
+    }
+
+    /// A step is done whose rows went straight to the next one.
+    pub(crate) fn pass(&mut self) {
+        self.left -= 1;
+    }
+
+    /// One of those that a step waits for is there; whether it was the last.
+    pub(crate) fn arrived(&mut self, reader: NodeIx) -> bool {
+        let waiting = &mut self.waiting[reader as usize];
+        *waiting = waiting.saturating_sub(1);
+        *waiting == 0
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0
+    }
+}

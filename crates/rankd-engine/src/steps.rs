@@ -1,0 +1,127 @@
+//! A plan as the schedulers walk it: steps, what each waits for, and everything counted beforehand.
+//!
+//! A step is one call of a task and is known by the last of the plan's nodes that it covers; where nodes are fused, the others
+//! have no step that starts. What the nodes are called, and where their author wrote them, is in [`crate::link`].
+
+use crate::cost::LearnedCost;
+use crate::task::Task;
+use rankd_plan::plan::NodeIx;
+use rankd_plan::signature::Cost;
+use rankd_plan::wire::Scheduling;
+use std::ops::Range;
+use std::time::Duration;
+
+/// One way through a plan.
+pub struct Steps {
+    /// By node.
+    steps: Vec<Step>,
+    /// The inputs and the readers of all steps.
+    edges: Vec<NodeIx>,
+    /// The steps that run, each after its inputs.
+    pub order: Vec<NodeIx>,
+    /// The steps that wait for nothing.
+    pub starts: Vec<NodeIx>,
+    /// By node: how many steps it waits for, and how often its rows are read.
+    pub(crate) waits: Vec<u32>,
+    pub(crate) reads: Vec<u32>,
+    /// Whether a step has a time-out of its own.
+    pub(crate) has_timeouts: bool,
+}
+
+pub struct Step {
+    pub task: Task,
+    inputs: Range<u32>,
+    readers: Range<u32>,
+    /// Whether no input is there twice, so that one may be moved to the task.
+    pub(crate) distinct: bool,
+    /// The only step that waits for this one, when it waits for nothing else and nobody else reads the rows.
+    pub next: Option<NodeIx>,
+    /// The plan's nodes that this step covers, from first to last.
+    pub nodes: Vec<NodeIx>,
+    pub timeout: Option<Duration>,
+    /// `false` keeps it off the event loop.
+    pub may_inline: bool,
+    pub trivial: bool,
+    pub cost: LearnedCost,
+}
+
+/// What a step is made of.
+pub(crate) struct Part {
+    pub(crate) task: Task,
+    pub(crate) inputs: Vec<NodeIx>,
+    pub(crate) nodes: Vec<NodeIx>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) cost: Cost,
+    /// Whether it is on this way through the plan.
+    pub(crate) runs: bool,
+}
+
+impl Steps {
+    /// `order` has every node after all that it waits for.
+    pub(crate) fn new(parts: Vec<Part>, order: &[NodeIx], outputs: &[NodeIx]) -> Steps {
+        let order: Vec<NodeIx> = order.iter().copied().filter(|ix| parts[*ix as usize].runs).collect();
+        let mut readers: Vec<Vec<NodeIx>> = parts.iter().map(|_| Vec::new()).collect();
+        let (mut waits, mut reads) = (vec![0; parts.len()], vec![0; parts.len()]);
+        for &ix in &order {
+            for &input in &parts[ix as usize].inputs {
+                reads[input as usize] += 1;
+                if readers[input as usize].last() != Some(&ix) {
+                    readers[input as usize].push(ix);
+                    waits[ix as usize] += 1;
+                }
+            }
+        }
+        let mut is_output = vec![false; parts.len()];
+        for &output in outputs {
+            reads[output as usize] += 1;
+            is_output[output as usize] = true;
+        }
+        let starts = order.iter().copied().filter(|ix| waits[*ix as usize] == 0).collect();
+        let computes: Vec<bool> = parts.iter().map(|part| matches!(part.task, Task::Compute(_))).collect();
+        let mut edges = Vec::new();
+        let mut keep = |list: &[NodeIx]| {
+            let from = edges.len() as u32;
+            edges.extend_from_slice(list);
+            from..edges.len() as u32
+        };
+        let steps = parts.into_iter().zip(&readers).enumerate().map(|(at, (part, readers))| {
+            let next = match readers[..] {
+                [next] if waits[next as usize] == 1 && computes[next as usize] && !is_output[at] => Some(next),
+                _ => None,
+            };
+            Step {
+                task: part.task,
+                inputs: keep(&part.inputs),
+                readers: keep(readers),
+                distinct: part.inputs.len() == waits[at] as usize,
+                next,
+                nodes: part.nodes,
+                timeout: part.timeout,
+                may_inline: part.scheduling.inline != Some(false),
+                trivial: part.cost == Cost::Trivial,
+                cost: LearnedCost::new(part.cost, part.scheduling.cost_estimate_us),
+            }
+        });
+        let steps: Vec<Step> = steps.collect();
+        let has_timeouts = order.iter().any(|ix| steps[*ix as usize].timeout.is_some());
+        Steps { has_timeouts, steps, edges, order, starts, waits, reads }
+    }
+
+    pub fn step(&self, ix: NodeIx) -> &Step {
+        &self.steps[ix as usize]
+    }
+
+    pub fn inputs(&self, step: &Step) -> &[NodeIx] {
+        &self.edges[step.inputs.start as usize..step.inputs.end as usize]
+    }
+
+    pub fn readers(&self, step: &Step) -> &[NodeIx] {
+        &self.edges[step.readers.start as usize..step.readers.end as usize]
+    }
+
+    /// How many other steps a step waits for.
+    pub fn waits(&self, ix: NodeIx) -> u32 {
+        self.waits[ix as usize]
+    }
+}
