@@ -9,6 +9,8 @@
 mod diagnostics;
 #[path = "cases/markdown.rs"]
 mod markdown;
+#[path = "redis/nodes.rs"]
+mod nodes;
 #[path = "cases/runs.rs"]
 mod runs;
 #[path = "redis/server.rs"]
@@ -17,7 +19,7 @@ mod server;
 mod workspace;
 
 use markdown::{Case, Document};
-use server::Server;
+use runs::Servers;
 use std::path::{Path, PathBuf};
 
 fn repository() -> PathBuf {
@@ -39,11 +41,11 @@ fn every_case_gives_what_it_says() {
     let update = std::env::var_os("UPDATE").is_some();
     let mut wrong = Vec::new();
     let mut ran = 0;
-    let redis = Server::start(&[]);
+    let servers = Servers::start();
     for mut document in documents() {
         for at in 0..document.cases.len() {
             let case = &document.cases[at];
-            let Some(outcome) = run(case, &redis) else {
+            let Some(outcome) = run(case, &servers) else {
                 wrong.push(format!("{}: it has no block that says what it gives", case.place()));
                 continue;
             };
@@ -71,12 +73,12 @@ struct Outcome {
     text: String,
 }
 
-fn run(case: &Case, redis: &Server) -> Option<Outcome> {
+fn run(case: &Case, servers: &Servers) -> Option<Outcome> {
     if case.block("diagnostics").is_some() {
         return Some(Outcome { role: "diagnostics", text: diagnostics::run(case) });
     }
     let role = ["gives", "error"].into_iter().find(|role| case.block(role).is_some())?;
-    Some(Outcome { role, text: runs::run(case, redis) })
+    Some(Outcome { role, text: runs::run(case, servers) })
 }
 
 #[test]

@@ -9,12 +9,18 @@
 
 #[path = "redis/asker.rs"]
 mod asker;
+#[path = "redis/cluster.rs"]
+mod cluster;
 #[path = "redis/commands.rs"]
 mod commands;
 #[path = "redis/fake.rs"]
 mod fake;
 #[path = "redis/hostile.rs"]
 mod hostile;
+#[path = "redis/moves.rs"]
+mod moves;
+#[path = "redis/nodes.rs"]
+mod nodes;
 #[path = "redis/outages.rs"]
 mod outages;
 #[path = "redis/program.rs"]

@@ -1,6 +1,7 @@
 //! Cases about what a plan gives: the request through the real program, on every scheduler and every store, which must agree.
 
 use crate::markdown::Case;
+use crate::nodes::Cluster;
 use crate::server::Server;
 use crate::workspace::Workspace;
 use rankd_plan::json::Reader;
@@ -12,13 +13,28 @@ const SCHEDULERS: [&[&str]; 4] = [
     &["--scheduler", "sequential"],
 ];
 
+/// A server alone, and a cluster.
+pub(crate) struct Servers {
+    alone: Server,
+    cluster: Cluster,
+}
+
+impl Servers {
+    pub(crate) fn start() -> Servers {
+        Servers { alone: Server::start(&[]), cluster: Cluster::start() }
+    }
+}
+
 /// The rows of each response, one a line, or its error.
-pub(crate) fn run(case: &Case, redis: &Server) -> String {
+pub(crate) fn run(case: &Case, servers: &Servers) -> String {
     let workspace = Workspace::of(case);
     let mut environments = vec!["local"];
     if runs_on_redis(case) {
-        load(case, &workspace, redis);
-        environments.push("redis");
+        load(case, &workspace, "redis", &format!("url = {:?}", servers.alone.url()), &[&servers.alone]);
+        let urls: Vec<String> = servers.cluster.masters.iter().map(|master| format!("{:?}", master.url())).collect();
+        let masters: Vec<&Server> = servers.cluster.masters.iter().collect();
+        load(case, &workspace, "cluster", &format!("cluster = [{}]", urls.join(", ")), &masters);
+        environments.extend(["redis", "cluster"]);
     }
     let requests: String =
         case.block("request").unwrap_or("{\"user_id\": 1}").lines().map(|line| line.to_owned() + "\n").collect();
@@ -47,16 +63,15 @@ fn runs_on_redis(case: &Case) -> bool {
     case.block("registry/endpoints.local.toml").is_none()
 }
 
-/// Puts the case's data, and nothing else, on the server.
-fn load(case: &Case, workspace: &Workspace, redis: &Server) {
+/// Makes an environment of servers that hold the case's data, and nothing else.
+fn load(case: &Case, workspace: &Workspace, environment: &str, at: &str, servers: &[&Server]) {
     let endpoint = format!(
-        "[[endpoint]]\nendpoint_id = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nurl = \"{}\"\n\
-         connect_timeout_ms = 10000\nrequest_timeout_ms = 10000\n",
-        redis.url()
+        "[[endpoint]]\nendpoint_id = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\n{at}\n\
+         connect_timeout_ms = 10000\nrequest_timeout_ms = 10000\nstall_timeout_ms = 10000\n",
     );
-    workspace.write("registry/endpoints.redis.toml", endpoint.as_bytes());
-    redis.must(&["FLUSHALL"]);
-    let output = workspace.rankd(&["seed", "--env", "redis", "--data", "data/demo.ndjson"]);
+    workspace.write(&format!("registry/endpoints.{environment}.toml"), endpoint.as_bytes());
+    servers.iter().for_each(|server| server.must(&["FLUSHALL"]));
+    let output = workspace.rankd(&["seed", "--env", environment, "--data", "data/demo.ndjson"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{}: its data cannot be loaded: {errors}", case.place());
 }

@@ -6,7 +6,8 @@ use crate::server::Server;
 use rankd_column::{Batch, Key, RowSet, Value};
 use rankd_engine::engine::Ticket;
 use rankd_engine::store::Open;
-use rankd_engine::store::redis::{Address, RedisEndpoint};
+use rankd_engine::store::health::Snapshot;
+use rankd_engine::store::redis::{Address, RedisEndpoint, Trust};
 use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, Settings};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, Text};
@@ -72,15 +73,27 @@ impl Asker {
             rankd_plan::check(PLAN.as_bytes(), &registry, rankd_tasks::SIGNATURES).plan.expect("the plan is good");
         let plan = Linked::link(&plan, rankd_tasks::DEFINITIONS, &registry).expect("the plan can be linked");
         let stores = registry.endpoints.list().iter().map(|endpoint| {
-            let Backend::Server { url } = &endpoint.backend else { panic!("the endpoint is a server") };
-            let address = Address::parse(url).expect("the url is good");
-            Arc::new(RedisEndpoint::server(address, endpoint.policy, None)) as Arc<dyn Open>
+            let address = |url: &String| Address::parse(url).expect("the url is good");
+            let pem = |file: &String| std::fs::read_to_string(file).expect("the file of authorities is there");
+            let trust = endpoint.ca_file.as_ref().map(|file| Trust::in_pem(&pem(file)).expect("it is good"));
+            Arc::new(match &endpoint.backend {
+                Backend::Server { url } => RedisEndpoint::server(address(url), endpoint.policy, trust),
+                Backend::Cluster { urls } => {
+                    RedisEndpoint::cluster(urls.iter().map(address).collect(), endpoint.policy, trust)
+                }
+                Backend::Memory { .. } => panic!("the endpoint is on a server"),
+            }) as Arc<dyn Open>
         });
         let settings =
             Settings { scheduler, loops: 1, cpu_threads: 1, deadline: Some(deadline), ..Settings::default() };
         let engine = Engine::start(settings, stores.collect()).expect("threads can be started");
         let parent_id = Key(registry.keys.named("parent_id").expect("it is a key"));
         Asker { engine, plan: Arc::new(plan), parent_id }
+    }
+
+    /// The endpoint's counters.
+    pub(crate) fn health(&self) -> Snapshot {
+        self.engine.stats().health(0).expect("a server's endpoint counts").snapshot()
     }
 
     /// Asks for whom these users follow; every row must be of the user that it says.

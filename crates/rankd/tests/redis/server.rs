@@ -2,7 +2,7 @@
 //!
 //! It is not a mock: `redis-server` must be installed, and a test without it fails.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -48,12 +48,23 @@ impl Server {
     pub(crate) fn command(&self, words: &[&str]) -> std::io::Result<String> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
         socket.set_read_timeout(Some(Duration::from_secs(120)))?;
-        let mut out = format!("*{}\r\n", words.len());
-        words.iter().for_each(|word| out.push_str(&format!("${}\r\n{word}\r\n", word.len())));
-        socket.write_all(out.as_bytes())?;
+        socket.write_all(&encoded(words))?;
         let mut line = String::new();
         BufReader::new(socket).read_line(&mut line)?;
         Ok(line.trim_end().to_owned())
+    }
+
+    /// Sends a command and gives the text that it answers with.
+    pub(crate) fn text(&self, words: &[&str]) -> std::io::Result<String> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
+        socket.write_all(&encoded(words))?;
+        let mut reader = BufReader::new(socket);
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let length = header.trim_end().strip_prefix('$').and_then(|length| length.parse().ok());
+        let mut text = vec![0; length.ok_or_else(|| std::io::Error::other(header.clone()))?];
+        reader.read_exact(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// A command that must succeed.
@@ -89,6 +100,12 @@ impl Drop for Server {
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+fn encoded(words: &[&str]) -> Vec<u8> {
+    let mut out = format!("*{}\r\n", words.len());
+    words.iter().for_each(|word| out.push_str(&format!("${}\r\n{word}\r\n", word.len())));
+    out.into_bytes()
 }
 
 /// Starts the process, without persistence of its own accord.
