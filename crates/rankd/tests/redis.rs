@@ -13,20 +13,28 @@ mod asker;
 mod cluster;
 #[path = "redis/commands.rs"]
 mod commands;
+#[path = "redis/encrypted.rs"]
+mod encrypted;
 #[path = "redis/fake.rs"]
 mod fake;
+#[path = "redis/greetings.rs"]
+mod greetings;
 #[path = "redis/hostile.rs"]
 mod hostile;
 #[path = "redis/moves.rs"]
 mod moves;
 #[path = "redis/nodes.rs"]
 mod nodes;
+#[path = "redis/oracle.rs"]
+mod oracle;
 #[path = "redis/outages.rs"]
 mod outages;
 #[path = "redis/program.rs"]
 mod program;
 #[path = "redis/proxy.rs"]
 mod proxy;
+#[path = "redis/second_tries.rs"]
+mod second_tries;
 #[path = "redis/server.rs"]
 mod server;
 #[path = "redis/signals.rs"]
