@@ -1,6 +1,7 @@
 //! The pipeline through rankd's own columns, expressions and row sets, as a plan's nodes call them.
 
 use crate::data::{C_DEFAULT, Table};
+use rankd_column::expr::pass::{Part, Pass};
 use rankd_column::expr::{Binary, Compare, Op, Program, Schema, Scratch, Stop, Tree, Want, compute, select};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Cells, Column, Key, RowSet, Type, Value};
@@ -29,8 +30,10 @@ impl Schema for Floats {
 pub struct Rankd {
     rows: RowSet,
     params: Vec<Value>,
-    score: Program,
-    passes: Program,
+    score: Arc<Program>,
+    passes: Arc<Program>,
+    /// The four nodes as one pass, and the same without the take.
+    pass: Pass,
     scratch: Scratch,
     take: usize,
 }
@@ -43,8 +46,25 @@ impl Rankd {
             .with(B, full(&table.b))
             .with(C, Arc::new(Column::Float(Cells::new(table.c.clone(), Some(table.c_valid.clone())))));
         let (score, passes) = programs();
+        let (score, passes) = (Arc::new(score), Arc::new(passes));
+        let parts = vec![
+            Part::Compute { key: SCORE, program: score.clone() },
+            Part::Filter { program: passes.clone() },
+            Part::Sort { key: SCORE, order: Order::Desc },
+            Part::Take { count: table.take },
+        ];
+        let pass = Pass::new(parts).expect("these parts make a pass");
         let params = vec![Value::Float(table.w), Value::Float(table.x)];
-        Rankd { rows: RowSet::new(batch), params, score, passes, scratch: Scratch::default(), take: table.take }
+        Rankd {
+            rows: RowSet::new(batch),
+            params,
+            score,
+            passes,
+            pass,
+            rows_out: Vec::new(),
+            scratch: Scratch::default(),
+            take: table.take,
+        }
     }
 
     pub fn vm(&mut self) -> Column {
@@ -57,6 +77,11 @@ impl Rankd {
         let scored = self.rows.with(SCORE, Arc::new(scores));
         let kept = select(&self.passes, &scored, &self.params, &mut self.scratch, Stop::default());
         scored.looking_at(kept.expect("a comparison cannot fail"))
+    }
+
+    pub fn fused(&mut self) -> RowSet {
+        let Rankd { pass, rows, params, scratch, .. } = self;
+        pass.run(rows, params, scratch, Stop::default()).expect("scores are finite")
     }
 
     pub fn top(&mut self) -> RowSet {

@@ -17,6 +17,7 @@ const U: &str = "U: node by node, top";
 const S: &str = "S: node by node, full sort";
 const V: &str = "floor, vm alone";
 const RANKD_TOP: &str = "rankd, top";
+const RANKD_PASS: &str = "rankd, one pass";
 const RANKD_SORT: &str = "rankd, full sort";
 const RANKD_VM: &str = "rankd, vm alone";
 #[cfg(feature = "peers")]
@@ -40,6 +41,8 @@ fn main() {
     header("ratio of min times", &sizes);
     for (name, upper, lower) in [
         ("rankd top ÷ U", RANKD_TOP, U),
+        ("rankd pass ÷ U", RANKD_PASS, U),
+        ("rankd pass ÷ F", RANKD_PASS, F),
         ("rankd full sort ÷ S", RANKD_SORT, S),
         ("rankd top ÷ F", RANKD_TOP, F),
         ("rankd vm ÷ floor vm", RANKD_VM, V),
@@ -55,6 +58,7 @@ fn measure(table: &Table) -> Vec<(&'static str, Time)> {
     let ids = |rows: Vec<u32>| rows.iter().map(|&row| table.ids[row as usize]).collect();
     let (mut fused_best, mut best, mut space) = (top::Best::default(), top::Best::default(), sort::Space::default());
     let (mut for_top, mut for_sort, mut for_vm) = (Rankd::new(table), Rankd::new(table), Rankd::new(table));
+    let mut for_pass = Rankd::new(table);
     #[allow(unused_mut, reason = "the peers are optional")]
     let mut contenders: Vec<Entry<'_>> = vec![
         (READ, part(|| floor::read(table))),
@@ -63,6 +67,7 @@ fn measure(table: &Table) -> Vec<(&'static str, Time)> {
         (S, pipeline(|| floor::full_sort(table, width, &mut space), ids)),
         (V, part(|| vm::scores(table, width))),
         (RANKD_TOP, pipeline(|| for_top.top(), |rows| rows.ids().collect())),
+        (RANKD_PASS, pipeline(|| for_pass.fused(), |rows| rows.ids().collect())),
         (RANKD_SORT, pipeline(|| for_sort.sort(), |rows| rows.ids().collect())),
         (RANKD_VM, part(|| for_vm.vm())),
     ];

@@ -117,7 +117,13 @@ impl RowSet {
 
     /// The same view with one more column, or another in its place; every other column is shared.
     pub fn with(&self, key: Key, column: Arc<Column>) -> RowSet {
-        RowSet { batch: Arc::new(self.batch.with(key, column)), view: self.view.clone() }
+        self.with_batch(self.batch.with(key, column))
+    }
+
+    /// The same view of another batch, which has as many rows.
+    pub(crate) fn with_batch(&self, batch: Batch) -> RowSet {
+        debug_assert_eq!(batch.len(), self.batch.len());
+        RowSet { batch: Arc::new(batch), view: self.view.clone() }
     }
 
     /// The first `count` rows.

@@ -1,8 +1,9 @@
 //! The steps of a program over one chunk of rows, and the buffers that they work in.
 
 use crate::expr::cell::{self, Cell};
-use crate::expr::compile::{Operand, Placed, Program, Step, float_bits};
+use crate::expr::compile::{Operand, Placed, Step, float_bits};
 use crate::expr::frame::{Bound, Frame, Slice};
+use crate::expr::output::Made;
 use crate::expr::tree::{Binary, Compare, Unary};
 use crate::expr::vector::{self, Product, Register, Source, Valid, Values};
 use crate::kernel::gather::gather;
@@ -21,6 +22,9 @@ pub struct Scratch {
     loaded: Vec<Loaded>,
     /// By string test: what is known of each symbol.
     memos: Vec<Vec<Known>>,
+    /// Rows that a filter kept and the next one looks at.
+    pub(super) kept: [Vec<u32>; 2],
+    pub(super) rows_out: Vec<usize>,
 }
 
 /// The cells of a column slot at the rows of the chunk, where they do not lie side by side in the column.
@@ -39,34 +43,41 @@ enum Known {
 }
 
 impl Scratch {
-    /// Makes room for a program over an evaluation with so many symbols.
-    pub(super) fn prepare(&mut self, program: &Program, symbols: usize) {
+    /// How many rows each part of the last pass gave; where one failed, those before it.
+    pub fn rows_out(&self) -> &[usize] {
+        &self.rows_out
+    }
+
+    /// Makes room for a program over an evaluation.
+    pub(super) fn prepare(&mut self, frame: &Frame<'_>) {
         fn at_least<T: Default>(list: &mut Vec<T>, len: usize) {
             if list.len() < len {
                 list.resize_with(len, T::default);
             }
         }
-        let needs = program.registers;
+        let (program, needs) = (frame.program, frame.program.registers);
         at_least(&mut self.ints, needs.ints as usize);
         at_least(&mut self.floats, needs.floats as usize);
         at_least(&mut self.bools, needs.bools as usize);
         at_least(&mut self.symbols, needs.symbols as usize);
         at_least(&mut self.masks, needs.masks as usize);
         at_least(&mut self.loaded, program.columns.len());
-        at_least(&mut self.memos, program.memos as usize);
-        for memo in &mut self.memos[..program.memos as usize] {
+        let (first, after) = (frame.first_memo as usize, (frame.first_memo + program.memos) as usize);
+        at_least(&mut self.memos, after);
+        for memo in &mut self.memos[first..after] {
             memo.clear();
-            memo.resize(symbols, Known::Nothing);
+            memo.resize(frame.symbols.len(), Known::Nothing);
         }
     }
 }
 
 /// One chunk of a row set under evaluation.
 pub(super) struct Chunk<'a> {
-    pub(super) frame: &'a Frame<'a>,
-    pub(super) rows: Rows<'a>,
-    pub(super) n: usize,
-    pub(super) scratch: &'a mut Scratch,
+    frame: &'a Frame<'a>,
+    made: &'a [Made],
+    rows: Rows<'a>,
+    n: usize,
+    scratch: &'a mut Scratch,
     /// The register that is being written holds the rows of earlier chunks, which stay.
     appending: bool,
 }
@@ -94,7 +105,7 @@ macro_rules! lane {
             fn source<'c>(chunk: &'c Chunk<'_>, operand: Operand) -> Source<'c, $type> {
                 match operand {
                     Operand::Register(at) => chunk.scratch.$registers[at as usize].source(),
-                    Operand::Column(slot) => match chunk.frame.columns[slot as usize] {
+                    Operand::Column(slot) => match chunk.frame.columns[slot as usize].so_far(chunk.made) {
                         $bound => chunk.side_by_side($slice, &chunk.scratch.loaded[slot as usize].$registers),
                         _ => Source::null(),
                     },
@@ -114,8 +125,8 @@ lane!(bool, bools, Bound::Bools(slice) => slice, |cell| if let Cell::Bool(v) = c
 lane!(u32, symbols, Bound::Codes(slice, _) => slice, |cell| if let Cell::Str(v) = cell { Some(v) } else { None });
 
 impl<'a> Chunk<'a> {
-    pub(super) fn new(frame: &'a Frame<'a>, rows: Rows<'a>, scratch: &'a mut Scratch) -> Chunk<'a> {
-        Chunk { frame, rows, n: rows.len(), scratch, appending: false }
+    pub(super) fn new(frame: &'a Frame<'a>, made: &'a [Made], rows: Rows<'a>, scratch: &'a mut Scratch) -> Chunk<'a> {
+        Chunk { frame, made, rows, n: rows.len(), scratch, appending: false }
     }
 
     /// Runs every step. True when an int operation overflowed on some row, whether that row counts or not.
@@ -157,16 +168,16 @@ impl<'a> Chunk<'a> {
     fn load(&mut self) {
         let scattered = matches!(self.rows, Rows::Listed(_));
         for (bound, loaded) in self.frame.columns.iter().zip(&mut self.scratch.loaded) {
-            match bound {
-                Bound::Ints(slice) => load(slice, scattered, self.rows, &mut loaded.ints),
-                Bound::Floats(slice) => load(slice, scattered, self.rows, &mut loaded.floats),
-                Bound::Bools(slice) => load(slice, scattered, self.rows, &mut loaded.bools),
+            match bound.so_far(self.made) {
+                Bound::Ints(slice) => load(&slice, scattered, self.rows, &mut loaded.ints),
+                Bound::Floats(slice) => load(&slice, scattered, self.rows, &mut loaded.floats),
+                Bound::Bools(slice) => load(&slice, scattered, self.rows, &mut loaded.bools),
                 Bound::Codes(slice, base) => {
-                    load(slice, scattered || *base > 0, self.rows, &mut loaded.symbols);
+                    load(&slice, scattered || base > 0, self.rows, &mut loaded.symbols);
                     // The code of a null cell may be any number.
-                    loaded.symbols.values.iter_mut().for_each(|symbol| *symbol = symbol.wrapping_add(*base));
+                    loaded.symbols.values.iter_mut().for_each(|symbol| *symbol = symbol.wrapping_add(base));
                 }
-                Bound::Missing => {}
+                Bound::Missing | Bound::Made(_) => {}
             }
         }
     }
@@ -226,6 +237,15 @@ impl<'a> Chunk<'a> {
                 vector::all_of([a, b, c, d].map(|source| source.valid), n, out);
                 let (ab, cd) = (Product::of(a.values, b.values), Product::of(c.values, d.values));
                 vector::add_products(ab, cd, n, &mut out.values);
+                false
+            }),
+            Step::FloatBlend { a, b, x, default, by } => self.write(at, |chunk, out: &mut Register<f64>| {
+                let [a, x, default, by] = [a, x, default, by].map(|&operand| f64::source(chunk, operand));
+                let one = Source { values: Values::All(1.0), valid: Valid::All };
+                let b = b.map_or(one, |b| f64::source(chunk, b));
+                let (blended, there) = Product::defaulted(x, default, by.values);
+                vector::all_of([a.valid, b.valid, by.valid, there], n, out);
+                vector::add_products(Product::of(a.values, b.values), blended, n, &mut out.values);
                 false
             }),
             Step::Coalesce(type_of, a, b) => match type_of {
@@ -346,7 +366,8 @@ impl<'a> Chunk<'a> {
     /// A test of strings, made once per distinct string of the evaluation.
     #[inline(always)]
     fn by_symbol(&mut self, x: Operand, memo: u32, out: &mut Vec<bool>, test: impl Fn(&str) -> bool) {
-        let mut known = take(&mut self.scratch.memos[memo as usize]);
+        let memo = (self.frame.first_memo + memo) as usize;
+        let mut known = take(&mut self.scratch.memos[memo]);
         let x = u32::source(self, x);
         let valid = x.valid.as_values();
         vector::zip(x.values, valid, self.n, out, |_, valid| valid);
@@ -363,7 +384,7 @@ impl<'a> Chunk<'a> {
                 };
             }
         }
-        self.scratch.memos[memo as usize] = known;
+        self.scratch.memos[memo] = known;
     }
 
     #[inline(always)]

@@ -43,6 +43,14 @@ pub(super) enum Step {
     FloatBinary(Binary, Operand, Operand),
     /// `a * b + c * d`, or `a * b + c`, each operation rounded: what scores are made of, without a pass for each product.
     FloatProducts(Operand, Operand, Operand, Option<Operand>),
+    /// `a * b + coalesce(x, default) * by`, or with `a` alone, where the last two are the same on all rows.
+    FloatBlend {
+        a: Operand,
+        b: Option<Operand>,
+        x: Operand,
+        default: Operand,
+        by: Operand,
+    },
     Coalesce(Type, Operand, Operand),
     If(Type, Operand, Operand, Operand),
     And(Operand, Operand),
@@ -100,6 +108,8 @@ pub struct Program {
     pub(super) kinds: Vec<Kind>,
     /// By node: whether its value is the same on all rows.
     pub(super) uniform: Vec<bool>,
+    /// The nodes that a run settles before any row: those, and patterns that come from parameters.
+    pub(super) per_run: Vec<Ix>,
     pub(super) steps: Vec<Placed>,
     pub(super) root: Operand,
     /// The type of the result; `None` for a predicate.
@@ -202,17 +212,17 @@ fn compile_regexes(tree: &Tree, errors: &mut Vec<TypeError>) -> Vec<(Ix, Regex)>
 
 /// The register file that a value lives in. A predicate has its own: it is never null.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum File {
+pub(super) enum File {
     Typed(Type),
     Mask,
 }
 
 /// The registers of one file, and which of them are free.
 #[derive(Default)]
-struct Pool {
+pub(super) struct Pool {
     free: Vec<u32>,
     /// By register: how many times it is still to be read.
-    readers: Vec<u32>,
+    pub(super) readers: Vec<u32>,
 }
 
 impl Pool {
@@ -226,7 +236,7 @@ impl Pool {
         register
     }
 
-    fn read(&mut self, register: u32) {
+    pub(super) fn read(&mut self, register: u32) {
         let readers = &mut self.readers[register as usize];
         *readers -= 1;
         if *readers == 0 {
@@ -237,17 +247,17 @@ impl Pool {
 
 /// An operand and the file to give its register back to.
 #[derive(Clone, Copy)]
-struct Held {
-    operand: Operand,
-    file: File,
+pub(super) struct Held {
+    pub(super) operand: Operand,
+    pub(super) file: File,
 }
 
-struct Compiler<'a> {
+pub(super) struct Compiler<'a> {
     tree: &'a Tree,
     kinds: Vec<Kind>,
     uniform: Vec<bool>,
     operands: Vec<Operand>,
-    steps: Vec<Placed>,
+    pub(super) steps: Vec<Placed>,
     columns: Vec<Key>,
     pools: [Pool; 5],
     memos: u32,
@@ -288,7 +298,12 @@ impl<'a> Compiler<'a> {
 
     fn into_program(self, result: Option<Type>, regexes: Vec<(Ix, Regex)>) -> Program {
         let [ints, floats, bools, symbols, masks] = self.pools.map(|pool| pool.readers.len() as u32);
+        let per_run = |ix: &Ix| {
+            let by_param = matches!(self.tree.op(*ix), Op::Match { pattern: Pattern::Param(_), .. });
+            self.uniform[*ix as usize] || by_param
+        };
         Program {
+            per_run: (0..self.kinds.len() as Ix).filter(per_run).collect(),
             root: self.operands[self.operands.len() - 1],
             tree: self.tree.clone(),
             kinds: self.kinds,
@@ -375,47 +390,6 @@ impl<'a> Compiler<'a> {
         };
         let file = File::Typed(type_of);
         Held { operand: self.emit(file, step, &[a, b]), file }
-    }
-
-    /// One step in place of a float addition and the multiplications right before it, if there are any.
-    fn sum_of_products(&mut self, a: Held, b: Held) -> Option<Operand> {
-        let (a, b) = if self.is_last_product(b) { (b, a) } else { (a, b) };
-        let (x, y, register) = self.take_last_product(a)?;
-        // The new step takes the register of the first product: neither product reads it, and its one reader is this step.
-        let (step, register, spare) = match self.take_last_product(b) {
-            Some((z, w, earlier)) => {
-                (Step::FloatProducts(x, y, z, Some(w)), earlier, Held { operand: Operand::Register(register), ..a })
-            }
-            None => (Step::FloatProducts(x, y, b.operand, None), register, b),
-        };
-        if let Operand::Register(spare_register) = spare.operand {
-            self.pool(spare.file).read(spare_register);
-        }
-        self.steps.push(Placed { step, register });
-        Some(Operand::Register(register))
-    }
-
-    /// Whether the last step multiplied floats into this register, for one reader.
-    fn is_last_product(&mut self, held: Held) -> bool {
-        let last = match (held.operand, self.steps.last()) {
-            (Operand::Register(held), Some(Placed { step: Step::FloatBinary(Binary::Mul, ..), register })) => {
-                (held == *register).then_some(held)
-            }
-            _ => None,
-        };
-        held.file == File::Typed(Type::Float)
-            && last.is_some_and(|register| self.pool(held.file).readers[register as usize] == 1)
-    }
-
-    /// Takes that step back. What it read is as it was: no step came after it.
-    fn take_last_product(&mut self, held: Held) -> Option<(Operand, Operand, u32)> {
-        if !self.is_last_product(held) {
-            return None;
-        }
-        match self.steps.pop()? {
-            Placed { step: Step::FloatBinary(_, x, y), register } => Some((x, y, register)),
-            _ => None,
-        }
     }
 
     fn compare(&mut self, compare: Compare, a: Ix, b: Ix) -> Operand {
@@ -524,7 +498,7 @@ impl<'a> Compiler<'a> {
         Operand::Register(register)
     }
 
-    fn pool(&mut self, file: File) -> &mut Pool {
+    pub(super) fn pool(&mut self, file: File) -> &mut Pool {
         let at = match file {
             File::Typed(Type::Int) => 0,
             File::Typed(Type::Float) => 1,

@@ -8,6 +8,7 @@ use crate::dictionary::Dictionary;
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Program, build_regex, exact_float, exact_int, float_bits};
 use crate::expr::eval::{EvalError, Fault};
+use crate::expr::output::Made;
 use crate::expr::tree::{Binary, Ix, Op, Pattern};
 use crate::expr::types::Kind;
 use crate::value::{Type, Value};
@@ -22,6 +23,35 @@ pub(super) enum Bound<'a> {
     Bools(Slice<'a, bool>),
     /// Codes, and what turns a code into a symbol of this evaluation.
     Codes(Slice<'a, u32>, u32),
+    /// A column that the pass at hand is making: its position among those.
+    Made(usize),
+}
+
+impl<'a> Bound<'a> {
+    pub(super) fn of(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>) -> Bound<'a> {
+        if key == Key::ID {
+            return Bound::Ints(Slice { values: batch.ids(), valid: None });
+        }
+        match batch.column(key).map(|column| &**column) {
+            None => Bound::Missing,
+            Some(Column::Int(cells)) => Bound::Ints(cells.into()),
+            Some(Column::Float(cells)) => Bound::Floats(cells.into()),
+            Some(Column::Bool(cells)) => Bound::Bools(cells.into()),
+            Some(Column::Str(cells, dictionary)) => Bound::Codes(cells.into(), symbols.add_dictionary(dictionary)),
+        }
+    }
+
+    /// The cells that are there now, where the column is still being made.
+    #[inline(always)]
+    pub(super) fn so_far<'m>(self, made: &'m [Made]) -> Bound<'m>
+    where
+        'a: 'm,
+    {
+        match self {
+            Bound::Made(at) => made.get(at).map_or(Bound::Missing, Made::so_far),
+            bound => bound,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -86,42 +116,51 @@ pub(super) struct Frame<'a> {
     pub(super) uniforms: Vec<Cell>,
     /// Patterns that came from parameters, by node; `None` where the parameter is null.
     param_regexes: Vec<(Ix, Option<Regex>)>,
+    /// The first of the memos that are this program's, where several programs run side by side.
+    pub(super) first_memo: u32,
+    /// Whether some row-independent part overflowed. Then every row must be looked at by itself.
+    pub(super) uniform_overflow: bool,
 }
 
 impl<'a> Frame<'a> {
-    /// `params` are by registry position; a missing one is null.
-    pub(super) fn bind(program: &'a Program, batch: &'a Batch, params: &'a [Value]) -> Result<Frame<'a>, EvalError> {
+    /// `params` are by registry position; a missing one is null. `made` are the keys that the pass at hand makes before.
+    pub(super) fn bind(
+        program: &'a Program,
+        batch: &'a Batch,
+        made: &[Key],
+        params: &'a [Value],
+    ) -> Result<Frame<'a>, EvalError> {
         let mut symbols = Symbols::default();
-        let columns = program.columns.iter().map(|&key| bind_column(batch, key, &mut symbols)).collect();
-        let mut frame = Frame { program, columns, symbols, uniforms: Vec::new(), param_regexes: Vec::new() };
-        frame.uniforms.reserve_exact(program.tree.nodes().len());
-        for (ix, node) in program.tree.nodes().iter().enumerate() {
-            let cell = match &node.op {
+        let columns = program.columns.iter().map(|&key| match made.iter().rposition(|made| *made == key) {
+            Some(at) => Bound::Made(at),
+            None => Bound::of(batch, key, &mut symbols),
+        });
+        let (columns, uniforms) = (columns.collect(), vec![Cell::Null; program.tree.nodes().len()]);
+        let param_regexes = Vec::new();
+        let mut frame =
+            Frame { program, columns, symbols, uniforms, param_regexes, first_memo: 0, uniform_overflow: false };
+        for &ix in &program.per_run {
+            let cell = match program.tree.op(ix) {
                 Op::Const(value) => frame.cell_of(value),
                 Op::Param(param) => params.get(*param as usize).map_or(Cell::Null, |value| frame.cell_of(value)),
                 Op::Match { pattern: Pattern::Param(param), ignore_case, .. } => {
                     let regex = match params.get(*param as usize) {
                         Some(Value::Str(pattern)) => {
-                            let fault =
-                                |why| EvalError { fault: Fault::BadRegex { why }, id: None, node: Some(ix as Ix) };
+                            let fault = |why| EvalError { fault: Fault::BadRegex { why }, id: None, node: Some(ix) };
                             Some(build_regex(pattern, *ignore_case).map_err(fault)?)
                         }
                         _ => None,
                     };
-                    frame.param_regexes.push((ix as Ix, regex));
-                    Cell::Null
+                    frame.param_regexes.push((ix, regex));
+                    continue;
                 }
-                op if program.uniform[ix] => frame.apply(ix as Ix, op, &frame.uniforms),
-                _ => Cell::Null,
+                op => frame.apply(ix, op, &frame.uniforms),
             };
-            frame.uniforms.push(frame.settled(ix, cell));
+            let cell = frame.settled(ix as usize, cell);
+            frame.uniform_overflow |= cell == Cell::Overflow;
+            frame.uniforms[ix as usize] = cell;
         }
         Ok(frame)
-    }
-
-    /// Whether some row-independent part overflowed. Then every row must be looked at by itself.
-    pub(super) fn uniform_overflow(&self) -> bool {
-        self.uniforms.contains(&Cell::Overflow)
     }
 
     pub(super) fn regex(&self, node: Ix) -> Option<&Regex> {
@@ -130,13 +169,13 @@ impl<'a> Frame<'a> {
     }
 
     /// The value of every node on one stored row; the root's is last.
-    pub(super) fn row(&self, row: usize, cells: &mut Vec<Cell>) {
+    pub(super) fn row(&self, row: usize, made: &[Made], cells: &mut Vec<Cell>) {
         cells.clear();
         for (ix, node) in self.program.tree.nodes().iter().enumerate() {
             let cell = match &node.op {
                 _ if self.program.uniform[ix] => self.uniforms[ix],
-                Op::Key(key) => self.column_cell(*key, row),
-                Op::Match { key, .. } => match (self.column_cell(*key, row), self.regex(ix as Ix)) {
+                Op::Key(key) => self.column_cell(*key, row, made),
+                Op::Match { key, .. } => match (self.column_cell(*key, row, made), self.regex(ix as Ix)) {
                     (Cell::Str(symbol), Some(regex)) => Cell::Bool(regex.is_match(self.symbols.get(symbol))),
                     _ => Cell::Bool(false),
                 },
@@ -155,14 +194,14 @@ impl<'a> Frame<'a> {
         }
     }
 
-    fn column_cell(&self, key: Key, row: usize) -> Cell {
+    fn column_cell(&self, key: Key, row: usize, made: &[Made]) -> Cell {
         let slot = self.program.columns.iter().position(|&known| known == key);
-        match slot.map(|slot| self.columns[slot]) {
-            None | Some(Bound::Missing) => Cell::Null,
-            Some(Bound::Ints(slice)) => slice.get(row).map_or(Cell::Null, Cell::Int),
-            Some(Bound::Floats(slice)) => slice.get(row).map_or(Cell::Null, Cell::Float),
-            Some(Bound::Bools(slice)) => slice.get(row).map_or(Cell::Null, Cell::Bool),
-            Some(Bound::Codes(slice, base)) => slice.get(row).map_or(Cell::Null, |code| Cell::Str(base + code)),
+        match slot.map_or(Bound::Missing, |slot| self.columns[slot].so_far(made)) {
+            Bound::Missing | Bound::Made(_) => Cell::Null,
+            Bound::Ints(slice) => slice.get(row).map_or(Cell::Null, Cell::Int),
+            Bound::Floats(slice) => slice.get(row).map_or(Cell::Null, Cell::Float),
+            Bound::Bools(slice) => slice.get(row).map_or(Cell::Null, Cell::Bool),
+            Bound::Codes(slice, base) => slice.get(row).map_or(Cell::Null, |code| Cell::Str(base + code)),
         }
     }
 
@@ -217,18 +256,5 @@ impl<'a> Frame<'a> {
             (Cell::Str(x), Value::Str(item)) => self.symbols.get(x) == &**item,
             _ => false,
         }
-    }
-}
-
-fn bind_column<'a>(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>) -> Bound<'a> {
-    if key == Key::ID {
-        return Bound::Ints(Slice { values: batch.ids(), valid: None });
-    }
-    match batch.column(key).map(|column| &**column) {
-        None => Bound::Missing,
-        Some(Column::Int(cells)) => Bound::Ints(cells.into()),
-        Some(Column::Float(cells)) => Bound::Floats(cells.into()),
-        Some(Column::Bool(cells)) => Bound::Bools(cells.into()),
-        Some(Column::Str(cells, dictionary)) => Bound::Codes(cells.into(), symbols.add_dictionary(dictionary)),
     }
 }

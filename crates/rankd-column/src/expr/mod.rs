@@ -2,7 +2,8 @@
 //!
 //! A [`tree`] is what an author wrote. [`types`] gives every node its type or says what is wrong. [`compile`] flattens the
 //! tree into a program of steps over whole columns, in the `order` that needs the fewest buffers. [`eval`] runs a program over
-//! a row set, one `chunk` after another, with the loops of `vector`; [`cell`] defines each operation on one row, for what is the
+//! a row set, one `chunk` after another, with the loops of `vector`, into an `output`; [`pass`] runs several programs side by side;
+//! [`cell`] defines each operation on one row, for what is the
 //! same on all rows and for the rare rows that need care. Trees are flat lists, so building, cloning, checking, running and
 //! dropping one never recurses.
 
@@ -11,7 +12,11 @@ mod chunk;
 pub mod compile;
 pub mod eval;
 mod frame;
+mod infallible;
 mod order;
+mod output;
+pub mod pass;
+mod products;
 pub mod tree;
 pub mod types;
 mod vector;

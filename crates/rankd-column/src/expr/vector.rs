@@ -104,6 +104,13 @@ pub(super) enum Product<'a> {
     Each(&'a [f64], &'a [f64]),
     Scaled(&'a [f64], f64),
     All(f64),
+    /// Scaled, with a value for the cells that are not there.
+    Defaulted {
+        x: &'a [f64],
+        there: &'a [bool],
+        default: f64,
+        by: f64,
+    },
 }
 
 impl<'a> Product<'a> {
@@ -112,6 +119,19 @@ impl<'a> Product<'a> {
             (Values::Each(a), Values::Each(b)) => Product::Each(a, b),
             (Values::Each(x), Values::All(by)) | (Values::All(by), Values::Each(x)) => Product::Scaled(x, by),
             (Values::All(a), Values::All(b)) => Product::All(a * b),
+        }
+    }
+
+    /// `coalesce(x, default) * by`, and where it is there.
+    pub(super) fn defaulted(x: Source<'a, f64>, default: Source<'a, f64>, by: Values<'a, f64>) -> (Self, Valid<'a>) {
+        match (x, default, by) {
+            (
+                Source { values: Values::Each(x), valid: Valid::Each(there) },
+                Source { values: Values::All(default), valid: Valid::All },
+                Values::All(by),
+            ) => (Product::Defaulted { x, there, default, by }, Valid::All),
+            (Source { valid: Valid::Nothing, .. }, default, by) => (Product::of(default.values, by), default.valid),
+            (x, _, by) => (Product::of(x.values, by), x.valid),
         }
     }
 }
@@ -137,6 +157,18 @@ pub(super) fn add_products(p: Product<'_>, q: Product<'_>, n: usize, out: &mut V
             extend(out, a[..n].iter().map(move |a| a * b + c));
         }
         (Product::All(a), Product::All(b)) => out.resize(out.len() + n, a + b),
+        (p, Product::Defaulted { x, there, default, by }) | (Product::Defaulted { x, there, default, by }, p) => {
+            let x = x[..n].iter().zip(&there[..n]).map(move |(&x, &there)| pick(there, x, default) * by);
+            match p {
+                Product::Each(a, b) => {
+                    extend(out, a[..n].iter().zip(&b[..n]).zip(x).map(|((a, b), x)| a * b + x));
+                }
+                Product::Scaled(a, b) => extend(out, a[..n].iter().zip(x).map(move |(a, x)| a * b + x)),
+                Product::All(a) => extend(out, x.map(move |x| a + x)),
+                // A step has one of these at most.
+                Product::Defaulted { .. } => extend(out, x),
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::kernel::wide::wide;
 use crate::rowset::Rows;
 
 /// Rows of a run whose mask is looked at together.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// Rows compacted together, in a buffer small enough to be cleared in no time.
 const BLOCK: usize = 256;
@@ -30,20 +30,29 @@ const KEPT: [[u8; LANES]; 1 << LANES] = {
 /// Appends the stored rows of `rows` whose mask is true, in order.
 pub fn compact(mask: &[bool], rows: Rows<'_>, out: &mut Vec<u32>) {
     debug_assert_eq!(mask.len(), rows.len());
-    // Every row is written here and only the kept ones advance: no branch to mispredict.
     let mut buffer = [0; BLOCK + LANES];
     for (block, mask) in mask.chunks(BLOCK).enumerate() {
-        let count = match rows.slice(block * BLOCK, mask.len()) {
-            Rows::Range { start, .. } => wide(
-                #[inline(always)]
-                || compact_run(mask, start as u32, &mut buffer),
-            ),
-            Rows::Listed(rows) => compact_list(mask, rows, &mut buffer),
-        };
+        let rows = rows.slice(block * BLOCK, mask.len());
+        let count = wide(
+            #[inline(always)]
+            || compact_into(mask, rows, &mut buffer),
+        );
         out.extend_from_slice(&buffer[..count]);
     }
 }
 
+/// The same for as many rows as `out` has room for, and [`LANES`] more. Gives how many are kept.
+///
+/// Every row is written and only the kept ones advance: no branch to mispredict.
+#[inline(always)]
+pub(super) fn compact_into(mask: &[bool], rows: Rows<'_>, out: &mut [u32]) -> usize {
+    match rows {
+        Rows::Range { start, .. } => compact_run(mask, start as u32, out),
+        Rows::Listed(rows) => compact_list(mask, rows, out),
+    }
+}
+
+#[inline(always)]
 fn compact_list(mask: &[bool], rows: &[u32], out: &mut [u32]) -> usize {
     let mut count = 0;
     for (&row, &keep) in rows.iter().zip(mask) {

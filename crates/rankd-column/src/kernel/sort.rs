@@ -61,11 +61,13 @@ fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> Ranked<'a>
     }
 }
 
+#[inline(always)]
 pub(super) fn rank_int(value: i64) -> u64 {
     (value as u64) ^ (1 << 63)
 }
 
 /// Ascending ranks are ascending numbers, and -0.0 ties with 0.0. NaN never reaches a column.
+#[inline(always)]
 pub(super) fn rank_float(value: f64) -> u64 {
     let bits = (value + 0.0).to_bits();
     bits ^ (((bits as i64) >> 63) as u64 | 1 << 63)
@@ -144,17 +146,27 @@ pub(super) fn arrange(ranks: &[u64], rows: &[u32], out: &mut Vec<u32>) {
     out.extend(packed.iter().map(|&packed| rows[packed as u32 as usize]));
 }
 
-/// The place of a row is the number of rows before it. Quadratic, but without a branch and in wide vectors.
+/// The place of a row is the number of rows with a lower rank, and of equal rows before it. Quadratic, but without a branch
+/// and in wide vectors: signed numbers, which these can compare, and a whole number of vectors.
 fn count(ranks: &[u64], rows: &[u32], out: &mut Vec<u32>) {
+    const LANES: usize = 8;
     let start = out.len();
     out.resize(start + rows.len(), 0);
+    let mut signed = [i64::MAX; COUNTING_MAX];
+    signed.iter_mut().zip(ranks).for_each(|(signed, rank)| *signed = (rank ^ 1 << 63) as i64);
+    let (blocks, _) = signed[..ranks.len().next_multiple_of(LANES)].as_chunks::<LANES>();
+    let mut equals = [0u8; COUNTING_MAX];
     wide(
         #[inline(always)]
         || {
-            for (at, (&rank, &row)) in ranks.iter().zip(rows).enumerate() {
-                let earlier = ranks[..at].iter().fold(0, |count, &other| count + u64::from(other <= rank));
-                let later = ranks[at..].iter().fold(0, |count, &other| count + u64::from(other < rank));
-                out[start + (earlier + later) as usize] = row;
+            for (&rank, &row) in signed.iter().zip(rows) {
+                let mut lower = [0i64; LANES];
+                for block in blocks {
+                    lower.iter_mut().zip(block).for_each(|(lower, &other)| *lower += i64::from(other < rank));
+                }
+                let place = lower.iter().sum::<i64>() as usize;
+                out[start + place + usize::from(equals[place])] = row;
+                equals[place] += 1;
             }
         },
     );

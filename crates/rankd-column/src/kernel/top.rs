@@ -6,12 +6,13 @@
 //! still O(n).
 
 use crate::batch::{Batch, Key};
-use crate::column::{Cells, Column};
+use crate::column::Column;
+use crate::kernel::compact::{LANES, compact_into};
 use crate::kernel::sort::{self, Order};
 use crate::kernel::wide::wide;
 use crate::rowset::Rows;
 
-/// Neighbouring rows whose ranks are looked at together. A block without a better rank costs one vectorised scan.
+/// Rows that are looked at together. A block without a better row costs one vectorised scan.
 const BLOCK: usize = 64;
 
 /// What `sort::sorted` gives, cut to `count` rows.
@@ -20,117 +21,264 @@ pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) 
         return Vec::new();
     }
     // Where much of the view is wanted, sorting all of it is the shorter way.
-    if count >= rows.len() / 2 {
+    if count > rows.len() / 2 {
         let mut all = sort::sorted(batch, rows, key, order);
         all.truncate(count);
         return all;
     }
     if key == Key::ID {
-        return pick_ordered(batch.ids(), None, rows, count, order, sort::rank_int);
+        return pick(batch.ids(), None, rows, count, order);
     }
     match batch.column(key).map(|column| &**column) {
         None => rows.slice(0, count).iter().map(|row| row as u32).collect(),
-        Some(Column::Int(cells)) => pick_cells(cells, rows, count, order, sort::rank_int),
-        Some(Column::Float(cells)) => pick_cells(cells, rows, count, order, sort::rank_float),
-        Some(Column::Bool(cells)) => pick_cells(cells, rows, count, order, u64::from),
+        Some(Column::Int(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
+        Some(Column::Float(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
+        Some(Column::Bool(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
         Some(Column::Str(cells, dictionary)) => {
-            let ranks = sort::rank_entries(cells, dictionary, rows);
-            let flip = match order {
-                Order::Asc => 0,
-                Order::Desc => u64::MAX,
-            };
-            // A null cell's code may be outside an empty dictionary; its rank is not looked at.
-            let rank = |code: u32| u64::from(ranks.get(code as usize).copied().unwrap_or(0)) ^ flip;
-            pick(cells.values(), cells.valid(), rows, count, rank, |a, b| rank(a) < rank(b))
+            let (ranks, desc) = (sort::rank_entries(cells, dictionary, rows), order == Order::Desc);
+            let mut best = Best::new(count, rows.len());
+            best.offer_by(&Entries { ranks, desc }, cells.values(), cells.valid(), rows, None);
+            best.finish()
         }
     }
 }
 
-fn pick_cells<T: Copy + Default + PartialOrd>(
-    cells: &Cells<T>,
-    rows: Rows<'_>,
-    count: usize,
-    order: Order,
-    rank: impl Fn(T) -> u64,
-) -> Vec<u32> {
-    pick_ordered(cells.values(), cells.valid(), rows, count, order, rank)
+fn pick<T: Ranked>(values: &[T], valid: Option<&[bool]>, rows: Rows<'_>, count: usize, order: Order) -> Vec<u32> {
+    let mut best = Best::new(count, rows.len());
+    best.offer(order, values, valid, rows, None);
+    best.finish()
 }
 
-fn pick_ordered<T: Copy + PartialOrd>(
-    values: &[T],
-    valid: Option<&[bool]>,
-    rows: Rows<'_>,
-    count: usize,
-    order: Order,
-    rank: impl Fn(T) -> u64,
-) -> Vec<u32> {
-    match order {
-        Order::Asc => pick(values, valid, rows, count, rank, |a, b| a < b),
-        Order::Desc => pick(values, valid, rows, count, |value| !rank(value), |a, b| a > b),
+/// A value whose type alone says how it is ordered.
+pub(crate) trait Ranked: Copy + Default + PartialOrd {
+    /// Ascending ranks are ascending values.
+    fn rank(self) -> u64;
+}
+
+impl Ranked for i64 {
+    #[inline(always)]
+    fn rank(self) -> u64 {
+        sort::rank_int(self)
     }
 }
 
-/// `beats` is the order of the ranks on the values themselves: dismissing a row takes no rank.
-fn pick<T: Copy>(
-    values: &[T],
-    valid: Option<&[bool]>,
-    rows: Rows<'_>,
-    count: usize,
-    rank: impl Fn(T) -> u64,
-    beats: impl Fn(T, T) -> bool,
-) -> Vec<u32> {
-    let mut best = Candidates::new(count);
-    let mut nulls = Vec::new();
-    // The value of the last row that counts, once there are enough.
-    let mut worst = None;
-    // Until the list is full for the first time every row enters.
-    let mut at = if valid.is_none() { rows.len().min(best.room - 1) } else { 0 };
-    best.ranks.extend(rows.slice(0, at).iter().map(|row| rank(values[row])));
-    best.rows.extend(rows.slice(0, at).iter().map(|row| row as u32));
-    while at < rows.len() {
-        if let Some(worst) = worst.filter(|_| valid.is_none() || nulls.len() >= count) {
-            at += dismissed(values, rows.slice(at, rows.len() - at), |value| beats(value, worst));
-            if at == rows.len() {
-                break;
+impl Ranked for f64 {
+    #[inline(always)]
+    fn rank(self) -> u64 {
+        sort::rank_float(self)
+    }
+}
+
+impl Ranked for bool {
+    #[inline(always)]
+    fn rank(self) -> u64 {
+        self.into()
+    }
+}
+
+/// An order of values: which rank they have, and the same on the values themselves, so that dismissing a row takes no rank.
+trait By<T> {
+    fn rank(&self, value: T) -> u64;
+    fn beats(&self, a: T, b: T) -> bool;
+}
+
+struct Ascending;
+struct Descending;
+
+/// Strings by the places of their dictionary entries.
+struct Entries {
+    ranks: Vec<u32>,
+    desc: bool,
+}
+
+impl<T: Ranked> By<T> for Ascending {
+    #[inline(always)]
+    fn rank(&self, value: T) -> u64 {
+        value.rank()
+    }
+
+    #[inline(always)]
+    fn beats(&self, a: T, b: T) -> bool {
+        a < b
+    }
+}
+
+impl<T: Ranked> By<T> for Descending {
+    #[inline(always)]
+    fn rank(&self, value: T) -> u64 {
+        !value.rank()
+    }
+
+    #[inline(always)]
+    fn beats(&self, a: T, b: T) -> bool {
+        a > b
+    }
+}
+
+impl By<u32> for Entries {
+    #[inline(always)]
+    fn rank(&self, code: u32) -> u64 {
+        // A null cell's code may be outside an empty dictionary; its rank is not looked at.
+        let rank = u64::from(self.ranks.get(code as usize).copied().unwrap_or(0));
+        if self.desc { !rank } else { rank }
+    }
+
+    #[inline(always)]
+    fn beats(&self, a: u32, b: u32) -> bool {
+        self.rank(a) < self.rank(b)
+    }
+}
+
+/// The best rows of those that were offered so far.
+pub(crate) struct Best<T> {
+    candidates: Candidates,
+    nulls: Vec<u32>,
+    /// The value of the last row that counts, once there are enough.
+    worst: Option<T>,
+}
+
+impl<T: Copy + Default> Best<T> {
+    /// For the `count` best of at most `rows` rows. Both are at least one.
+    pub(crate) fn new(count: usize, rows: usize) -> Best<T> {
+        Best { candidates: Candidates::new(count, rows), nulls: Vec::new(), worst: None }
+    }
+
+    /// Offers the rows whose mask is true, all of them without one. They come after those that were offered before.
+    ///
+    /// `values` and `valid` are by stored row and hold those that were offered before, too.
+    pub(crate) fn offer(
+        &mut self,
+        order: Order,
+        values: &[T],
+        valid: Option<&[bool]>,
+        rows: Rows<'_>,
+        mask: Option<&[bool]>,
+    ) where
+        T: Ranked,
+    {
+        match order {
+            Order::Asc => self.offer_by(&Ascending, values, valid, rows, mask),
+            Order::Desc => self.offer_by(&Descending, values, valid, rows, mask),
+        }
+    }
+
+    fn offer_by(
+        &mut self,
+        by: &impl By<T>,
+        values: &[T],
+        valid: Option<&[bool]>,
+        rows: Rows<'_>,
+        mask: Option<&[bool]>,
+    ) {
+        let mut start = 0;
+        while start < rows.len() {
+            // While nulls may still count, each row is looked at.
+            if let Some(worst) = self.worst.filter(|_| valid.is_none() || self.nulls.len() >= self.candidates.count) {
+                start += dismissed(values, rows.slice(start, rows.len() - start), |value| by.beats(value, worst));
+                if start >= rows.len() {
+                    break;
+                }
             }
-        }
-        let row = rows.at(at);
-        if valid.is_some_and(|valid| !valid[row]) {
-            if nulls.len() < count {
-                nulls.push(row as u32);
+            let len = BLOCK.min(rows.len() - start);
+            let (rows, mask) = (rows.slice(start, len), mask.map(|mask| &mask[start..start + len]));
+            if self.candidates.is_full() {
+                self.candidates.weed();
+                self.worst = Some(values[self.candidates.worst_row()]);
             }
-        } else if worst.is_none_or(|worst| beats(values[row], worst)) && best.add(rank(values[row]), row as u32) {
-            worst = Some(values[best.worst_row()]);
+            let mut enters = [true; BLOCK];
+            let any = wide(
+                #[inline(always)]
+                || mark(&mut enters[..len], by, self.worst, values, valid, rows, mask),
+            );
+            if any {
+                self.enter(by, &enters[..len], values, rows);
+            }
+            if let Some(valid) = valid.filter(|_| self.nulls.len() < self.candidates.count) {
+                let offered = |at: usize| mask.is_none_or(|mask| mask[at]);
+                let nulls = rows.iter().enumerate().filter(|(at, row)| !valid[*row] && offered(*at));
+                self.nulls.extend(nulls.map(|(_, row)| row as u32));
+            }
+            start += BLOCK;
         }
-        at += 1;
     }
-    let mut out = best.finish();
-    nulls.truncate(count - out.len());
-    out.extend(nulls);
-    out
+
+    #[inline(always)]
+    fn enter(&mut self, by: &impl By<T>, enters: &[bool], values: &[T], rows: Rows<'_>) {
+        let mut entering = [0; BLOCK + LANES];
+        let count = wide(
+            #[inline(always)]
+            || compact_into(enters, rows, &mut entering),
+        );
+        let entering = &entering[..count];
+        self.candidates.ranks.extend(entering.iter().map(|&row| by.rank(values[row as usize])));
+        self.candidates.rows.extend_from_slice(entering);
+    }
+
+    /// The best rows, best first, then nulls.
+    pub(crate) fn finish(mut self) -> Vec<u32> {
+        let count = self.candidates.count;
+        let mut out = self.candidates.finish();
+        self.nulls.truncate(count - out.len());
+        out.extend(self.nulls);
+        out
+    }
 }
 
-/// How many rows come before the first whose value enters. Where most rows do not, this is where the time goes.
+/// How many rows come in blocks none of whose values beats the worst, whether they count or not. Where most rows do not, this
+/// is where the time goes: no mask is made, and comparisons stay as wide as the values.
 #[inline(always)]
-fn dismissed<T: Copy>(values: &[T], rows: Rows<'_>, enters: impl Fn(T) -> bool) -> usize {
-    match rows {
-        Rows::Listed(rows) => rows.iter().position(|&row| enters(values[row as usize])).unwrap_or(rows.len()),
-        Rows::Range { start, len } => {
-            let values = &values[start..start + len];
-            let blocks = values.chunks(BLOCK).take_while(|block| !any(block, &enters)).count();
-            let done = (blocks * BLOCK).min(len);
-            done + values[done..].iter().position(|&value| enters(value)).unwrap_or(len - done)
-        }
-    }
+fn dismissed<T: Copy>(values: &[T], rows: Rows<'_>, beats: impl Fn(T) -> bool) -> usize {
+    let blocks = wide(
+        #[inline(always)]
+        || match rows {
+            Rows::Range { start, len } => values[start..start + len]
+                .chunks(BLOCK)
+                .take_while(|block| block.iter().fold(0u64, |count, &value| count + u64::from(beats(value))) == 0)
+                .count(),
+            Rows::Listed(rows) => {
+                rows.chunks(BLOCK).take_while(|block| !block.iter().any(|&row| beats(values[row as usize]))).count()
+            }
+        },
+    );
+    blocks * BLOCK
 }
 
-/// Whether the test holds for some value. All are looked at: counting vectorises, stopping early does not.
-fn any<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> bool {
-    let count = wide(
-        #[inline(always)]
-        || values.iter().fold(0u64, |count, &value| count + u64::from(test(value))),
-    );
-    count > 0
+/// Clears the marks of rows that were not offered, are null or do not beat the worst. True when one is left.
+#[inline(always)]
+fn mark<T: Copy + Default>(
+    enters: &mut [bool],
+    by: &impl By<T>,
+    worst: Option<T>,
+    values: &[T],
+    valid: Option<&[bool]>,
+    rows: Rows<'_>,
+    mask: Option<&[bool]>,
+) -> bool {
+    if let Some(mask) = mask {
+        enters.copy_from_slice(mask);
+    }
+    match rows {
+        Rows::Range { start, len } => {
+            if let Some(valid) = valid {
+                enters.iter_mut().zip(&valid[start..start + len]).for_each(|(enters, &valid)| *enters &= valid);
+            }
+            if let Some(worst) = worst {
+                let values = &values[start..start + len];
+                enters.iter_mut().zip(values).for_each(|(enters, &value)| *enters &= by.beats(value, worst));
+            }
+        }
+        Rows::Listed(rows) => {
+            if let Some(valid) = valid {
+                enters.iter_mut().zip(rows).for_each(|(enters, &row)| *enters &= valid[row as usize]);
+            }
+            if let Some(worst) = worst {
+                let mut picked = [T::default(); BLOCK];
+                picked.iter_mut().zip(rows).for_each(|(value, &row)| *value = values[row as usize]);
+                enters.iter_mut().zip(picked).for_each(|(enters, value)| *enters &= by.beats(value, worst));
+            }
+        }
+    }
+    enters.iter().fold(false, |any, &enters| any | enters)
 }
 
 /// The best `count` rows seen so far, and some that were not yet weeded out; all in view order, so that ties need no care.
@@ -144,23 +292,17 @@ struct Candidates {
 }
 
 impl Candidates {
-    fn new(count: usize) -> Candidates {
-        // Room for a few times the count makes weeding rare; a floor keeps tiny counts from weeding at every row.
-        let room = (count * 4).max(count + BLOCK);
-        let (ranks, rows) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    fn new(count: usize, rows: usize) -> Candidates {
+        // Room for a few times the count makes weeding rare; a floor keeps tiny counts from weeding at every block.
+        let room = count.saturating_mul(4).max(count.saturating_add(2 * BLOCK));
+        let capacity = room.min(rows);
+        let (ranks, rows) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
         Candidates { ranks, rows, room, count, shuffled: Vec::new() }
     }
 
-    /// Adds a row that beats the worst that counts. True when that one is now another, see `worst_row`.
-    #[inline(always)]
-    fn add(&mut self, rank: u64, row: u32) -> bool {
-        self.ranks.push(rank);
-        self.rows.push(row);
-        let full = self.ranks.len() == self.room;
-        if full {
-            self.weed();
-        }
-        full
+    /// Whether a block may not fit. There are more than `count` then.
+    fn is_full(&self) -> bool {
+        self.ranks.len() + BLOCK > self.room
     }
 
     /// After weeding: the row of the highest rank.

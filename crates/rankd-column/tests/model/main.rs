@@ -1,7 +1,7 @@
 //! Property tests of expressions, predicates, sorting and joining against a naive model that works row by row.
 //!
 //! Reading order: `oracle` (what every operation means), `table` (rows as the model sees them), `generate` (random trees,
-//! tables and views), then the tests: `expressions`, `order`, `concat`, `faults`.
+//! tables and views), then the tests: `expressions`, `order`, `concat`, `faults`, `passes`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what tests call fails the test, as an assertion would")]
 
 mod concat;
@@ -10,4 +10,5 @@ mod faults;
 mod generate;
 mod oracle;
 mod order;
+mod passes;
 mod table;

@@ -1,0 +1,388 @@
+//! Several steps over the same rows in one pass: each chunk goes through all of them while it is in the cache.
+//!
+//! A pass gives exactly what its parts give one after the other: the same rows, the same columns, the same error of the same
+//! part. A chunk in which a part fails is not the end: an earlier part may fail on a later chunk, and one after the other it
+//! would have been first. So after a failure the parts before it see the rest of the rows, and nothing else does.
+//!
+//! Shape: columns computed and rows filtered in any order, then a sort, then a take. A sort with a take keeps only the best
+//! rows as it goes. A take without a sort ends the pass early where no part before it can fail on a row.
+
+use crate::batch::Key;
+use crate::expr::chunk::Scratch;
+use crate::expr::compile::Program;
+use crate::expr::eval::{CHUNK, EvalError, Evaluation, Stop, Tested};
+use crate::expr::frame::{Bound, Frame};
+use crate::expr::output::Made;
+use crate::kernel::compact::compact;
+use crate::kernel::sort::Order;
+use crate::kernel::top::Best;
+use crate::kernel::wide::wide;
+use crate::rowset::{RowSet, Rows};
+use crate::value::{Type, Value};
+use std::mem::{swap, take};
+use std::sync::Arc;
+
+/// More parts than this make several passes: what a run does between two looks at the clock stays bounded.
+pub const PARTS_MAX: usize = 32;
+
+/// One step of a pass.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// Writes a column.
+    Compute { key: Key, program: Arc<Program> },
+    /// Keeps the rows for which a predicate holds.
+    Filter { program: Arc<Program> },
+    /// Orders the rows, stable, nulls last.
+    Sort { key: Key, order: Order },
+    /// Keeps the first rows.
+    Take { count: usize },
+}
+
+impl Part {
+    /// What the part evaluates for each row, if anything.
+    pub fn program(&self) -> Option<&Arc<Program>> {
+        match self {
+            Part::Compute { program, .. } | Part::Filter { program } => Some(program),
+            Part::Sort { .. } | Part::Take { .. } => None,
+        }
+    }
+
+    fn reads(&self, key: Key) -> bool {
+        match self {
+            Part::Compute { program, .. } | Part::Filter { program } => program.columns.contains(&key),
+            Part::Sort { key: sorted, .. } => *sorted == key,
+            Part::Take { .. } => false,
+        }
+    }
+
+    /// The key of a string column that the part makes. Its strings get their numbers at the end, so no other part can read it.
+    fn makes_strings(&self) -> Option<Key> {
+        match self {
+            Part::Compute { key, program } if program.result == Some(Type::Str) => Some(*key),
+            _ => None,
+        }
+    }
+}
+
+/// Which part failed, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassError {
+    pub part: usize,
+    pub error: EvalError,
+}
+
+/// Parts that run together.
+#[derive(Debug)]
+pub struct Pass {
+    parts: Vec<Part>,
+    /// So many parts at the front evaluate programs.
+    evaluated: usize,
+    /// The keys of the columns that are made, in the order of their parts.
+    made: Vec<Key>,
+    sort: Option<(Key, Order)>,
+    take: Option<usize>,
+    /// No part can fail on a row.
+    infallible: bool,
+}
+
+impl Pass {
+    /// How many of these parts, from the first on, one pass can take.
+    pub fn reach(parts: &[Part]) -> usize {
+        let mut strings: Vec<Key> = Vec::new();
+        let mut fitting = 0;
+        for part in parts.iter().take(PARTS_MAX) {
+            if strings.iter().any(|key| part.reads(*key)) {
+                break;
+            }
+            strings.extend(part.makes_strings());
+            fitting += 1;
+        }
+        let parts = &parts[..fitting];
+        let evaluated = parts.iter().take_while(|part| part.program().is_some()).count();
+        let sorted = evaluated + usize::from(matches!(parts.get(evaluated), Some(Part::Sort { .. })));
+        sorted + usize::from(matches!(parts.get(sorted), Some(Part::Take { .. })))
+    }
+
+    /// The pass of these parts; `None` when they do not fit into one.
+    pub fn new(parts: Vec<Part>) -> Option<Pass> {
+        if parts.is_empty() || Pass::reach(&parts) < parts.len() {
+            return None;
+        }
+        let programs = parts.iter().filter_map(Part::program);
+        let (evaluated, infallible) =
+            (programs.clone().count(), programs.clone().all(|program| program.is_infallible()));
+        let made = parts.iter().filter_map(|part| match part {
+            Part::Compute { key, .. } => Some(*key),
+            _ => None,
+        });
+        let made = made.collect();
+        let sort = parts.iter().find_map(|part| match part {
+            Part::Sort { key, order } => Some((*key, *order)),
+            _ => None,
+        });
+        let take = parts.iter().find_map(|part| match part {
+            Part::Take { count } => Some(*count),
+            _ => None,
+        });
+        Some(Pass { parts, evaluated, made, sort, take, infallible })
+    }
+
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Whether a take at the end bounds the work of the parts before it: nothing is evaluated for rows that cannot be taken.
+    pub fn takes_early(&self) -> bool {
+        self.take.is_some() && self.sort.is_none() && self.infallible
+    }
+
+    /// Whether a sort and a take at the end keep only the best rows.
+    pub fn picks_best(&self) -> bool {
+        self.take.is_some() && self.sort.is_some()
+    }
+
+    /// Runs all parts. How many rows each gave is in the scratch afterwards.
+    pub fn run(
+        &self,
+        rows: &RowSet,
+        params: &[Value],
+        scratch: &mut Scratch,
+        stop: Stop<'_>,
+    ) -> Result<RowSet, PassError> {
+        let filters = self.parts.iter().any(|part| matches!(part, Part::Filter { .. }));
+        let enough = self.take.filter(|_| self.takes_early());
+        let first = enough.filter(|_| !filters).map(|count| rows.take(count));
+        let rows = first.as_ref().unwrap_or(rows);
+        let mut walk = Walk::start(self, rows, params, scratch);
+        let view = rows.rows();
+        let mut done = 0;
+        while done < view.len() && !(filters && enough.is_some_and(|enough| walk.kept.len() >= enough)) {
+            let chunk = view.slice(done, CHUNK.min(view.len() - done));
+            walk.chunk(chunk, scratch, stop)?;
+            done += chunk.len();
+        }
+        let result = walk.finish(filters, done, &mut scratch.rows_out);
+        if let Err(PassError { part, .. }) = &result {
+            scratch.rows_out.truncate(*part);
+        }
+        result
+    }
+}
+
+/// A pass on its way through the rows.
+struct Walk<'a> {
+    pass: &'a Pass,
+    rows: &'a RowSet,
+    /// By part, as far as parts are still evaluated: those before the one that failed.
+    frames: Vec<Frame<'a>>,
+    /// The columns that are made, in the order of their parts.
+    made: Vec<Made>,
+    /// The rows that came through all filters, where they are not offered to `best`.
+    kept: Vec<u32>,
+    best: Option<Picked<'a>>,
+    failed: Option<PassError>,
+}
+
+impl<'a> Walk<'a> {
+    fn start(pass: &'a Pass, rows: &'a RowSet, params: &'a [Value], scratch: &mut Scratch) -> Walk<'a> {
+        scratch.rows_out.clear();
+        scratch.rows_out.resize(pass.parts.len(), 0);
+        let frames = Vec::with_capacity(pass.evaluated);
+        let made = Vec::with_capacity(pass.made.len());
+        let mut walk = Walk { pass, rows, frames, made, kept: Vec::new(), best: None, failed: None };
+        let (mut filtered, mut first_memo) = (false, 0);
+        for (at, part) in pass.parts.iter().enumerate() {
+            let Some(program) = part.program() else { break };
+            match Frame::bind(program, rows.batch(), &pass.made[..walk.made.len()], params) {
+                Ok(mut frame) => {
+                    frame.first_memo = first_memo;
+                    scratch.prepare(&frame);
+                    first_memo += program.memos;
+                    walk.frames.push(frame);
+                }
+                Err(error) => {
+                    walk.failed = Some(PassError { part: at, error });
+                    return walk;
+                }
+            }
+            match part {
+                Part::Compute { .. } => walk.made.push(Made::new(program, rows, !filtered)),
+                _ => filtered = true,
+            }
+        }
+        walk.best = Picked::start(&walk);
+        if walk.best.is_none() && filtered {
+            walk.kept.reserve_exact(match pass.take {
+                Some(count) if pass.takes_early() => rows.len().min(count.saturating_add(CHUNK)),
+                _ => rows.len(),
+            });
+        }
+        walk
+    }
+
+    /// Takes a chunk of the view through all parts. Being stopped is the only error that ends the walk at once.
+    fn chunk(&mut self, view: Rows<'_>, scratch: &mut Scratch, stop: Stop<'_>) -> Result<(), PassError> {
+        let [mut kept, mut keeping] = take(&mut scratch.kept);
+        let (mut made, mut filtered) = (0, false);
+        for at in 0..self.frames.len() {
+            let rows = if filtered { Rows::Listed(&kept) } else { view };
+            if rows.is_empty() {
+                break;
+            }
+            stop.check().map_err(|error| PassError { part: at, error })?;
+            let batch = self.rows.batch();
+            let result = match &self.pass.parts[at] {
+                Part::Compute { .. } => {
+                    let (before, making) = self.made.split_at_mut(made);
+                    made += 1;
+                    let evaluation = Evaluation { frame: &self.frames[at], batch, made: before };
+                    evaluation.chunk(rows, scratch, &mut making[0])
+                }
+                _ => {
+                    let last = at + 1 == self.pass.evaluated;
+                    let mut best = self.best.as_mut().filter(|_| last);
+                    let made = &self.made;
+                    let mut out = 0;
+                    keeping.clear();
+                    let then = |rows: Rows<'_>, holds: &[bool]| match &mut best {
+                        Some(best) => {
+                            out += count(holds);
+                            best.offer(made, rows, Some(holds));
+                        }
+                        None => {
+                            compact(holds, rows, &mut keeping);
+                            out += keeping.len();
+                        }
+                    };
+                    let evaluation = Evaluation { frame: &self.frames[at], batch, made };
+                    let root = evaluation.frame.program.root;
+                    let result = evaluation.chunk(rows, scratch, &mut Tested { root, then });
+                    scratch.rows_out[at] += out;
+                    swap(&mut kept, &mut keeping);
+                    filtered = true;
+                    result
+                }
+            };
+            if let Err(error) = result {
+                self.failed = Some(PassError { part: at, error });
+                self.frames.truncate(at);
+                break;
+            }
+        }
+        if self.failed.is_none() {
+            let rows = if filtered { Rows::Listed(&kept) } else { view };
+            match &mut self.best {
+                Some(best) if !best.after_filter => best.offer(&self.made, rows, None),
+                Some(_) => {}
+                None if filtered => self.kept.extend_from_slice(&kept),
+                None => {}
+            }
+        }
+        scratch.kept = [kept, keeping];
+        Ok(())
+    }
+
+    /// What the parts gave, once all rows were seen, of which there are `seen`.
+    fn finish(self, filtered: bool, seen: usize, rows_out: &mut [usize]) -> Result<RowSet, PassError> {
+        let mut out = seen;
+        for (part, rows_out) in self.pass.parts.iter().zip(rows_out.iter_mut()) {
+            match part {
+                Part::Filter { .. } => out = *rows_out,
+                Part::Take { count } => *rows_out = out.min(*count),
+                Part::Compute { .. } | Part::Sort { .. } => *rows_out = out,
+            }
+        }
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let frames = self.pass.parts.iter().zip(&self.frames).filter(|(part, _)| matches!(part, Part::Compute { .. }));
+        let columns = self.pass.made.iter().zip(self.made).zip(frames);
+        let batch = columns.fold(None, |batch, ((key, made), (_, frame))| {
+            let column = Arc::new(made.finish(&frame.symbols));
+            Some(batch.as_ref().unwrap_or(self.rows.batch()).with(*key, column))
+        });
+        let rows = batch.map_or_else(|| self.rows.clone(), |batch| self.rows.with_batch(batch));
+        let picked = self.best.is_some();
+        let rows = match self.best {
+            Some(best) => rows.looking_at(best.finish()),
+            None if filtered => rows.looking_at(self.kept),
+            None => rows,
+        };
+        Ok(match (self.pass.sort, self.pass.take) {
+            (Some((key, order)), Some(count)) if !picked => rows.top(key, order, count),
+            (Some((key, order)), None) => rows.sort(key, order),
+            (None, Some(count)) => rows.take(count),
+            _ => rows,
+        })
+    }
+}
+
+/// How many hold. Counted in bytes as far as a byte can count.
+fn count(holds: &[bool]) -> usize {
+    wide(
+        #[inline(always)]
+        || {
+            holds
+                .chunks(128)
+                .map(|some| usize::from(some.iter().fold(0u8, |count, &holds| count + u8::from(holds))))
+                .sum()
+        },
+    )
+}
+
+/// The best rows by one key, picked as the chunks come.
+struct Picked<'a> {
+    best: Candidates,
+    key: Bound<'a>,
+    order: Order,
+    /// The last filter offers its rows, as a mask and not as a list.
+    after_filter: bool,
+}
+
+enum Candidates {
+    Ints(Best<i64>),
+    Floats(Best<f64>),
+    Bools(Best<bool>),
+}
+
+impl<'a> Picked<'a> {
+    /// `None` where there is nothing to pick, or where another way is better: much of the rows is wanted, the key's column is
+    /// not there, or it is of strings.
+    fn start(walk: &Walk<'a>) -> Option<Picked<'a>> {
+        let (pass, rows) = (walk.pass, walk.rows);
+        let ((key, order), count) = (pass.sort?, pass.take?);
+        if count > rows.len() / 2 || count == 0 {
+            return None;
+        }
+        let key = match pass.made.iter().rposition(|made| *made == key) {
+            Some(at) => Bound::Made(at),
+            None => Bound::of(rows.batch(), key, &mut Default::default()),
+        };
+        let best = match key.so_far(&walk.made) {
+            Bound::Ints(_) => Candidates::Ints(Best::new(count, rows.len())),
+            Bound::Floats(_) => Candidates::Floats(Best::new(count, rows.len())),
+            Bound::Bools(_) => Candidates::Bools(Best::new(count, rows.len())),
+            Bound::Codes(..) | Bound::Missing | Bound::Made(_) => return None,
+        };
+        let last = pass.evaluated.checked_sub(1).map(|last| &pass.parts[last]);
+        Some(Picked { best, key, order, after_filter: matches!(last, Some(Part::Filter { .. })) })
+    }
+
+    fn offer(&mut self, made: &[Made], rows: Rows<'_>, mask: Option<&[bool]>) {
+        match (&mut self.best, self.key.so_far(made)) {
+            (Candidates::Ints(best), Bound::Ints(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            (Candidates::Floats(best), Bound::Floats(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            (Candidates::Bools(best), Bound::Bools(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            // The column of a key does not change its type.
+            _ => {}
+        }
+    }
+
+    fn finish(self) -> Vec<u32> {
+        match self.best {
+            Candidates::Ints(best) => best.finish(),
+            Candidates::Floats(best) => best.finish(),
+            Candidates::Bools(best) => best.finish(),
+        }
+    }
+}
