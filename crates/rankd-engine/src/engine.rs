@@ -18,8 +18,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -76,6 +76,22 @@ pub struct Engine {
     stats: Arc<Stats>,
     pool: Arc<Pool>,
     machinery: Machinery,
+}
+
+/// How an engine is doing. Does not keep it running.
+#[derive(Clone)]
+pub struct Gauges {
+    pub stats: Arc<Stats>,
+    /// By loop: how long the tasks of guests have held it.
+    pub turns: Vec<Arc<Turns>>,
+    pool: Weak<Pool>,
+}
+
+impl Gauges {
+    /// How many jobs are waiting for the CPU pool or running in it.
+    pub fn pool_depth(&self) -> usize {
+        self.pool.upgrade().map_or(0, |pool| pool.depth())
+    }
 }
 
 /// What the chosen scheduler needs.
@@ -201,15 +217,11 @@ impl Engine {
         loops.iter().all(|event_loop| event_loop.orders.send(Message::Seat(make.clone())).is_ok())
     }
 
-    /// How long the tasks of guests have held each loop.
-    pub fn turns(&self) -> impl Iterator<Item = &Turns> {
+    /// What can be read of the engine from anywhere while it runs.
+    pub fn gauges(&self) -> Gauges {
         let loops: &[EventLoop] = if let Machinery::Async { loops, .. } = &self.machinery { loops } else { &[] };
-        loops.iter().map(|event_loop| &*event_loop.turns)
-    }
-
-    /// How many jobs are waiting for the CPU pool or running in it.
-    pub fn pool_depth(&self) -> usize {
-        self.pool.depth()
+        let turns = loops.iter().map(|event_loop| event_loop.turns.clone()).collect();
+        Gauges { stats: self.stats.clone(), turns, pool: Arc::downgrade(&self.pool) }
     }
 
     /// Stops: no new requests, those under way finish within `drain` or are cancelled, then every thread ends.

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::deadline::Limits;
 use crate::link::Linked;
 use crate::request::Request;
-use crate::run::{self, Host, Outcome};
+use crate::run::{self, Cancel, Host, Outcome};
 use crate::stats::Stats;
 use std::future::Future;
 use std::pin::Pin;
@@ -52,10 +52,16 @@ impl Seat {
         &self.host.stats
     }
 
-    /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel.
-    pub async fn run(&self, plan: &Arc<Linked>, request: Request, since: clock::Instant) -> Outcome {
+    /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel, too.
+    pub async fn run(
+        &self,
+        plan: &Arc<Linked>,
+        request: Request,
+        since: clock::Instant,
+        cancel: Arc<Cancel>,
+    ) -> Outcome {
         let limits = Limits::of_request(since, (self.deadline, self.node_timeout), &request);
-        run::run(plan.clone(), Arc::new(request), self.host.clone(), limits, Arc::default()).await
+        run::run(plan.clone(), Arc::new(request), self.host.clone(), limits, cancel).await
     }
 
     /// Spawns a task on this loop, with its turns timed.

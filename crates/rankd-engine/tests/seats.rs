@@ -59,7 +59,7 @@ fn a_turn_that_holds_the_loop_is_seen() {
     assert!(done.recv().is_ok());
     let turns = loop {
         // The turn is counted right after its task has said that it is done.
-        let longest = engine.turns().map(rankd_engine::seat::Turns::take_longest_ns).max().unwrap_or(0);
+        let longest = engine.gauges().turns.iter().map(|turns| turns.take_longest_ns()).max().unwrap_or(0);
         if longest > 0 {
             break longest;
         }

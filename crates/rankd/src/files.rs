@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What came of reading a file.
@@ -67,9 +68,28 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     write(path, text).map(|()| true)
 }
 
+/// Opens a file to write at its end; makes it if it is not there.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
 /// When a file was last changed, if that is known.
 pub(crate) fn changed(path: &Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|meta| meta.modified()).ok()
+}
+
+/// What a file looks like from outside: when it was changed, its size, and which file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    changed: std::time::SystemTime,
+    bytes: u64,
+    inode: (u64, u64),
+}
+
+/// The stamp of a file, or of what a link leads to; nothing where there is none.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = path.metadata().ok()?;
+    Some(Stamp { changed: meta.modified().ok()?, bytes: meta.len(), inode: (meta.dev(), meta.ino()) })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The programs `rankd` and `dslc`. The only room that knows arguments, the environment, files and terminals.
 //!
 //! Reading order: [`cli`] (what the user typed), [`library`] (plans and registries on disk), [`endpoints`] (stores for the
-//! engine), [`input`] and [`answer`] (a request's JSON in, a response's out), [`perfetto`] (traces for a viewer), [`files`].
+//! engine), [`input`] and [`answer`] (a request's JSON in, a response's out), [`perfetto`] (traces for a viewer),
+//! [`serve`] (all of it behind HTTP), [`status`], [`files`], [`process`] (what the system says about this process).
 
 mod answer;
 mod cli;
@@ -10,6 +11,9 @@ mod files;
 mod input;
 mod library;
 mod perfetto;
+mod process;
+mod serve;
+mod status;
 
 use std::process::ExitCode;
 

@@ -68,7 +68,7 @@ pub struct Inject {
     pub fail_every: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     pub endpoint_id: String,
     pub name: String,

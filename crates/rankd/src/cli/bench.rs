@@ -10,6 +10,7 @@ use crate::cli::{DONE, WRONG, say};
 use crate::files;
 use crate::input;
 use crate::library::LoadedRegistry;
+use crate::process;
 use clap::Args;
 use crossbeam_channel::{RecvTimeoutError, unbounded};
 use hdrhistogram::Histogram;
@@ -81,7 +82,7 @@ pub(crate) fn bench(args: &RunArgs, load: &Load, json_only: bool) -> u8 {
     };
     let mut bar = say::Progress::new("bench", load.iterations as usize);
     let began = clock::now();
-    let cpu_before = cpu_seconds();
+    let cpu_before = process::cpu_seconds();
     let mut tally = Tally::default();
     match (engine.settings().scheduler, load.more.rate) {
         (Scheduler::Async, _) | (_, Some(_)) => drive(&engine, &plan, &requests, load, &mut tally, &mut bar),
@@ -96,7 +97,7 @@ pub(crate) fn bench(args: &RunArgs, load: &Load, json_only: bool) -> u8 {
         loaded: &loaded,
         tally: &tally,
         wall,
-        cpu: cpu_seconds() - cpu_before,
+        cpu: process::cpu_seconds() - cpu_before,
     };
     if !json_only {
         say::to_people(&report.table());
@@ -380,27 +381,10 @@ impl Report<'_> {
                 }
             });
             w.field("cpu_s").float(self.cpu);
-            if let Some(bytes) = peak_memory() {
+            if let Some(bytes) = process::peak_bytes() {
                 w.field("peak_rss_bytes").int(bytes as i64);
             }
         });
         writer.finish()
     }
-}
-
-/// The CPU time of the whole process so far; 0 where the system does not tell.
-fn cpu_seconds() -> f64 {
-    let Ok(stat) = files::read_text(std::path::Path::new("/proc/self/stat"), 1 << 16) else { return 0.0 };
-    // The name may hold anything, so count from its closing bracket: the 12th and 13th fields after it are ticks.
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    const TICKS_A_SECOND: f64 = 100.0;
-    ticks as f64 / TICKS_A_SECOND
-}
-
-/// The most memory that the process has had; nothing where the system does not tell.
-fn peak_memory() -> Option<u64> {
-    let status = files::read_text(std::path::Path::new("/proc/self/status"), 1 << 16).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }

@@ -3,13 +3,17 @@
 mod bench;
 mod check;
 mod compile;
+mod confined;
 pub(crate) mod dslc;
+mod engine;
+mod healthcheck;
 mod listing;
 mod plans;
 mod run;
 pub(crate) mod say;
 mod seed;
-mod tasks;
+mod serve;
+pub(crate) mod tasks;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -43,6 +47,15 @@ enum Command {
     /// Answer requests from stdin, one JSON document a line
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd run --plan_name complex_dag")]
     Run(run::RunCommand),
+    /// Answer requests over HTTP
+    #[command(after_help = "Example: rankd serve --listen 127.0.0.1:8080 --loops 2 --deadline_ms 100")]
+    Serve(serve::ServeArgs),
+    /// Ask a server whether it takes requests
+    #[command(after_help = "Example: rankd healthcheck --listen 127.0.0.1:8080")]
+    Healthcheck(healthcheck::HealthcheckArgs),
+    /// Compile one plan under limits; the server uses it
+    #[command(hide = true)]
+    CompileConfined(confined::ConfinedArgs),
     /// Check plans and registries, and say all that is wrong with them
     #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
     Check(check::CheckArgs),
@@ -95,6 +108,9 @@ pub(crate) fn main() -> ExitCode {
     let command = cli.command.unwrap_or(Command::Run(cli.run));
     ExitCode::from(match command {
         Command::Run(args) => run::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Healthcheck(args) => healthcheck::run(&args),
+        Command::CompileConfined(args) => confined::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Seed(args) => seed::run(&args),
         Command::Check(args) => check::run(&args),

@@ -3,13 +3,14 @@
 use crate::answer::{self, Answer};
 use crate::cli::bench::{self, Load, LoadArgs};
 use crate::cli::check::print_registry_problems;
+use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::input::{self, REQUEST_BYTES_MAX};
 use crate::library::{self, LoadedRegistry, PlanFile};
 use crate::perfetto::Perfetto;
 use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
-use rankd_engine::{Engine, ErrorKind, Linked, Policy, RunError, Scheduler, Settings, clock};
+use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
 use rankd_plan::diagnostic::nearest;
 use rankd_plan::render::excerpt;
 use std::io::{BufRead, Write};
@@ -39,30 +40,8 @@ pub(crate) struct RunArgs {
     /// The same as --scheduler pools
     #[arg(long, conflicts_with = "scheduler")]
     within_request_parallelism: bool,
-    /// Answer each request within so many milliseconds, or say that it could not be done
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
-    deadline_ms: Option<u64>,
-    /// Give each node at most so many milliseconds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
-    node_timeout_ms: Option<u64>,
-    /// Threads of the CPU pool [default: the machine's cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    cpu_threads: Option<u16>,
-    /// Event loops, each one thread; a request lives on one of them
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    loops: u16,
-    /// Whether cheap computations run on the event loop, without a trip to the CPU pool
-    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
-    inline: Switch,
-    /// Whether computations that follow each other are fused or share a trip to the CPU pool
-    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
-    chaining: Switch,
-    /// What is predicted to take so many nanoseconds is not cheap
-    #[arg(long, value_name = "N", default_value_t = Policy::default().inline_threshold_ns)]
-    inline_threshold_ns: u32,
-    /// How many nodes may follow each other on the event loop before one has to leave it
-    #[arg(long, value_name = "N", default_value_t = Policy::default().max_inline_depth)]
-    max_inline_depth: u32,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Write a Perfetto trace of the run to a file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -91,12 +70,6 @@ enum SchedulerName {
     Sequential,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
 impl RunArgs {
     /// The same flags for a plan that is given by name or path.
     pub(crate) fn with_plan(&self, plan: &str) -> RunArgs {
@@ -112,20 +85,7 @@ impl RunArgs {
             SchedulerName::Pools => Scheduler::Pools,
             SchedulerName::Sequential => Scheduler::Sequential,
         };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Settings {
-            scheduler,
-            loops: self.loops.into(),
-            cpu_threads: self.cpu_threads.map_or(cores, usize::from),
-            deadline: self.deadline_ms.map(Duration::from_millis),
-            node_timeout: self.node_timeout_ms.map(Duration::from_millis),
-            policy: Policy {
-                inline: self.inline == Switch::On,
-                chaining: self.chaining == Switch::On,
-                inline_threshold_ns: self.inline_threshold_ns,
-                max_inline_depth: self.max_inline_depth,
-            },
-        }
+        self.engine.settings(scheduler)
     }
 }
 

@@ -67,7 +67,7 @@ fn default(param: &Param) -> String {
     }
 }
 
-fn to_json(tasks: &[&Signature]) -> String {
+pub(crate) fn to_json(tasks: &[&Signature]) -> String {
     let mut writer = Writer::new();
     writer.array(|w| {
         for Signature { op, summary, contract } in tasks {

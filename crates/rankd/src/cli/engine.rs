@@ -1,0 +1,58 @@
+//! The flags that say how the engine works, for every command that starts one.
+
+use clap::{Args, ValueEnum};
+use rankd_engine::{Policy, Scheduler, Settings};
+use std::time::Duration;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EngineArgs {
+    /// Answer each request within so many milliseconds, or say that it could not be done
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    deadline_ms: Option<u64>,
+    /// Give each node at most so many milliseconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    node_timeout_ms: Option<u64>,
+    /// Threads of the CPU pool [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    cpu_threads: Option<u16>,
+    /// Event loops, each one thread; a request lives on one of them
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    loops: u16,
+    /// Whether cheap computations run on the event loop, without a trip to the CPU pool
+    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
+    inline: Switch,
+    /// Whether computations that follow each other are fused or share a trip to the CPU pool
+    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
+    chaining: Switch,
+    /// What is predicted to take so many nanoseconds is not cheap
+    #[arg(long, value_name = "N", default_value_t = Policy::default().inline_threshold_ns)]
+    inline_threshold_ns: u32,
+    /// How many nodes may follow each other on the event loop before one has to leave it
+    #[arg(long, value_name = "N", default_value_t = Policy::default().max_inline_depth)]
+    max_inline_depth: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+impl EngineArgs {
+    pub(crate) fn settings(&self, scheduler: Scheduler) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Settings {
+            scheduler,
+            loops: self.loops.into(),
+            cpu_threads: self.cpu_threads.map_or(cores, usize::from),
+            deadline: self.deadline_ms.map(Duration::from_millis),
+            node_timeout: self.node_timeout_ms.map(Duration::from_millis),
+            policy: Policy {
+                inline: self.inline == Switch::On,
+                chaining: self.chaining == Switch::On,
+                inline_threshold_ns: self.inline_threshold_ns,
+                max_inline_depth: self.max_inline_depth,
+            },
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `rankd serve`: the flags of the server, and what must be there before it can start.
+
+use crate::cli::check::print_registry_problems;
+use crate::cli::engine::EngineArgs;
+use crate::cli::{DONE, Places, WRONG, say};
+use crate::serve::admission::AdmissionSettings;
+use crate::serve::app::ServeSettings;
+use crate::serve::log::{Log, Target};
+use crate::serve::reload::ReloadSettings;
+use crate::serve::vitals::Patience;
+use crate::serve::{self, Start};
+use crate::{endpoints, library};
+use clap::Args;
+use rankd_engine::{Engine, Scheduler};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Descriptors for everything that is not a client: stores, logs, plans, listeners.
+const DESCRIPTORS_KEPT: u64 = 64;
+
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    places: Places,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// How long a request may be in line before it is sent away
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    queue_ms: u64,
+    /// The most runs that may be under way on each loop, however well they do
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    runs_max: u32,
+    /// How many runs of a plan may be under way; may be given for several plans
+    #[arg(long, value_name = "PLAN=N", value_parser = plan_limit)]
+    plan_limit: Vec<(String, usize)>,
+    /// The most connections; the one idle for longest makes room for a new one
+    #[arg(long, value_name = "N", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    connections_max: u64,
+    /// Mebibytes that the bodies of requests may take on each loop
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    bodies_mb: u64,
+    /// Time for a request's head, from its first byte
+    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    head_ms: u64,
+    /// Time for a request's body, from the end of its head
+    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    body_ms: u64,
+    /// How long a connection may be idle; behind a balancer, longer than the balancer keeps its own
+    #[arg(long, value_name = "N", default_value = "8000", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    idle_ms: u64,
+    /// How long a client may leave an answer untaken
+    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    stall_ms: u64,
+    /// How long requests under way may take to finish when the process is told to stop
+    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    drain_ms: u64,
+    /// How often the plan folder is looked at; 0 for only on SIGHUP
+    #[arg(long, value_name = "N", default_value = "250", value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
+    watch_ms: u64,
+    /// Take a new version of a plan without running it once for user 1
+    #[arg(long)]
+    no_trial: bool,
+    /// Trace one request in so many for the metrics of ops; 0 for none
+    #[arg(long, value_name = "N", default_value = "64")]
+    trace_every: u64,
+    /// Write a JSON line for each request to a file, or to stderr if it is -
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<String>,
+    /// Write a JSON line for each node of each request to a file, or to stderr if it is -
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<String>,
+}
+
+fn plan_limit(text: &str) -> Result<(String, usize), String> {
+    let (plan, limit) = text.split_once('=').ok_or("write it as PLAN=N")?;
+    let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or("N is a number from 1 on")?;
+    Ok((plan.to_owned(), limit))
+}
+
+impl ServeArgs {
+    fn start(&self) -> Start {
+        let ms = Duration::from_millis;
+        let runs_max = f64::from(self.runs_max);
+        let patience = Patience {
+            head: ms(self.head_ms),
+            body: ms(self.body_ms),
+            idle: ms(self.idle_ms),
+            stall: ms(self.stall_ms),
+        };
+        let settings = ServeSettings {
+            patience,
+            admission: AdmissionSettings {
+                queue: ms(self.queue_ms),
+                limit_min: runs_max.min(4.0),
+                limit_max: runs_max,
+            },
+            connections_max: self.connections_max.min(descriptors().saturating_sub(DESCRIPTORS_KEPT).max(1)) as usize,
+            body_bytes_max: (self.bodies_mb as usize) << 20,
+            trace_every: self.trace_every,
+            plan_limits: self.plan_limit.iter().cloned().collect(),
+        };
+        let Places { plan_dir, registry, env } = self.places.clone();
+        Start {
+            listen: self.listen,
+            settings,
+            reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
+            watch: (self.watch_ms > 0).then(|| ms(self.watch_ms)),
+            drain: ms(self.drain_ms),
+        }
+    }
+}
+
+pub(crate) fn run(args: &ServeArgs) -> u8 {
+    match try_run(args) {
+        Ok(()) => DONE,
+        Err(message) => {
+            if !message.is_empty() {
+                say::to_people(&format!("error: {message}"));
+            }
+            WRONG
+        }
+    }
+}
+
+/// An empty message means that what is wrong has been told.
+fn try_run(args: &ServeArgs) -> Result<(), String> {
+    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    print_registry_problems(&loaded);
+    if loaded.has_errors() {
+        return Err(String::new());
+    }
+    let target = |text: &Option<String>| text.as_deref().map(Target::parse);
+    let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
+    let stores = endpoints::open(&loaded.registry)?;
+    let engine = Engine::start(args.engine.settings(Scheduler::Async), stores)
+        .map_err(|error| format!("no threads: {error}"))?;
+    serve::serve(args.start(), loaded, engine, log)
+}
+
+/// How many descriptors the process may have: as many as the system lets it.
+fn descriptors() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: maximum, maximum };
+    // Where it may not be raised, what there is has to do.
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum.unwrap_or(u64::MAX),
+        Err(_) => current.unwrap_or(u64::MAX),
+    }
+}

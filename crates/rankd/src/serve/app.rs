@@ -1,0 +1,50 @@
+//! What all loops of the server share: its settings, the plans, the metrics, the log and how many connections are open.
+
+use crate::serve::admission::AdmissionSettings;
+use crate::serve::log::Log;
+use crate::serve::metrics::Metrics;
+use crate::serve::shelf::Shelf;
+use crate::serve::vitals::Patience;
+use arc_swap::ArcSwap;
+use rankd_engine::engine::Gauges;
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Clone, Debug)]
+pub(crate) struct ServeSettings {
+    pub(crate) patience: Patience,
+    pub(crate) admission: AdmissionSettings,
+    pub(crate) connections_max: usize,
+    /// Bytes of bodies that one loop holds at most.
+    pub(crate) body_bytes_max: usize,
+    /// One request in so many is traced for the metrics of ops; 0 for none.
+    pub(crate) trace_every: u64,
+    /// By plan: how many runs of it may be under way.
+    pub(crate) plan_limits: HashMap<String, usize>,
+}
+
+pub(crate) struct App {
+    pub(crate) settings: ServeSettings,
+    pub(crate) shelf: ArcSwap<Shelf>,
+    pub(crate) metrics: Metrics,
+    pub(crate) log: Log,
+    pub(crate) gauges: Gauges,
+    /// Whether a balancer should send requests here.
+    pub(crate) ready: AtomicBool,
+    /// Connections that are open, on all loops.
+    pub(crate) open: AtomicUsize,
+    /// By loop, until its guest takes it.
+    pub(crate) listeners: Mutex<Vec<Option<TcpListener>>>,
+    /// The names of the registry's endpoints, in its order.
+    pub(crate) endpoints: Vec<String>,
+    pub(crate) started_ms: u64,
+}
+
+impl App {
+    pub(crate) fn take_listener(&self, number: usize) -> Option<TcpListener> {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.get_mut(number).and_then(Option::take)
+    }
+}

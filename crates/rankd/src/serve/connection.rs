@@ -1,0 +1,136 @@
+//! One connection: HTTP/1.1 or HTTP/2 on a socket, cut when its client is silent, stuck, in the way, or the process stops.
+//!
+//! One timer a connection, and none a request: it looks now and then at how long what is waited for has lasted.
+
+use crate::serve::desk::{Desk, Stage};
+use crate::serve::exchange::Exchange;
+use crate::serve::vitals::{Cut, Io, Vitals};
+use hyper::rt::Executor;
+use hyper_util::server::conn::auto;
+use rankd_engine::{Seat, clock};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep_until};
+
+/// How often a connection looks at itself, at least: so much later than promised it may be cut.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What HTTP itself may cost.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+const STREAMS_MAX: u32 = 128;
+
+/// Spawns what a connection needs on its own loop.
+#[derive(Clone)]
+pub(crate) struct OnThisLoop(Seat);
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for OnThisLoop {
+    fn execute(&self, task: F) {
+        self.0.spawn(task);
+    }
+}
+
+/// How connections speak HTTP; made once for each loop.
+pub(crate) fn protocol(seat: &Seat) -> auto::Builder<OnThisLoop> {
+    let mut protocol = auto::Builder::new(OnThisLoop(seat.clone()));
+    // Time is kept here, around all of it, so the protocol's own timers are off.
+    protocol.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX);
+    let mut http2 = protocol.http2();
+    http2.max_concurrent_streams(STREAMS_MAX).max_header_list_size(HEAD_BYTES_MAX as u32);
+    http2.initial_stream_window_size(64 << 10).initial_connection_window_size(256 << 10).max_send_buf_size(64 << 10);
+    protocol
+}
+
+/// A connection until its end.
+pub(crate) struct Connection {
+    desk: Rc<Desk>,
+    vitals: Rc<Vitals>,
+    http: Pin<Box<auto::Connection<'static, Io, Exchange, OnThisLoop>>>,
+    timer: Pin<Box<Sleep>>,
+    closing: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(desk: &Rc<Desk>, stream: TcpStream) -> Connection {
+        let now = clock::now();
+        let vitals = Rc::new(Vitals::new(now));
+        desk.came(&vitals);
+        let exchange = Exchange { desk: desk.clone(), vitals: vitals.clone() };
+        let http = desk.protocol.serve_connection(Io::new(stream, vitals.clone()), exchange);
+        let http = Box::pin(http.into_owned());
+        let timer = Box::pin(sleep_until(now + LOOK));
+        Connection { desk: desk.clone(), vitals, http, timer, closing: false }
+    }
+
+    /// Lets what is under way finish and nothing new begin, once the process stops.
+    fn heed_stage(&mut self) {
+        let close = match self.desk.stage.get() {
+            Stage::Open => false,
+            // A client that has several requests on the way is told which of them count. Another one is told with its next
+            // answer, since one that is just sending a request would find the connection closed.
+            Stage::Closing => self.vitals.multiplexed.get(),
+            Stage::LastCall | Stage::Over => true,
+        };
+        if close && !self.closing {
+            self.closing = true;
+            self.http.as_mut().graceful_shutdown();
+        }
+    }
+
+    /// Whether it is time to go, and why.
+    fn verdict(&mut self, cx: &mut Context<'_>) -> Option<Cut> {
+        match self.desk.stage.get() {
+            _ if self.vitals.evicted.get() => return Some(Cut::Evicted),
+            Stage::Over => return Some(Cut::Stopping),
+            // What has not even asked by now will not be answered.
+            Stage::LastCall if self.vitals.half_sent() => return Some(Cut::Stopping),
+            _ => {}
+        }
+        while self.timer.as_mut().poll(cx).is_ready() {
+            let now = clock::now();
+            let limit = self.vitals.limit(&self.desk.app.settings.patience);
+            if let Some((at, cut)) = limit
+                && now >= at
+            {
+                return Some(cut);
+            }
+            let next = limit.map_or(now + LOOK, |(at, _)| at.min(now + LOOK));
+            self.timer.as_mut().reset(next);
+        }
+        None
+    }
+}
+
+impl Future for Connection {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let known = this.vitals.waker.borrow().as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        if !known {
+            *this.vitals.waker.borrow_mut() = Some(cx.waker().clone());
+        }
+        this.heed_stage();
+        // Before patience is looked at: a request that is already here is answered.
+        if this.http.as_mut().poll(cx).is_ready() {
+            // Errors of a connection are its client's; what became of its requests has been told.
+            return Poll::Ready(());
+        }
+        match this.verdict(cx) {
+            Some(cut) => {
+                this.desk.metrics.count_cut(cut);
+                Poll::Ready(())
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.desk.went(&self.vitals);
+    }
+}

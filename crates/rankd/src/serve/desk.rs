@@ -1,0 +1,192 @@
+//! One event loop's side of the server: its listener, its connections, and how both come to their end.
+//!
+//! A connection is accepted, read and answered on the loop that its desk is on. When descriptors or room run out, the
+//! connection that has been idle for longest makes room; accepting never spins.
+
+use crate::serve::admission::Admission;
+use crate::serve::app::App;
+use crate::serve::connection::{Connection, OnThisLoop, protocol};
+use crate::serve::metrics::LoopMetrics;
+use crate::serve::vitals::Vitals;
+use futures_util::future::{Either, select};
+use hyper_util::server::conn::auto;
+use rankd_engine::Seat;
+use rankd_engine::clock::{self, Instant};
+use rankd_engine::seat::Guest;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+
+/// How long idle connections are kept once the process stops: a request that is on its way is answered.
+const GRACE: Duration = Duration::from_millis(300);
+/// How long answers to stopped runs may take to leave.
+const FAREWELL: Duration = Duration::from_millis(300);
+/// The pause after a connection could not be accepted.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// How far the end has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Open,
+    /// Answers say that the connection closes.
+    Closing,
+    /// Idle connections are closed, half-sent requests are cut.
+    LastCall,
+    /// Everything is cut.
+    Over,
+}
+
+pub(crate) struct Desk {
+    pub(crate) app: Arc<App>,
+    pub(crate) seat: Seat,
+    pub(crate) metrics: Arc<LoopMetrics>,
+    pub(crate) protocol: auto::Builder<OnThisLoop>,
+    pub(crate) admission: Rc<Admission>,
+    pub(crate) stage: Cell<Stage>,
+    /// Bytes of bodies that have come and are not yet read.
+    pub(crate) body_bytes: Cell<usize>,
+    connections: RefCell<HashMap<*const Vitals, Rc<Vitals>>>,
+    /// The last connection has gone.
+    empty: Notify,
+}
+
+impl Desk {
+    /// Serves on one loop until told to stop, and until what is under way then is done.
+    pub(crate) fn open(app: Arc<App>, seat: Seat, stop: watch::Receiver<Option<Instant>>) -> Guest {
+        let listener = app.take_listener(seat.number());
+        let metrics = app.metrics.of_loop(seat.number());
+        let desk = Rc::new(Desk {
+            protocol: protocol(&seat),
+            admission: Admission::new(&app.settings.admission),
+            stage: Cell::new(Stage::Open),
+            body_bytes: Cell::new(0),
+            connections: RefCell::default(),
+            empty: Notify::new(),
+            app,
+            seat,
+            metrics,
+        });
+        Box::pin(async move {
+            // Only a second guest on the same loop would find none.
+            let Some(listener) = listener else { return };
+            match TcpListener::from_std(listener) {
+                Ok(listener) => desk.serve(listener, stop).await,
+                Err(error) => desk.app.log.event("error", &format!("the listener cannot be used: {error}")),
+            }
+        })
+    }
+
+    async fn serve(self: &Rc<Desk>, listener: TcpListener, mut stop: watch::Receiver<Option<Instant>>) {
+        {
+            let accepting = pin!(self.accept(&listener));
+            let told = pin!(stop.wait_for(Option::is_some));
+            if let Either::Left(_) = select(accepting, told).await {
+                return;
+            }
+        }
+        // Whoever has connected already is let in: closing a listener resets those who wait in line.
+        tokio::task::yield_now().await;
+        while let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await {
+            self.welcome(stream);
+        }
+        drop(listener);
+        let until = stop.borrow().unwrap_or_else(clock::now);
+        self.enter(Stage::Closing);
+        sleep(GRACE.min(until.saturating_duration_since(clock::now()))).await;
+        self.enter(Stage::LastCall);
+        if timeout(until.saturating_duration_since(clock::now()), self.emptied()).await.is_err() {
+            self.connections.borrow().values().for_each(|vitals| {
+                vitals.runs.borrow().iter().for_each(|run| run.cancel());
+            });
+            // Those who still do not take their answer are cut.
+            let _ = timeout(FAREWELL, self.emptied()).await;
+        }
+        self.enter(Stage::Over);
+        self.emptied().await;
+    }
+
+    async fn accept(self: &Rc<Desk>, listener: &TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => self.welcome(stream),
+                // The client went away before it was let in.
+                Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
+                Err(_) => {
+                    // Out of descriptors or memory. The listener stays ready, so without a pause this would spin.
+                    self.metrics.accept_failures.add(1);
+                    self.evict();
+                    sleep(BREATH).await;
+                }
+            }
+        }
+    }
+
+    fn welcome(self: &Rc<Desk>, stream: TcpStream) {
+        if self.app.open.load(Ordering::Relaxed) >= self.app.settings.connections_max && !self.evict() {
+            self.metrics.refused.add(1);
+            return;
+        }
+        // Answers are written whole, so there is nothing to wait for. Without it they are merely later.
+        let _ = stream.set_nodelay(true);
+        self.metrics.accepted.add(1);
+        self.seat.spawn(Connection::new(self, stream));
+    }
+
+    /// Closes the connection that has been idle for longest; false where all are busy.
+    fn evict(&self) -> bool {
+        let connections = self.connections.borrow();
+        let idle = connections.values().filter(|vitals| !vitals.evicted.get());
+        let Some((_, oldest)) =
+            idle.filter_map(|vitals| Some((vitals.idle_since()?, vitals))).min_by_key(|(at, _)| *at)
+        else {
+            return false;
+        };
+        oldest.evicted.set(true);
+        oldest.wake();
+        true
+    }
+
+    pub(crate) fn came(&self, vitals: &Rc<Vitals>) {
+        self.app.open.fetch_add(1, Ordering::Relaxed);
+        self.connections.borrow_mut().insert(Rc::as_ptr(vitals), vitals.clone());
+    }
+
+    pub(crate) fn went(&self, vitals: &Rc<Vitals>) {
+        self.app.open.fetch_sub(1, Ordering::Relaxed);
+        let mut connections = self.connections.borrow_mut();
+        connections.remove(&Rc::as_ptr(vitals));
+        if connections.is_empty() {
+            self.empty.notify_waiters();
+        }
+    }
+
+    /// Lets the metrics see how full it is.
+    pub(crate) fn note_admission(&self) {
+        self.metrics.under_way.set(self.admission.under_way().into());
+        self.metrics.in_line.set(self.admission.in_line() as u64);
+        self.metrics.limit.set(self.admission.limit() as u64);
+    }
+
+    async fn emptied(&self) {
+        loop {
+            let gone = self.empty.notified();
+            if self.connections.borrow().is_empty() {
+                return;
+            }
+            gone.await;
+        }
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.stage.set(stage);
+        self.connections.borrow().values().for_each(|vitals| vitals.wake());
+    }
+}

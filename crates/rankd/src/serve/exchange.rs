@@ -1,0 +1,190 @@
+//! One request on one connection, from its head to its answer: routed, answered, counted and logged, whatever happens.
+
+use crate::serve::desk::{Desk, Stage};
+use crate::serve::reply::Reply;
+use crate::serve::routes::{Answers, Found, ROUTES, find};
+use crate::serve::shelf::Shelved;
+use crate::serve::trace_context::TraceContext;
+use crate::serve::vitals::Vitals;
+use crate::serve::{date, pages, rank};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper::{Method, Request, Response, StatusCode, Version};
+use rankd_engine::clock::{self, Instant, nanos_between};
+use rankd_engine::{ErrorKind, RunError};
+use rankd_plan::json::Writer;
+use std::convert::Infallible;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What answers the requests of one connection.
+pub(crate) struct Exchange {
+    pub(crate) desk: Rc<Desk>,
+    pub(crate) vitals: Rc<Vitals>,
+}
+
+impl Service<Request<Incoming>> for Exchange {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        if request.version() == Version::HTTP_2 {
+            self.vitals.multiplexed.set(true);
+        }
+        let mut visit = Visit::new(self, &request);
+        Box::pin(async move {
+            let answered = AssertUnwindSafe(answer(&mut visit, request)).catch_unwind().await;
+            let reply = answered.unwrap_or_else(|_| visit.panicked());
+            visit.finish(&reply);
+            let close = visit.desk.stage.get() != Stage::Open;
+            Ok(reply.into_response(close))
+        })
+    }
+}
+
+async fn answer(visit: &mut Visit, request: Request<Incoming>) -> Reply {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    match find(&head.method, path) {
+        Found::Route(at, name) => {
+            visit.route = Some(at);
+            match ROUTES[at].answers {
+                Answers::Rank => rank::rank(visit, None, &head, body).await,
+                Answers::RankPlan => rank::rank(visit, Some(name), &head, body).await,
+                other => pages::page(visit, other, name, &head, body).await,
+            }
+        }
+        Found::OtherMethod(methods) => {
+            let message = format!("{path} takes {methods}, not {}", head.method);
+            let error = RunError::new(ErrorKind::BadRequest, "E122", message);
+            Reply::error(visit.id(), None, &error).with_status(StatusCode::METHOD_NOT_ALLOWED).allowing(methods)
+        }
+        Found::Nowhere => {
+            let shown: String = path.chars().take(100).collect();
+            let error = RunError::new(ErrorKind::BadRequest, "E121", format!("there is no path {shown:?}"));
+            Reply::error(visit.id(), None, &error).with_status(StatusCode::NOT_FOUND)
+        }
+    }
+}
+
+/// A request while it is here, and what the metrics and the log will say about it. One that is dropped before it is finished
+/// was given up by its client.
+pub(crate) struct Visit {
+    pub(crate) desk: Rc<Desk>,
+    pub(crate) vitals: Rc<Vitals>,
+    /// When the first byte of it was read.
+    pub(crate) since: Instant,
+    method: Method,
+    route: Option<usize>,
+    pub(crate) trace_context: Option<TraceContext>,
+    /// Empty as long as it is not known.
+    pub(crate) request_id: String,
+    pub(crate) plan: Option<Arc<Shelved>>,
+    /// Whether it is counted with the plans' requests.
+    pub(crate) ranks: bool,
+    pub(crate) bytes_in: usize,
+    pub(crate) rows: u64,
+    pub(crate) queued_ns: u64,
+    finished: bool,
+}
+
+impl Visit {
+    fn new(exchange: &Exchange, request: &Request<Incoming>) -> Visit {
+        Visit {
+            desk: exchange.desk.clone(),
+            vitals: exchange.vitals.clone(),
+            since: exchange.vitals.begin(),
+            method: request.method().clone(),
+            route: None,
+            trace_context: TraceContext::of(request.headers()),
+            request_id: String::new(),
+            plan: None,
+            ranks: false,
+            bytes_in: 0,
+            rows: 0,
+            queued_ns: 0,
+            finished: false,
+        }
+    }
+
+    /// The request's id, made up where it did not bring one.
+    pub(crate) fn id(&mut self) -> &str {
+        if self.request_id.is_empty() {
+            self.request_id = uuid::Uuid::now_v7().to_string();
+        }
+        &self.request_id
+    }
+
+    fn panicked(&mut self) -> Reply {
+        self.desk.metrics.panics.add(1);
+        self.desk.app.log.event("error", &format!("bug: a panic while answering request {:?}", self.request_id));
+        let error = RunError::bug("the server failed while answering this request");
+        Reply::error(self.id(), None, &error)
+    }
+
+    fn finish(&mut self, reply: &Reply) {
+        self.finished = true;
+        self.tell(reply.status.as_u16(), reply.failure, reply.bytes());
+    }
+
+    fn tell(&self, status: u16, failure: Option<ErrorKind>, bytes_out: usize) {
+        let took_ns = nanos_between(self.since, clock::now());
+        let metrics = &self.desk.metrics;
+        metrics.count_response(self.route, status);
+        if self.ranks {
+            let counts = match &self.plan {
+                Some(plan) => &plan.standing.metrics.loops[self.desk.seat.number()],
+                None => &metrics.no_plan,
+            };
+            counts.count(failure, took_ns);
+            counts.rows.add(self.rows);
+        }
+        if self.desk.app.log.access {
+            self.desk.app.log.request(self.line(status, failure, bytes_out, took_ns));
+        }
+    }
+
+    fn line(&self, status: u16, failure: Option<ErrorKind>, bytes_out: usize, took_ns: u64) -> String {
+        let mut writer = Writer::new();
+        writer.object(|w| {
+            w.field("at").string(&date::now());
+            w.field("method").string(self.method.as_str());
+            w.field("route").string(self.route.map_or("", |at| ROUTES[at].path));
+            w.field("status").int(status.into());
+            w.field("outcome").string(failure.map_or("ok", ErrorKind::name));
+            if !self.request_id.is_empty() {
+                w.field("request_id").string(&self.request_id);
+            }
+            if let Some(context) = &self.trace_context {
+                w.field("trace_id").string(&context.trace_id());
+            }
+            if let Some(plan) = &self.plan {
+                w.field("plan").string(&plan.name);
+                w.field("version").int(plan.good.as_ref().map_or(0, |good| good.version) as i64);
+                w.field("rows").int(self.rows as i64);
+            }
+            w.field("took_ms").float(took_ns as f64 / 1e6);
+            w.field("queued_ms").float(self.queued_ns as f64 / 1e6);
+            w.field("bytes_in").int(self.bytes_in as i64);
+            w.field("bytes_out").int(bytes_out as i64);
+            w.field("loop").int(self.desk.seat.number() as i64);
+        });
+        writer.finish()
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.tell(crate::status::CLIENT_CLOSED_REQUEST, Some(ErrorKind::Cancelled), 0);
+        }
+        self.vitals.end();
+    }
+}

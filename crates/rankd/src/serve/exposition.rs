@@ -1,0 +1,331 @@
+//! The metrics as Prometheus reads them. Every name starts with `rankd_`; `docs/operations.md` lists them all.
+
+use crate::process;
+use crate::serve::admission::Refused;
+use crate::serve::app::App;
+use crate::serve::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
+use crate::serve::routes::ROUTES;
+use crate::serve::vitals::Cut;
+use rankd_engine::store::health::{Breaker, LATENCY_BOUNDS_US, Snapshot};
+use std::fmt::{Display, Write};
+use std::sync::atomic::Ordering;
+
+pub(crate) fn render(app: &App) -> String {
+    let mut page = Page::default();
+    plans(&mut page, app);
+    http(&mut page, app);
+    admission(&mut page, app);
+    ops(&mut page, app);
+    engine(&mut page, app);
+    itself(&mut page, app);
+    page.out
+}
+
+/// Text under construction.
+#[derive(Default)]
+struct Page {
+    out: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut Page {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        self
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Page {
+        self.out.push_str(name);
+        for (at, (label, value)) in labels.iter().enumerate() {
+            self.out.push(if at == 0 { '{' } else { ',' });
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.out, "{label}=\"{value}\"");
+        }
+        if !labels.is_empty() {
+            self.out.push('}');
+        }
+        let _ = writeln!(self.out, " {value}");
+        self
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help).sample(name, &[], value);
+    }
+
+    /// The times of all loops as one histogram.
+    fn times<'t>(&mut self, name: &str, labels: &[(&str, &str)], parts: impl Iterator<Item = &'t Times> + Clone) {
+        let mut total = 0;
+        for at in 0..=BOUNDS.len() {
+            total += parts.clone().map(|times| times.buckets[at].get()).sum::<u64>();
+            let bound = BOUNDS.get(at).map_or("+Inf".to_owned(), f64::to_string);
+            let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
+            self.sample(&format!("{name}_bucket"), &labels, total);
+        }
+        let sum = parts.map(|times| times.sum_ns.get()).sum::<u64>();
+        self.sample(&format!("{name}_sum"), labels, seconds(sum)).sample(&format!("{name}_count"), labels, total);
+    }
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+fn plans(page: &mut Page, app: &App) {
+    let shelf = app.shelf.load();
+    let all = shelf.list();
+    let unknown: Vec<&PlanCounts> = app.metrics.loops().iter().map(|one| &one.no_plan).collect();
+    let counts = |plan: usize| -> Vec<&PlanCounts> {
+        all.get(plan).map_or(unknown.clone(), |plan| plan.standing.metrics.loops.iter().collect())
+    };
+    // The requests that no plan was found for come last, under an empty name.
+    let name = |plan: usize| all.get(plan).map_or("", |plan| &plan.name);
+    page.family("rankd_requests_total", "counter", "Requests for a plan, by what became of them.");
+    for plan in 0..=all.len() {
+        for outcome in 0..OUTCOMES {
+            let value: u64 = counts(plan).iter().map(|counts| counts.outcome(outcome)).sum();
+            if value > 0 || outcome == 0 {
+                let labels = [("plan", name(plan)), ("outcome", outcome_name(outcome))];
+                page.sample("rankd_requests_total", &labels, value);
+            }
+        }
+    }
+    page.family("rankd_request_seconds", "histogram", "From the first byte of a request to its answer.");
+    for plan in 0..=all.len() {
+        let counts = counts(plan);
+        page.times("rankd_request_seconds", &[("plan", name(plan))], counts.iter().map(|counts| &counts.took));
+    }
+    page.family("rankd_rows_total", "counter", "Rows answered.");
+    for plan in 0..all.len() {
+        let rows: u64 = counts(plan).iter().map(|counts| counts.rows.get()).sum();
+        page.sample("rankd_rows_total", &[("plan", name(plan))], rows);
+    }
+    page.family(
+        "rankd_plan_version",
+        "gauge",
+        "How many good versions of a plan there have been; 0 while it has none.",
+    );
+    for plan in &all {
+        let version = plan.good.as_ref().map_or(0, |good| good.version);
+        page.sample("rankd_plan_version", &[("plan", &plan.name)], version);
+    }
+    page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not what is served.");
+    for plan in &all {
+        page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
+    }
+    page.family("rankd_reloads_total", "counter", "Versions of plans that were loaded, or refused.");
+    page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
+    page.sample("rankd_reloads_total", &[("result", "failed")], app.metrics.reloads_failed.get());
+}
+
+/// The sum of one counter over all loops.
+fn sum(app: &App, of: impl Fn(&LoopMetrics) -> &Count) -> u64 {
+    app.metrics.loops().iter().map(|one| of(one).get()).sum()
+}
+
+fn http(page: &mut Page, app: &App) {
+    let loops = app.metrics.loops();
+    page.family("rankd_http_responses_total", "counter", "Answers by path and first digit of the status.");
+    for route in 0..=ROUTES.len() {
+        for digit in 0..5 {
+            let value: u64 = loops.iter().map(|one| one.response(route, digit)).sum();
+            if value > 0 {
+                let path = ROUTES.get(route).map_or("other", |route| route.path);
+                let status = format!("{}xx", digit + 1);
+                page.sample("rankd_http_responses_total", &[("route", path), ("status", &status)], value);
+            }
+        }
+    }
+    page.one("rankd_connections_open", "gauge", "Connections that are open.", app.open.load(Ordering::Relaxed));
+    page.one("rankd_connections_total", "counter", "Connections accepted.", sum(app, |one| &one.accepted));
+    page.one(
+        "rankd_connections_refused_total",
+        "counter",
+        "Connections closed at once for want of room.",
+        sum(app, |one| &one.refused),
+    );
+    page.one(
+        "rankd_accept_failures_total",
+        "counter",
+        "Times that a connection could not be accepted.",
+        sum(app, |one| &one.accept_failures),
+    );
+    page.family("rankd_connections_cut_total", "counter", "Connections closed from our side, by reason.");
+    for (at, cut) in Cut::ALL.iter().enumerate() {
+        let value: u64 = loops.iter().map(|one| one.cut(at)).sum();
+        page.sample("rankd_connections_cut_total", &[("reason", cut.name())], value);
+    }
+    page.one(
+        "rankd_panics_caught_total",
+        "counter",
+        "Panics while answering, outside of tasks.",
+        sum(app, |one| &one.panics),
+    );
+}
+
+fn admission(page: &mut Page, app: &App) {
+    page.family("rankd_admission_rejected_total", "counter", "Requests sent away at once, by reason.");
+    for (at, refused) in Refused::ALL.iter().enumerate() {
+        page.sample("rankd_admission_rejected_total", &[("reason", refused.name())], sum(app, |one| &one.rejected[at]));
+    }
+    page.sample(
+        "rankd_admission_rejected_total",
+        &[("reason", "plan_limit")],
+        sum(app, |one| &one.plan_limit_rejected),
+    );
+    page.sample("rankd_admission_rejected_total", &[("reason", "memory")], sum(app, |one| &one.memory_rejected));
+    page.family("rankd_admission_queue_seconds", "histogram", "How long admitted requests were in line.");
+    page.times("rankd_admission_queue_seconds", &[], app.metrics.loops().iter().map(|one| &one.queued));
+    type Of = fn(&LoopMetrics) -> &Count;
+    let gauges: [(&str, &str, Of); 3] = [
+        ("rankd_runs_under_way", "Runs under way.", |one| &one.under_way),
+        ("rankd_admission_line", "Requests in line.", |one| &one.in_line),
+        ("rankd_admission_limit", "How many runs may be under way, as adapted.", |one| &one.limit),
+    ];
+    for (name, help, of) in gauges {
+        page.family(name, "gauge", help);
+        for (number, one) in app.metrics.loops().iter().enumerate() {
+            page.sample(name, &[("loop", &number.to_string())], of(one).get());
+        }
+    }
+}
+
+fn ops(page: &mut Page, app: &App) {
+    let loops = app.metrics.loops();
+    page.one(
+        "rankd_traced_runs_total",
+        "counter",
+        "Runs that the metrics of ops come from.",
+        sum(app, |one| &one.traced),
+    );
+    let used: Vec<(usize, &str)> = rankd_tasks::SIGNATURES
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| loops.iter().any(|one| one.ops[*at].places.iter().any(|place| place.get() > 0)))
+        .map(|(at, task)| (at, task.op))
+        .collect();
+    page.family("rankd_op_run_seconds", "histogram", "How long nodes ran, in traced runs.");
+    for (at, op) in &used {
+        page.times("rankd_op_run_seconds", &[("op", op)], loops.iter().map(|one| &one.ops[*at].run));
+    }
+    page.family("rankd_op_queue_seconds", "histogram", "How long nodes waited for a thread, in traced runs.");
+    for (at, op) in &used {
+        page.times("rankd_op_queue_seconds", &[("op", op)], loops.iter().map(|one| &one.ops[*at].queue));
+    }
+    page.family("rankd_op_rows_total", "counter", "Rows into and out of nodes, in traced runs.");
+    for (at, op) in &used {
+        let rows = |of: fn(&LoopMetrics, usize) -> u64| loops.iter().map(|one| of(one, *at)).sum::<u64>();
+        let labels = |direction| [("op", *op), ("direction", direction)];
+        page.sample("rankd_op_rows_total", &labels("in"), rows(|one, at| one.ops[at].rows_in.get()));
+        page.sample("rankd_op_rows_total", &labels("out"), rows(|one, at| one.ops[at].rows_out.get()));
+    }
+    page.family(
+        "rankd_op_nodes_total",
+        "counter",
+        "Nodes by where they ran, in traced runs: on the loop, or in a pool.",
+    );
+    for (at, op) in &used {
+        for (place, name) in PLACES.iter().enumerate() {
+            let value: u64 = loops.iter().map(|one| one.ops[*at].places[place].get()).sum();
+            page.sample("rankd_op_nodes_total", &[("op", op), ("where", name)], value);
+        }
+    }
+}
+
+fn engine(page: &mut Page, app: &App) {
+    let stats = &app.gauges.stats;
+    page.family(
+        "rankd_computations_total",
+        "counter",
+        "Computations, by whether they ran on the loop or how they got to the CPU pool.",
+    );
+    for (how, count) in [("inline", stats.inlined()), ("chained", stats.chained()), ("offloaded", stats.offloads())] {
+        page.sample("rankd_computations_total", &[("how", how)], count);
+    }
+    page.one(
+        "rankd_late_completions_total",
+        "counter",
+        "Nodes that finished after their run had answered.",
+        stats.late_completions(),
+    );
+    page.one("rankd_wasted_cpu_seconds_total", "counter", "CPU time of those.", seconds(stats.wasted_ns()));
+    page.one("rankd_task_panics_total", "counter", "Panics caught in tasks.", stats.panics());
+    page.one("rankd_pool_depth", "gauge", "Jobs waiting for the CPU pool or running in it.", app.gauges.pool_depth());
+    page.family("rankd_store_commands_total", "counter", "Commands to each endpoint.");
+    for (endpoint, count) in app.endpoints.iter().zip(stats.commands()) {
+        page.sample("rankd_store_commands_total", &[("endpoint", endpoint)], count);
+    }
+    stores(page, app);
+    page.family(
+        "rankd_loop_longest_turn_seconds",
+        "gauge",
+        "The longest that one task held a loop since the metrics were last read.",
+    );
+    for (number, turns) in app.gauges.turns.iter().enumerate() {
+        let labels = [("loop", &*number.to_string())];
+        page.sample("rankd_loop_longest_turn_seconds", &labels, seconds(turns.take_longest_ns()));
+    }
+}
+
+/// How the endpoints on servers are doing.
+fn stores(page: &mut Page, app: &App) {
+    let health = |at: usize| app.gauges.stats.health(at).map(|health| health.snapshot());
+    let served = app.endpoints.iter().enumerate().filter_map(|(at, name)| Some((name.as_str(), health(at)?)));
+    let all: Vec<(&str, Snapshot)> = served.collect();
+    type Of = fn(&Snapshot) -> u64;
+    let counters: [(&str, &str, Of); 6] = [
+        ("rankd_store_steps_total", "Pipelines sent to an endpoint.", |now| now.steps),
+        ("rankd_store_shared_total", "Pipelines not sent, because the same one was under way.", |now| now.shared),
+        ("rankd_store_errors_total", "Pipelines that failed, whether sent or not.", |now| now.errors),
+        ("rankd_store_retries_total", "Commands sent a second time.", |now| now.retries),
+        ("rankd_store_connects_total", "Attempts to connect.", |now| now.connects),
+        ("rankd_store_breaker_opened_total", "Times that a breaker opened.", |now| now.opened),
+    ];
+    for (name, help, of) in counters {
+        page.family(name, "counter", help);
+        for (endpoint, now) in &all {
+            page.sample(name, &[("endpoint", endpoint)], of(now));
+        }
+    }
+    page.family("rankd_store_connections", "gauge", "Connections to an endpoint, by the state of their breaker.");
+    for (endpoint, now) in &all {
+        for (state, count) in Breaker::ALL.iter().zip(now.connections) {
+            page.sample("rankd_store_connections", &[("endpoint", endpoint), ("breaker", state.name())], count);
+        }
+    }
+    page.family("rankd_store_seconds", "histogram", "From sending a pipeline to its whole answer.");
+    for (endpoint, now) in &all {
+        let mut total = 0;
+        for (at, count) in now.latency_buckets.iter().enumerate() {
+            total += count;
+            let bound = LATENCY_BOUNDS_US.get(at).map_or("+Inf".to_owned(), |us| (*us as f64 / 1e6).to_string());
+            page.sample("rankd_store_seconds_bucket", &[("endpoint", endpoint), ("le", &bound)], total);
+        }
+        page.sample("rankd_store_seconds_sum", &[("endpoint", endpoint)], now.latency_us as f64 / 1e6);
+        page.sample("rankd_store_seconds_count", &[("endpoint", endpoint)], total);
+    }
+}
+
+fn itself(page: &mut Page, app: &App) {
+    page.family("rankd_info", "gauge", "Which build this is.");
+    page.sample("rankd_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.one(
+        "rankd_ready",
+        "gauge",
+        "1 while requests should be sent here.",
+        u8::from(app.ready.load(Ordering::Relaxed)),
+    );
+    page.one(
+        "rankd_log_lines_dropped_total",
+        "counter",
+        "Lines that the log could not keep up with.",
+        app.log.dropped(),
+    );
+    page.one("rankd_started_seconds", "gauge", "When the process started, since 1970.", app.started_ms as f64 / 1e3);
+    page.one("rankd_cpu_seconds_total", "counter", "CPU time of the process.", process::cpu_seconds());
+    if let Some(bytes) = process::resident_bytes() {
+        page.one("rankd_resident_bytes", "gauge", "Memory that the process has in use.", bytes);
+    }
+    if let Some(count) = process::open_descriptors() {
+        page.one("rankd_open_descriptors", "gauge", "File descriptors that are open.", count);
+    }
+}

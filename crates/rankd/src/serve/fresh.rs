@@ -1,0 +1,121 @@
+//! One plan as its file is now: an artifact read and checked here, TypeScript compiled in a process of its own.
+//!
+//! Plan code cannot hurt the server: the child has limits on memory and time that the system keeps, it is stopped when it takes
+//! too long, and what it gives is checked here as if a stranger had sent it.
+
+use crate::library::PlanFile;
+use crate::serve::reload::ReloadSettings;
+use rankd_plan::json::{Reader, Writer};
+use rankd_plan::limits::FILE_BYTES_MAX;
+use rankd_plan::{Checked, Plan, Registry, check};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long a plan may take to compile.
+const WALL: Duration = Duration::from_secs(2);
+
+pub(crate) struct Fresh {
+    pub(crate) plan: Plan,
+    /// Of the artifact, in hexadecimal.
+    pub(crate) sha256: String,
+}
+
+/// A sentence, and diagnostics as a JSON array.
+pub(crate) type Wrong = (String, String);
+
+pub(crate) struct Source<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) places: &'a ReloadSettings,
+}
+
+pub(crate) async fn fresh(path: &Path, source: &Source<'_>) -> Result<Fresh, Wrong> {
+    if path.extension().is_some_and(|extension| extension == "ts") {
+        let text = compile(path, source.places).await?;
+        let Checked { plan, diagnostics } = check(text.as_bytes(), source.registry, rankd_tasks::SIGNATURES);
+        return match plan {
+            Some(plan) => Ok(Fresh { plan, sha256: sha256(text.as_bytes()) }),
+            None => Err((format!("its artifact has {} errors", diagnostics.errors()), "[]".to_owned())),
+        };
+    }
+    let file = PlanFile::load(path, source.registry);
+    match (&file.text, file.checked.plan.is_some()) {
+        (Some(text), true) => {
+            let sha256 = sha256(text.as_bytes());
+            // It was seen to be there.
+            file.checked.plan.map(|plan| Fresh { plan, sha256 }).ok_or_else(|| ("no plan".to_owned(), "[]".to_owned()))
+        }
+        _ => Err(wrong(&file)),
+    }
+}
+
+/// What is wrong with a plan: its first error in a sentence, and all of them for programs.
+pub(crate) fn wrong(file: &PlanFile) -> Wrong {
+    let diagnostics = &file.checked.diagnostics;
+    let errors = diagnostics.errors();
+    let first = diagnostics.list().iter().find(|found| found.code.severity() == rankd_plan::Severity::Error);
+    let first = first.map(|found| format!("{} {}", found.code.id(), found.message)).unwrap_or_default();
+    let message = if errors > 1 { format!("{first}, and {} more errors", errors - 1) } else { first };
+    let mut writer = Writer::new();
+    writer.array(|w| file.report(|report| report.for_programs(w)));
+    (message, writer.finish())
+}
+
+/// Compiles a plan in TypeScript in a child process. Gives the artifact.
+async fn compile(path: &Path, places: &ReloadSettings) -> Result<String, Wrong> {
+    let failed = |why: String| (why, "[]".to_owned());
+    let program = std::env::current_exe().map_err(|error| failed(format!("it cannot be compiled: {error}")))?;
+    let mut child = Command::new(program)
+        .arg("compile-confined")
+        .arg(path)
+        .arg("--registry")
+        .arg(&places.registry)
+        .arg("--env")
+        .arg(&places.env)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| failed(format!("it cannot be compiled: {error}")))?;
+    let mut output = Vec::new();
+    let talk = async {
+        if let Some(stdout) = child.stdout.take() {
+            // An artifact is text inside a JSON string here, so it may take more bytes than it has.
+            stdout.take(2 * FILE_BYTES_MAX as u64).read_to_end(&mut output).await?;
+        }
+        child.wait().await
+    };
+    match timeout(WALL, talk).await {
+        Err(_) => Err(failed(format!("compiling it took more than {} s and was stopped", WALL.as_secs()))),
+        Ok(Err(error)) => Err(failed(format!("compiling it failed: {error}"))),
+        Ok(Ok(status)) => read_output(&output)
+            .unwrap_or_else(|| Err(failed(format!("compiling it took more than it may have, or failed ({status})")))),
+    }
+}
+
+/// What the child said: an artifact, or what is wrong. `None` where it was cut off.
+fn read_output(output: &[u8]) -> Option<Result<String, Wrong>> {
+    let text = std::str::from_utf8(output).ok()?;
+    let mut reader = Reader::new(text, 64);
+    let (mut artifact, mut message, mut diagnostics) = (None, String::new(), "[]".to_owned());
+    let mut fields = reader.open_object().ok()?;
+    while let Some((name, _)) = reader.field(&mut fields).ok()? {
+        match &*name {
+            "artifact" => artifact = Some(reader.string().ok()?.into_owned()),
+            "message" => message = reader.string().ok()?.into_owned(),
+            "diagnostics" => diagnostics = reader.string().ok()?.into_owned(),
+            _ => return None,
+        }
+    }
+    reader.end().ok()?;
+    Some(artifact.ok_or((message, diagnostics)))
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

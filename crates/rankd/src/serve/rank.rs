@@ -1,0 +1,191 @@
+//! `POST /rank`: a request's JSON in, a plan run on this loop, rows out.
+
+use crate::answer::Answer;
+use crate::input::{self, Input, Refused as Unreadable};
+use crate::serve::admission::Permit;
+use crate::serve::audit;
+use crate::serve::body;
+use crate::serve::desk::Desk;
+use crate::serve::exchange::Visit;
+use crate::serve::reply::{JSON, Reply};
+use crate::serve::shelf::Shelved;
+use crate::serve::vitals::Vitals;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use rankd_engine::clock::{self, nanos_between};
+use rankd_engine::run::Cancel;
+use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: Incoming) -> Reply {
+    visit.ranks = true;
+    if let Err(error) = takes_json(&head.headers) {
+        return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    let (input, plan, linked) = match prepare(visit, named, body).await {
+        Ok(prepared) => prepared,
+        Err(reply) => return *reply,
+    };
+    let Input { mut request, output_keys, .. } = input;
+    let with_trace = request.trace;
+    let traced = visit.desk.metrics.traced_next(visit.desk.app.settings.trace_every);
+    request.trace = with_trace || traced || visit.desk.app.log.audit;
+    let outcome = run(visit, &linked, request).await;
+    audit::tell(visit, &linked, &outcome);
+    if let Ok(outputs) = &outcome.result {
+        visit.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
+    }
+    let (registry, output_keys) = (&plan.registry, output_keys.as_deref());
+    let answer = Answer { request_id: &visit.request_id, plan: &linked, registry, output_keys, with_trace };
+    match &outcome.result {
+        Err(error) => {
+            if error.kind == ErrorKind::Bug {
+                let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
+                visit.desk.app.log.event("error", &message);
+            }
+            Reply::failed(error.kind, answer.render(&outcome))
+        }
+        Ok(_) => Reply::json(answer.render(&outcome)),
+    }
+}
+
+/// Everything up to the run: the body, the request in it, the plan that it is for.
+async fn prepare(
+    visit: &mut Visit,
+    named: Option<&str>,
+    body: Incoming,
+) -> Result<(Input, Arc<Shelved>, Arc<Linked>), Box<Reply>> {
+    let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
+    let read = body::read(&visit.desk, body).await.map_err(|(error, status)| {
+        let reply = Reply::error(visit.id(), named, &error);
+        Box::new(match status {
+            Some(status) => reply.with_status(status),
+            None => reply,
+        })
+    })?;
+    visit.bytes_in = read.bytes.len();
+    let desk = visit.desk.clone();
+    let shelf = desk.app.shelf.load();
+    let input = match input::read(&read.bytes, &shelf.registry) {
+        Ok(input) => input,
+        Err(Unreadable { request_id, error }) => {
+            visit.request_id = request_id;
+            return Err(failed(&visit.request_id, named, &error));
+        }
+    };
+    visit.request_id.clone_from(&input.request.request_id);
+    let id = &visit.request_id;
+    let name = match (named, &input.plan) {
+        (Some(path), Some(plan)) if path != plan => {
+            let message = format!("the path says plan {path:?} and the request {plan:?}");
+            return Err(failed(id, Some(path), &RunError::new(ErrorKind::BadRequest, "E108", message)));
+        }
+        (Some(name), _) => name,
+        (None, Some(name)) => name,
+        (None, None) => {
+            let message = "which plan? Say it in \"plan\", or use /rank/{plan}";
+            return Err(failed(id, None, &RunError::new(ErrorKind::BadRequest, "E109", message)));
+        }
+    };
+    let Some(plan) = shelf.get(name) else {
+        let hint = shelf.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        let shown: String = name.chars().take(80).collect();
+        let error = RunError::new(ErrorKind::UnknownPlan, "E201", format!("there is no plan {shown:?}{hint}"));
+        return Err(failed(id, None, &error));
+    };
+    visit.plan = Some(plan.clone());
+    match &plan.good {
+        Some(good) => Ok((input, plan.clone(), good.linked.clone())),
+        None => {
+            let why = plan.problem.as_ref().map_or("it was never loaded", |problem| &problem.message);
+            let message = format!("the plan {name:?} cannot run: {why}");
+            Err(failed(id, Some(name), &RunError::new(ErrorKind::InvalidPlan, "E202", message)))
+        }
+    }
+}
+
+/// Runs a plan on this loop, if it may run now.
+pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_engine::Request) -> Outcome {
+    let overloaded = |code, message: &str| Outcome {
+        result: Err(Box::new(RunError::new(ErrorKind::Overloaded, code, message))),
+        trace: None,
+        took: std::time::Duration::ZERO,
+    };
+    let desk = visit.desk.clone();
+    let asked = clock::now();
+    let _admitted = match desk.admission.enter(&desk.seat).await {
+        Ok(permit) => Admitted::new(permit, &desk),
+        Err(refused) => {
+            desk.metrics.rejected[refused as usize].add(1);
+            return overloaded("E601", "the server has more to do than it can; try again");
+        }
+    };
+    let Some(_under_way) = visit.plan.as_ref().map(|plan| plan.standing.enter()).unwrap_or_default() else {
+        desk.metrics.plan_limit_rejected.add(1);
+        return overloaded("E602", "as many runs of this plan as may be are under way; try again");
+    };
+    visit.queued_ns = nanos_between(asked, clock::now());
+    desk.metrics.queued.add(visit.queued_ns);
+    let listed = Listed::new(&visit.vitals);
+    let outcome = desk.seat.run(linked, request, visit.since, listed.cancel.clone()).await;
+    drop(listed);
+    if let Some(plan) = &visit.plan {
+        desk.admission.learn(outcome.took, &plan.standing.metrics.loops[desk.seat.number()].calm_ns);
+    }
+    outcome
+}
+
+/// A permit that the metrics are told about, also when the caller goes away.
+struct Admitted {
+    permit: Option<Permit>,
+    desk: Rc<Desk>,
+}
+
+impl Admitted {
+    fn new(permit: Permit, desk: &Rc<Desk>) -> Admitted {
+        desk.note_admission();
+        Admitted { permit: Some(permit), desk: desk.clone() }
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.desk.note_admission();
+    }
+}
+
+/// A run that can be stopped when the process stops; no longer listed when dropped.
+struct Listed {
+    vitals: Rc<Vitals>,
+    cancel: Arc<Cancel>,
+}
+
+impl Listed {
+    fn new(vitals: &Rc<Vitals>) -> Listed {
+        let cancel = Arc::new(Cancel::default());
+        vitals.runs.borrow_mut().push(cancel.clone());
+        Listed { vitals: vitals.clone(), cancel }
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.vitals.runs.borrow_mut().retain(|run| !Arc::ptr_eq(run, &self.cancel));
+    }
+}
+
+/// Whether a body says that it is JSON; one that says nothing is taken for it.
+pub(crate) fn takes_json(headers: &HeaderMap) -> Result<(), RunError> {
+    let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let media = given.to_str().unwrap_or("").split(';').next().unwrap_or("").trim();
+    if media.eq_ignore_ascii_case(JSON) {
+        return Ok(());
+    }
+    let shown: String = media.chars().take(80).collect();
+    let message = format!("a request is {JSON}, not {shown:?}: set the header content-type");
+    Err(RunError::new(ErrorKind::BadRequest, "E123", message))
+}

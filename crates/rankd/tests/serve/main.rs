@@ -1,0 +1,17 @@
+//! `rankd serve` as its clients and its operators see it: the real program, on a port of loopback, asked by curl and by hand.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test starts servers and threads, writes plans, prints what it measured and says what is wrong"
+)]
+
+mod client;
+mod endpoints;
+mod json;
+mod refusals;
+mod reload;
+mod server;
+mod slow;
+mod stop;
