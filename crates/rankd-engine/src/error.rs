@@ -4,6 +4,7 @@ use crate::deadline::{Deadline, Limit};
 use crate::store::StoreError;
 use rankd_column::expr::{EvalError, Fault, Program};
 use rankd_plan::diagnostic::SourceSpan;
+use rankd_plan::plan::NodeIx;
 use std::fmt;
 
 /// What sort of failure it is; callers act on this.
@@ -122,16 +123,18 @@ pub struct TaskError {
     pub message: String,
     /// The operation of an expression that it came from: a place in the plan's sources.
     pub source: Option<u32>,
+    /// The node at fault, where one call does the work of several.
+    pub(crate) node: Option<NodeIx>,
 }
 
 impl TaskError {
     pub fn failed(code: &'static str, message: impl Into<String>) -> TaskError {
-        TaskError { kind: ErrorKind::Task, code, message: message.into(), source: None }
+        TaskError { kind: ErrorKind::Task, code, message: message.into(), source: None, node: None }
     }
 
     /// The run is over and nobody waits for this result any more.
     pub fn stopped() -> TaskError {
-        TaskError { kind: ErrorKind::Cancelled, code: "E701", message: "the run was cancelled".into(), source: None }
+        TaskError { kind: ErrorKind::Cancelled, ..TaskError::failed("E701", "the run was cancelled") }
     }
 
     /// An evaluation's error, with the place of the operation at fault.
@@ -150,6 +153,6 @@ impl TaskError {
 
 impl From<StoreError> for TaskError {
     fn from(error: StoreError) -> TaskError {
-        TaskError { kind: ErrorKind::Upstream, code: error.code(), message: error.to_string(), source: None }
+        TaskError { kind: ErrorKind::Upstream, ..TaskError::failed(error.code(), error.to_string()) }
     }
 }

@@ -10,6 +10,7 @@ use crate::stats::Stats;
 use crate::store::Stores;
 use crate::task::{AnyFetch, ComputeContext, FetchContext, Fetching, InputRows, Tally, Task};
 use crate::trace::Where;
+use crate::unfold::Told;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
@@ -32,6 +33,8 @@ pub(crate) struct Landed {
     pub(crate) ended: Instant,
     pub(crate) on: Where,
     pub(crate) tally: Tally,
+    /// What a fused step did, for the trace.
+    pub(crate) told: Option<Told>,
     /// The steps of the stretch that came before it, in order.
     pub(crate) before: Vec<Leg>,
 }
@@ -43,6 +46,7 @@ pub(crate) struct Leg {
     pub(crate) ended: Instant,
     /// Only for the trace.
     pub(crate) rows: Option<RowSet>,
+    pub(crate) told: Option<Told>,
 }
 
 impl Landed {
@@ -122,6 +126,8 @@ pub(crate) struct Sending {
     pub(crate) first: NodeIx,
     pub(crate) inputs: Vec<RowSet>,
     pub(crate) policy: Policy,
+    /// Whether the run walks the plan with nodes fused.
+    pub(crate) fused: bool,
     pub(crate) request: Arc<Request>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) stats: Arc<Stats>,
@@ -141,7 +147,7 @@ impl Sending {
     }
 
     fn run(self, worker: Worker) -> Landed {
-        let steps = self.plan.steps(self.policy.chaining);
+        let steps = self.plan.steps(self.fused);
         let threshold_ns = self.policy.inline_threshold_ns as f32;
         let (mut at, mut before) = (self.first, Vec::new());
         let mut slots: Vec<Option<RowSet>> = self.inputs.into_iter().map(Some).collect();
@@ -165,12 +171,16 @@ impl Sending {
                 }
             };
             let ended = clock::now();
+            let told = (self.request.trace && step.pass.is_some()).then(|| Told {
+                rows_out: SCRATCH.with_borrow(|scratch| scratch.rows_out().to_vec()),
+                failed: result.as_ref().err().and_then(|error| error.node),
+            });
             let next = step.next.filter(|_| self.policy.chaining);
             match (result, next) {
                 (Ok(rows), Some(next)) => {
                     step.cost.learn(rows_in, clock::nanos_between(started, ended), threshold_ns);
                     let kept = self.request.trace.then(|| rows.clone());
-                    before.push(Leg { step: at, started, ended, rows: kept });
+                    before.push(Leg { step: at, started, ended, rows: kept, told });
                     slots.clear();
                     slots.push(Some(rows));
                     (at, started) = (next, ended);
@@ -180,7 +190,7 @@ impl Sending {
                         step.cost.learn(rows_in, clock::nanos_between(started, ended), threshold_ns);
                     }
                     let on = Where::Pool(worker.number);
-                    return Landed { step: at, result, started, ended, on, tally: Tally::default(), before };
+                    return Landed { step: at, result, started, ended, on, tally: Tally::default(), told, before };
                 }
             }
         }
@@ -239,7 +249,7 @@ pub(crate) async fn fetch(
         Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
         Err(error) => Err(error),
     };
-    Landed { step, result, started, ended: clock::now(), on, tally, before: Vec::new() }
+    Landed { step, result, started, ended: clock::now(), on, tally, told: None, before: Vec::new() }
 }
 
 /// A fetch under way, which may also be dropped before its end: the task's values are dropped with it, and that may panic, too.

@@ -1,9 +1,9 @@
 //! Everything that waits or decides when: how a linked plan becomes an answer.
 //!
 //! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
-//! plan made ready), [`steps`] and `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`]
+//! plan made ready) and `fuse` (what of it is done in one go), [`steps`] and `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`]
 //! and [`deadline`], [`pool`], [`place`] (where a step runs), [`run`] (the heart: one request on its event loop), `turn` (what it
-//! computes there), `flight` (what leaves it), `watch` (its timer), [`trace`], the other two schedulers [`sequential`] and
+//! computes there), `flight` (what leaves it), `watch` (its timer), [`trace`] and `unfold`, the other two schedulers [`sequential`] and
 //! [`pools`], [`seat`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
@@ -12,6 +12,7 @@ pub mod deadline;
 pub mod engine;
 pub mod error;
 mod flight;
+mod fuse;
 pub mod link;
 pub mod place;
 pub mod pool;
@@ -27,6 +28,7 @@ pub mod store;
 pub mod task;
 pub mod trace;
 mod turn;
+mod unfold;
 mod watch;
 
 pub use engine::{Engine, Scheduler, Settings};

@@ -1,6 +1,7 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
 use crate::error::{FailedNode, RunError, TaskError};
+use crate::fuse::fuse;
 use crate::steps::{Part, Steps};
 use crate::task::{Args, Definition};
 use rankd_plan::diagnostic::SourceSpan;
@@ -56,6 +57,7 @@ impl Linked {
                 task: (definition.make)(&Args { node, registry }),
                 inputs: node.inputs.clone(),
                 nodes: vec![ix as NodeIx],
+                pass: None,
                 timeout: node.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
                 scheduling: node.scheduling,
                 cost: node.signature.contract.cost,
@@ -70,9 +72,11 @@ impl Linked {
                 at: node.source.as_ref().map(|span| span.at()),
             });
         }
+        let fused = fuse(&parts, &plan.order, &plan.outputs);
+        let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs));
         let written = Steps::new(parts, &plan.order, &plan.outputs);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
-        Ok(Linked { name, nodes, outputs, written, fused: None, sources, runs: AtomicU32::new(0) })
+        Ok(Linked { name, nodes, outputs, written, fused, sources, runs: AtomicU32::new(0) })
     }
 
     /// The way through the plan: with nodes fused, or as written.
@@ -91,8 +95,9 @@ impl Linked {
         &self.nodes[ix as usize]
     }
 
-    /// A node's failure as the run's: with the node's name and the author's place.
+    /// A step's failure as the run's: with the name of the node at fault and the author's place.
     pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
+        let ix = error.node.unwrap_or(ix);
         let at = error.source.and_then(|source| self.sources.span(source));
         let TaskError { kind, code, message, .. } = error;
         self.failed(ix, RunError::new(kind, code, message), at)

@@ -106,7 +106,7 @@ pub fn run(
     let result = dispatch.walk().map_err(Box::new);
     dispatch.close();
     let now = clock::now();
-    let trace = dispatch.recorder.take(plan, now);
+    let trace = dispatch.recorder.take(plan, &plan.written, now);
     Outcome { result, trace, took: now.saturating_duration_since(began) }
 }
 
@@ -207,7 +207,7 @@ impl Dispatch<'_> {
                     let result = flight::compute(&task, inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
-                    deliver(Landed { step: ix, result, started, ended, on, tally, before }, &over, &stats);
+                    deliver(Landed { step: ix, result, started, ended, on, tally, told: None, before }, &over, &stats);
                 }));
             }
         }

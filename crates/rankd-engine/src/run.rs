@@ -90,7 +90,7 @@ pub async fn run(
     let verdict = poll_fn(|cx| run.poll(cx)).await;
     run.close();
     let now = clock::now();
-    let trace = run.recorder.take(&plan, now);
+    let trace = run.recorder.take(&plan, run.steps, now);
     Outcome { result: verdict.map_err(Box::new), trace, took: now.saturating_duration_since(began) }
 }
 
@@ -141,7 +141,8 @@ impl<'r> Run<'r> {
         cancel: &'r Cancel,
         began: Instant,
     ) -> Run<'r> {
-        let steps = plan.steps(host.policy.chaining);
+        // Where each node has a limit of its own, each runs by itself.
+        let steps = plan.steps(host.policy.chaining && limits.node_timeout.is_none());
         let mut state = host.spare.borrow_mut().pop().unwrap_or_default();
         let recorder = Recorder::new(plan, request.trace, began);
         state.progress.begin(steps);
@@ -226,6 +227,7 @@ impl<'r> Run<'r> {
             first: ix,
             inputs,
             policy: *policy,
+            fused: policy.chaining && self.limits.node_timeout.is_none(),
             request: self.request.clone(),
             mailbox: self.mailbox.get_or_insert_default().clone(),
             stats: self.host.stats.clone(),
@@ -274,7 +276,7 @@ impl<'r> Run<'r> {
 
     /// Takes in what has come back to the loop: its rows are kept and its readers may become ready.
     fn land(&mut self, landed: Landed) -> Result<(), RunError> {
-        let Landed { step, result, started, ended, on, tally, before } = landed;
+        let Landed { step, result, started, ended, on, tally, told, before } = landed;
         self.state.pace.is_stale();
         self.state.watch.unset(before.first().map_or(step, |leg| leg.step));
         let mut previous: Option<(NodeIx, RowSet)> = None;
@@ -282,17 +284,24 @@ impl<'r> Run<'r> {
         for leg in before {
             self.state.progress.pass();
             if let Some((after, rows)) = &previous {
-                self.recorder.chained(leg.step, *after, rows, on, leg.started);
+                self.recorder.chained(leg.step, *after, self.each_input(leg.step, rows), on, leg.started);
             }
             self.recorder.ended(leg.step, leg.rows.as_ref(), (leg.started, leg.ended), on, &tally);
+            leg.told.into_iter().for_each(|told| self.recorder.told(leg.step, told));
             previous = leg.rows.map(|rows| (leg.step, rows));
         }
         if let Some((after, rows)) = &previous {
-            self.recorder.chained(step, *after, rows, on, started);
+            self.recorder.chained(step, *after, self.each_input(step, rows), on, started);
         }
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
+        told.into_iter().for_each(|told| self.recorder.told(step, told));
         let rows = result.map_err(|error| self.plan.blame(step, error))?;
         self.finish(step, rows)
+    }
+
+    /// The rows that a step of a stretch read, once for each of its inputs.
+    fn each_input<'a>(&self, ix: NodeIx, rows: &'a RowSet) -> impl Iterator<Item = &'a RowSet> + use<'a> {
+        std::iter::repeat_n(rows, self.steps.inputs(self.steps.step(ix)).len())
     }
 
     /// Keeps a step's rows; those that waited only for it become ready.

@@ -38,7 +38,7 @@ impl Sequential {
         let mut recorder = Recorder::new(plan, request.trace, began);
         let result = self.walk(plan, request, limits, &mut recorder).map_err(Box::new);
         let now = clock::now();
-        Outcome { result, trace: recorder.take(plan, now), took: now.saturating_duration_since(began) }
+        Outcome { result, trace: recorder.take(plan, &plan.written, now), took: now.saturating_duration_since(began) }
     }
 
     fn walk(

@@ -5,10 +5,12 @@
 
 use crate::cost::LearnedCost;
 use crate::task::Task;
+use rankd_column::expr::pass::Pass;
 use rankd_plan::plan::NodeIx;
 use rankd_plan::signature::Cost;
 use rankd_plan::wire::Scheduling;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One way through a plan.
@@ -38,6 +40,8 @@ pub struct Step {
     pub next: Option<NodeIx>,
     /// The plan's nodes that this step covers, from first to last.
     pub nodes: Vec<NodeIx>,
+    /// What those do, where there are several.
+    pub pass: Option<Arc<Pass>>,
     pub timeout: Option<Duration>,
     /// `false` keeps it off the event loop.
     pub may_inline: bool,
@@ -46,10 +50,12 @@ pub struct Step {
 }
 
 /// What a step is made of.
+#[derive(Clone)]
 pub(crate) struct Part {
     pub(crate) task: Task,
     pub(crate) inputs: Vec<NodeIx>,
     pub(crate) nodes: Vec<NodeIx>,
+    pub(crate) pass: Option<Arc<Pass>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) scheduling: Scheduling,
     pub(crate) cost: Cost,
@@ -97,6 +103,7 @@ impl Steps {
                 distinct: part.inputs.len() == waits[at] as usize,
                 next,
                 nodes: part.nodes,
+                pass: part.pass,
                 timeout: part.timeout,
                 may_inline: part.scheduling.inline != Some(false),
                 trivial: part.cost == Cost::Trivial,

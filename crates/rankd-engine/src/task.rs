@@ -5,6 +5,7 @@ use crate::error::{ErrorKind, TaskError};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::{Replies, Step, Stores};
+use rankd_column::expr::pass::Part;
 use rankd_column::expr::{Program, Scratch, Stop};
 use rankd_column::{Key, RowSet, Type, Value};
 use rankd_plan::plan::{Arg, ColumnData, Node, NodeIx};
@@ -22,6 +23,12 @@ use std::time::Duration;
 /// Computes: a plain function of its inputs that cannot wait. Runs on the CPU pool, or on the loop where that is cheaper.
 pub trait Compute: Send + Sync {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError>;
+
+    /// The same as a step of a pass over the rows of its one input, if it is one: then it may be done together with its
+    /// neighbours in the plan.
+    fn as_part(&self) -> Option<Part> {
+        None
+    }
 }
 
 /// The rows that a computation works on, where they lie: nothing is copied to look at them.

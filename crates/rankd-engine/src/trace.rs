@@ -2,7 +2,9 @@
 
 use crate::clock::{Instant, nanos_between};
 use crate::link::Linked;
+use crate::steps::Steps;
 use crate::task::Tally;
+use crate::unfold::{Told, unfold};
 use rankd_column::{Key, RowSet};
 use rankd_plan::plan::NodeIx;
 
@@ -72,6 +74,8 @@ pub struct NodeTrace {
     pub inlined: Option<Inlined>,
     /// For a computation that went on in the job of this one.
     pub chained_after: Option<NodeIx>,
+    /// For a node that was done in one pass with others: the last of them, whose record has the time of them all.
+    pub fused_into: Option<NodeIx>,
     pub end: End,
     pub rows_in: u64,
     pub rows_out: u64,
@@ -88,7 +92,8 @@ pub struct NodeTrace {
 impl NodeTrace {
     /// How long it waited for a thread of the pool; nothing for a node that never queued.
     pub fn queue_ns(&self) -> Option<u64> {
-        let queued = matches!(self.on, Where::Pool(_) | Where::Io(_)) && self.chained_after.is_none();
+        let follows = self.chained_after.is_some() || self.fused_into.is_some();
+        let queued = matches!(self.on, Where::Pool(_) | Where::Io(_)) && !follows;
         queued.then(|| self.start_ns - self.ready_ns)
     }
 }
@@ -112,14 +117,18 @@ struct Recording {
     /// By node: when it became ready and after which other, and where its record is.
     ready: Vec<(u64, Option<NodeIx>)>,
     at: Vec<Option<usize>>,
+    /// By fused step: what its nodes did.
+    told: Vec<(NodeIx, Told)>,
 }
 
 impl Recorder {
     pub(crate) fn new(plan: &Linked, on: bool, began: Instant) -> Recorder {
         let nodes = plan.nodes.len();
-        let recording =
-            || Recording { began, trace: Trace::default(), ready: vec![(0, None); nodes], at: vec![None; nodes] };
-        Recorder { on: on.then(|| Box::new(recording())) }
+        let recording = || {
+            let (ready, at) = (vec![(0, None); nodes], vec![None; nodes]);
+            Box::new(Recording { began, trace: Trace::default(), ready, at, told: Vec::new() })
+        };
+        Recorder { on: on.then(recording) }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -132,16 +141,30 @@ impl Recorder {
         }
     }
 
+    /// What a fused step knows of its nodes.
+    pub(crate) fn told(&mut self, step: NodeIx, told: Told) {
+        if let Some(on) = &mut self.on {
+            on.told.push((step, told));
+        }
+    }
+
     /// A node that ran on the loop, `depth` nodes deep.
     pub(crate) fn inlined(&mut self, node: NodeIx, depth: u32) {
         let parent = self.on.as_ref().and_then(|on| on.ready[node as usize].1);
         self.note(node, |record| record.inlined = Some(Inlined { parent, depth }));
     }
 
-    /// A node that went on where `after` ended, with its rows.
-    pub(crate) fn chained(&mut self, node: NodeIx, after: NodeIx, rows: &RowSet, on_thread: Where, now: Instant) {
+    /// A node that went on where `after` ended, with its rows, as one input or several.
+    pub(crate) fn chained<'a>(
+        &mut self,
+        node: NodeIx,
+        after: NodeIx,
+        inputs: impl IntoIterator<Item = &'a RowSet>,
+        on_thread: Where,
+        now: Instant,
+    ) {
         self.ready(node, Some(after), now);
-        self.started(node, [rows], on_thread, now);
+        self.started(node, inputs, on_thread, now);
         self.note(node, |record| record.chained_after = Some(after));
     }
 
@@ -191,6 +214,7 @@ impl Recorder {
             on: on_thread,
             inlined: None,
             chained_after: None,
+            fused_into: None,
             end: End::Abandoned,
             rows_in,
             rows_out: 0,
@@ -236,12 +260,14 @@ impl Recorder {
     }
 
     /// The trace of a run that is over.
-    pub(crate) fn take(&mut self, plan: &Linked, now: Instant) -> Option<Trace> {
-        let Recording { began, mut trace, at, .. } = *self.on.take()?;
+    pub(crate) fn take(&mut self, plan: &Linked, steps: &Steps, now: Instant) -> Option<Trace> {
+        let Recording { began, mut trace, mut at, told, .. } = *self.on.take()?;
         trace.total_ns = nanos_between(began, now);
         for record in trace.nodes.iter_mut().filter(|record| record.end == End::Abandoned) {
             record.end_ns = trace.total_ns;
         }
+        trace.nodes = unfold(trace.nodes, steps, &told);
+        trace.nodes.iter().enumerate().for_each(|(record, node)| at[node.node as usize] = Some(record));
         mark_critical(plan, &mut trace, &at);
         Some(trace)
     }

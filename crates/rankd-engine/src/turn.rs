@@ -14,6 +14,7 @@ use crate::run::Run;
 use crate::steps::{Step, Steps};
 use crate::task::{ComputeContext, Tally, Task};
 use crate::trace::Where;
+use crate::unfold::Told;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
 use rankd_plan::plan::NodeIx;
@@ -167,6 +168,10 @@ impl Run<'_> {
         }
         let result = self.call(step, scratch);
         let ended = clock::now();
+        if self.recorder.is_on() && step.pass.is_some() {
+            let failed = result.as_ref().err().and_then(|error| error.node);
+            self.recorder.told(ix, Told { rows_out: scratch.rows_out().to_vec(), failed });
+        }
         self.state.pace.seen = Some(ended);
         let took_ns = nanos_between(started, ended);
         let threshold_ns = self.host.policy.inline_threshold_ns as f32;

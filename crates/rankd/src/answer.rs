@@ -112,6 +112,9 @@ impl Answer<'_> {
         if let Some(after) = node.chained_after {
             w.field("chained_after").string(&self.plan.node(after).id);
         }
+        if let Some(into) = node.fused_into {
+            w.field("fused_into").string(&self.plan.node(into).id);
+        }
         for (name, value) in [("rows_in", node.rows_in), ("rows_out", node.rows_out)] {
             w.field(name).int(value as i64);
         }

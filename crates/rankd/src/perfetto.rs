@@ -23,7 +23,8 @@ impl Perfetto {
     pub(crate) fn add(&mut self, plan: &Linked, request_id: &str, trace: &Trace, offset_ns: u64) {
         let lane = self.lane("runs", offset_ns, offset_ns + trace.total_ns);
         self.event(&format!("{} {request_id}", plan.name), "run", lane, offset_ns, trace.total_ns, |_| {});
-        let mut nodes: Vec<&NodeTrace> = trace.nodes.iter().collect();
+        // Nodes that ran in one go are one event, that of the last.
+        let mut nodes: Vec<&NodeTrace> = trace.nodes.iter().filter(|node| node.fused_into.is_none()).collect();
         nodes.sort_by_key(|node| node.start_ns);
         for node in nodes {
             let kind = match node.on {
@@ -47,6 +48,14 @@ impl Perfetto {
                 }
                 if let Some(after) = node.chained_after {
                     w.field("chained_after").string(&plan.node(after).id);
+                }
+                let mut fused = trace.nodes.iter().filter(|other| other.fused_into == Some(node.node)).peekable();
+                if fused.peek().is_some() {
+                    w.field("fused").array(|w| {
+                        for other in fused {
+                            w.string(&plan.node(other.node).id);
+                        }
+                    });
                 }
                 if node.commands > 0 {
                     w.field("commands").int(node.commands as i64);

@@ -16,6 +16,7 @@
 //! ```
 
 use rankd_column::RowSet;
+use rankd_column::expr::pass::Part;
 use rankd_column::expr::{Program, select};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
@@ -47,5 +48,9 @@ impl Compute for Task {
         let (params, stop) = (cx.params, cx.stop());
         let kept = select(&self.pred, &inputs[0], params, cx.scratch, stop);
         kept.map(|rows| inputs[0].looking_at(rows)).map_err(|error| TaskError::eval(error, &self.pred))
+    }
+
+    fn as_part(&self) -> Option<Part> {
+        Some(Part::Filter { program: self.pred.clone() })
     }
 }

@@ -19,6 +19,7 @@
 //! | 2 | |
 //! ```
 
+use rankd_column::expr::pass::Part;
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
@@ -58,5 +59,9 @@ impl Task {
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Ok(inputs[0].sort(self.key, self.order))
+    }
+
+    fn as_part(&self) -> Option<Part> {
+        Some(Part::Sort { key: self.key, order: self.order })
     }
 }

@@ -16,6 +16,7 @@
 //! ```
 
 use rankd_column::RowSet;
+use rankd_column::expr::pass::Part;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
@@ -48,5 +49,9 @@ impl Task {
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Ok(inputs[0].take(self.count))
+    }
+
+    fn as_part(&self) -> Option<Part> {
+        Some(Part::Take { count: self.count })
     }
 }

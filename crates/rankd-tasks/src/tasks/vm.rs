@@ -15,6 +15,7 @@
 //! | 2 | | |
 //! ```
 
+use rankd_column::expr::pass::Part;
 use rankd_column::expr::{Program, compute};
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
@@ -58,5 +59,9 @@ impl Compute for Task {
         column
             .map(|column| inputs[0].with(self.out_key, Arc::new(column)))
             .map_err(|error| TaskError::eval(error, &self.expr))
+    }
+
+    fn as_part(&self) -> Option<Part> {
+        Some(Part::Compute { key: self.out_key, program: self.expr.clone() })
     }
 }

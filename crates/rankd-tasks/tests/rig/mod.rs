@@ -5,6 +5,7 @@
 
 use rankd_column::{Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
+use rankd_engine::place::Policy;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::trace::{End, NodeTrace, Trace};
@@ -51,11 +52,22 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn start(scheduler: Scheduler, cpu_threads: usize, inject: Vec<Inject>) -> Rig {
+        Rig::set(Settings { scheduler, loops: 1, cpu_threads, ..Settings::default() }, inject)
+    }
+
+    /// The event loop with another policy.
+    pub(crate) fn with(policy: Policy) -> Rig {
+        Rig::set(
+            Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 2, policy, ..Settings::default() },
+            Vec::new(),
+        )
+    }
+
+    fn set(settings: Settings, inject: Vec<Inject>) -> Rig {
         let registry = registry();
         let data = Arc::new(Data::parse(&read("data/demo.ndjson")).expect("the demo data are good"));
         let open = |_| Arc::new(MemoryEndpoint::new(data.clone(), inject.clone())) as Arc<dyn Open>;
         let endpoints = registry.endpoints.list().iter().map(open).collect();
-        let settings = Settings { scheduler, loops: 1, cpu_threads, ..Settings::default() };
         Rig { engine: Engine::start(settings, endpoints).expect("threads can be started"), registry }
     }
 
@@ -83,8 +95,11 @@ impl Rig {
     pub(crate) fn plan(&self, nodes: &[String]) -> Arc<Linked> {
         let last = nodes.last().and_then(|node| node.split('"').nth(3)).expect("a plan has a node");
         let half_id = r#"{"op":"mul","a":{"op":"key_ref","key":"id"},"b":{"op":"const_number","value":0.5}}"#;
+        let ten_or_more =
+            r#"{"op":"cmp","cmp":">=","a":{"op":"key_ref","key":"score"},"b":{"op":"const_number","value":10}}"#;
+        let tables = format!(r#""expr_table":{{"half_id":{half_id}}},"pred_table":{{"ten_or_more":{ten_or_more}}}"#);
         self.link(&format!(
-            r#"{{"schema_version":1,"plan_name":"intent","nodes":[{}],"outputs":["{last}"],"expr_table":{{"half_id":{half_id}}},"pred_table":{{}}}}"#,
+            r#"{{"schema_version":1,"plan_name":"intent","nodes":[{}],"outputs":["{last}"],{tables}}}"#,
             nodes.join(",")
         ))
     }

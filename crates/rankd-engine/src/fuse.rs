@@ -1,0 +1,124 @@
+//! Nodes that one pass over the rows can do are made one step, once, when a plan is linked.
+//!
+//! A stretch is a line of computations that each say what part of a pass they are, each the only reader of the one before. It
+//! is cut into as few passes as it takes. Borders: an output, rows that several nodes read, a node that must stay off the
+//! event loop and a node with a time-out of its own, because those are promises about one node alone. For the same reason a
+//! run whose nodes have a time limit each walks the plan as written.
+
+use crate::error::TaskError;
+use crate::steps::Part;
+use crate::task::{Compute, ComputeContext, InputRows, Task};
+use rankd_column::RowSet;
+use rankd_column::expr::pass::{self, Pass};
+use rankd_plan::plan::NodeIx;
+use rankd_plan::signature::Cost;
+use rankd_plan::wire::Scheduling;
+use std::sync::Arc;
+
+/// What several nodes do, in one go.
+struct Fused {
+    pass: Arc<Pass>,
+    nodes: Vec<NodeIx>,
+}
+
+impl Compute for Fused {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let (params, stop) = (cx.params, cx.stop());
+        self.pass.run(&inputs[0], params, cx.scratch, stop).map_err(|failed| {
+            let node = self.nodes.get(failed.part).copied();
+            match self.pass.parts().get(failed.part).and_then(pass::Part::program) {
+                Some(program) => TaskError { node, ..TaskError::eval(failed.error, program) },
+                None => TaskError { node, ..TaskError::stopped() },
+            }
+        })
+    }
+}
+
+/// The plan's nodes with those joined that can be; nothing where none can. `written` are by node.
+pub(crate) fn fuse(written: &[Part], order: &[NodeIx], outputs: &[NodeIx]) -> Option<Vec<Part>> {
+    let mut parts: Vec<Part> = written.to_vec();
+    let mut joined = false;
+    for stretch in stretches(written, order, outputs) {
+        let steps: Vec<pass::Part> = stretch.iter().filter_map(|ix| part_of(&written[*ix as usize])).collect();
+        let mut from = 0;
+        while from < steps.len() {
+            let reach = Pass::reach(&steps[from..]).max(1);
+            let nodes = &stretch[from..from + reach];
+            if let (2.., Some(pass)) = (reach, Pass::new(steps[from..from + reach].to_vec())) {
+                join(&mut parts, nodes, Arc::new(pass));
+                joined = true;
+            }
+            from += reach;
+        }
+    }
+    joined.then_some(parts)
+}
+
+/// What a node does in a pass, if it is free to be in one.
+fn part_of(part: &Part) -> Option<pass::Part> {
+    let free = part.runs && part.inputs.len() == 1 && part.timeout.is_none() && part.scheduling.inline != Some(false);
+    match &part.task {
+        Task::Compute(task) if free => task.as_part(),
+        _ => None,
+    }
+}
+
+/// Lines of nodes that may be joined, each the only reader of the one before.
+fn stretches(parts: &[Part], order: &[NodeIx], outputs: &[NodeIx]) -> Vec<Vec<NodeIx>> {
+    let mut reads = vec![0u32; parts.len()];
+    let running = order.iter().filter(|ix| parts[**ix as usize].runs);
+    let read = running.clone().flat_map(|ix| &parts[*ix as usize].inputs).chain(outputs);
+    read.for_each(|input| reads[*input as usize] += 1);
+    // By node: the stretch that it is the last of.
+    let mut ends: Vec<Option<usize>> = vec![None; parts.len()];
+    let mut stretches: Vec<Vec<NodeIx>> = Vec::new();
+    for &ix in running {
+        let part = &parts[ix as usize];
+        if part_of(part).is_none() {
+            continue;
+        }
+        let before = part.inputs.first().map(|input| *input as usize);
+        let before = before.filter(|input| reads[*input] == 1).and_then(|input| ends[input]);
+        let at = before.unwrap_or_else(|| {
+            stretches.push(Vec::new());
+            stretches.len() - 1
+        });
+        stretches[at].push(ix);
+        ends[ix as usize] = Some(at);
+    }
+    // An output is read once for being one, so a node after it begins a stretch of its own: nothing is joined across it.
+    stretches.retain(|stretch| stretch.len() > 1);
+    stretches
+}
+
+/// Makes the last of these nodes do the work of all of them.
+fn join(parts: &mut [Part], nodes: &[NodeIx], pass: Arc<Pass>) {
+    let covered: Vec<&Part> = nodes.iter().map(|ix| &parts[*ix as usize]).collect();
+    let estimates: Option<Vec<u32>> = covered.iter().map(|part| part.scheduling.cost_estimate_us).collect();
+    let joined = Part {
+        task: Task::Compute(Arc::new(Fused { pass: pass.clone(), nodes: nodes.to_vec() })),
+        inputs: covered[0].inputs.clone(),
+        nodes: nodes.to_vec(),
+        pass: Some(pass),
+        timeout: None,
+        scheduling: Scheduling {
+            inline: None,
+            cost_estimate_us: estimates.map(|estimates| estimates.iter().fold(0u32, |sum, us| sum.saturating_add(*us))),
+        },
+        cost: covered.iter().fold(Cost::Trivial, |sum, part| add(sum, part.cost)),
+        runs: true,
+    };
+    let Some((last, others)) = nodes.split_last() else { return };
+    others.iter().for_each(|ix| parts[*ix as usize].runs = false);
+    parts[*last as usize] = joined;
+}
+
+fn add(a: Cost, b: Cost) -> Cost {
+    match (a, b) {
+        (Cost::Unknown, _) | (_, Cost::Unknown) => Cost::Unknown,
+        (Cost::Trivial, other) | (other, Cost::Trivial) => other,
+        (Cost::About { fixed_ns: a, per_row_ns: x }, Cost::About { fixed_ns: b, per_row_ns: y }) => {
+            Cost::About { fixed_ns: a + b, per_row_ns: x + y }
+        }
+    }
+}

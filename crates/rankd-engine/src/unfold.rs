@@ -1,0 +1,73 @@
+//! The record of a fused step as the records of its nodes: the trace speaks of nodes, however they ran.
+//!
+//! Rows and keys are those of each node. The time is the whole step's, for all of them: a pass has no other.
+
+use crate::steps::{Step, Steps};
+use crate::trace::{End, NodeTrace};
+use rankd_column::Key;
+use rankd_column::expr::pass::Part;
+use rankd_plan::plan::NodeIx;
+
+/// What a fused step has told of its nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// How many rows each gave, as far as they came.
+    pub(crate) rows_out: Vec<usize>,
+    /// The one that failed.
+    pub(crate) failed: Option<NodeIx>,
+}
+
+/// Puts the records of all its nodes in place of each fused step's. `told` are by step.
+pub(crate) fn unfold(records: Vec<NodeTrace>, steps: &Steps, told: &[(NodeIx, Told)]) -> Vec<NodeTrace> {
+    let mut all = Vec::with_capacity(records.len());
+    for record in records {
+        let step = steps.step(record.node);
+        if step.pass.is_none() {
+            all.push(record);
+            continue;
+        }
+        let nothing = Told::default();
+        let told = told.iter().find(|(ix, _)| *ix == record.node).map_or(&nothing, |(_, told)| told);
+        all.extend((0..step.nodes.len()).map(|at| of_node(at, &record, step, told)));
+    }
+    all
+}
+
+/// The record of the node at this position of a step.
+fn of_node(at: usize, record: &NodeTrace, step: &Step, told: &Told) -> NodeTrace {
+    let (node, last) = (step.nodes[at], record.node);
+    let failed = match record.end {
+        End::Failed => step.nodes.iter().position(|ix| Some(*ix) == told.failed).unwrap_or(0),
+        End::Done | End::Abandoned => step.nodes.len(),
+    };
+    let end = match record.end {
+        End::Abandoned => End::Abandoned,
+        _ if at < failed => End::Done,
+        _ if at == failed => End::Failed,
+        _ => End::Abandoned,
+    };
+    let out_of = |at: usize| told.rows_out.get(at).map_or(0, |rows| *rows as u64);
+    NodeTrace {
+        node,
+        fused_into: (node != last).then_some(last),
+        end,
+        rows_in: if at == 0 { record.rows_in } else { out_of(at - 1) },
+        rows_out: if end == End::Done { out_of(at) } else { 0 },
+        keys_in: keys_after(at, record, step),
+        keys_out: if end == End::Done { keys_after(at + 1, record, step) } else { Vec::new() },
+        ..record.clone()
+    }
+}
+
+/// The keys that are there after so many nodes of the step.
+fn keys_after(count: usize, record: &NodeTrace, step: &Step) -> Vec<Key> {
+    let parts = step.pass.iter().flat_map(|pass| pass.parts()).take(count);
+    let written = parts.filter_map(|part| match part {
+        Part::Compute { key, .. } => Some(*key),
+        _ => None,
+    });
+    let mut keys: Vec<Key> = record.keys_in.iter().copied().chain(written).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,280 @@
+//! Fused plans against plans as written: random plans of the real tasks give the same rows, the same errors at the same node
+//! and place, and the same rows through each node, on every way of running them.
+#![expect(clippy::panic, reason = "what tests call fails the test, as an assertion would")]
+
+mod rig;
+
+use rankd_column::{Key, RowSet, Value};
+use rankd_engine::place::Policy;
+use rankd_engine::trace::{End, Where};
+use rankd_engine::{Linked, Scheduler};
+use rig::*;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A source of numbers that gives the same ones every time, and whether what is drawn may fail.
+struct Dice(u64, bool);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, chances: usize) -> bool {
+        self.below(chances) == 0
+    }
+
+    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len())]
+    }
+}
+
+const FLOATS: &[&str] = &["score", "quality", "age_hours", "final_score"];
+const INTS: &[&str] = &["likes", "views"];
+
+/// A number: mostly harmless, now and then something that overflows or divides by zero on some rows.
+fn number(dice: &mut Dice, depth: usize) -> String {
+    let source = dice.below(40);
+    match dice.below(if depth == 0 { 3 } else { 12 }) {
+        0 => format!(r#"{{"op":"key_ref","key":"{}","source":{source}}}"#, dice.of(FLOATS)),
+        1 => format!(r#"{{"op":"key_ref","key":"{}"}}"#, dice.of(FLOATS)),
+        2 => format!(r#"{{"op":"const_number","value":{}}}"#, dice.below(5) as f64 - 1.5),
+        3 => format!(
+            r#"{{"op":"coalesce","a":{},"b":{},"source":{source}}}"#,
+            number(dice, depth - 1),
+            number(dice, depth - 1)
+        ),
+        4 => format!(r#"{{"op":"sigmoid","x":{}}}"#, number(dice, depth - 1)),
+        5 | 6 if dice.1 => {
+            format!(
+                r#"{{"op":"div","a":{},"b":{},"source":{source}}}"#,
+                number(dice, depth - 1),
+                number(dice, depth - 1)
+            )
+        }
+        _ => {
+            let op = dice.of(&["add", "sub", "mul", "min", "max", "add", "mul"]);
+            let (a, b) = (number(dice, depth - 1), number(dice, depth - 1));
+            format!(r#"{{"op":"{op}","a":{a},"b":{b},"source":{source}}}"#)
+        }
+    }
+}
+
+/// An int: `likes` is large enough to overflow when it is multiplied.
+fn int(dice: &mut Dice) -> String {
+    let (a, b, source) = (dice.of(INTS), dice.of(INTS), dice.below(40));
+    let op = dice.of(if dice.1 { &["add", "mul", "mul", "sub", "max"] } else { &["min", "max"] });
+    let key = |key: &str| format!(r#"{{"op":"key_ref","key":"{key}"}}"#);
+    format!(r#"{{"op":"{op}","a":{},"b":{},"source":{source}}}"#, key(a), key(b))
+}
+
+fn predicate(dice: &mut Dice) -> String {
+    let compare = dice.of(&["<", "<=", ">", ">=", "!="]);
+    match dice.below(5) {
+        0 => format!(r#"{{"op":"regex","key":"country","pattern":{{"literal":"{}"}}}}"#, dice.of(&["U", "^D", "."])),
+        1 => format!(r#"{{"op":"not_null","x":{}}}"#, number(dice, 0)),
+        2 => format!(r#"{{"op":"in","lhs":{{"op":"key_ref","key":"topic"}},"list":["{}"]}}"#, dice.of(&["a", "b"])),
+        _ => format!(r#"{{"op":"cmp","cmp":"{compare}","a":{},"b":{}}}"#, number(dice, 1), number(dice, 1)),
+    }
+}
+
+/// Expressions and predicates by their names.
+#[derive(Default)]
+struct Tables {
+    exprs: Vec<String>,
+    preds: Vec<String>,
+}
+
+impl Tables {
+    fn expr(&mut self, expr: String) -> String {
+        self.exprs.push(format!(r#""e{}":{expr}"#, self.exprs.len()));
+        format!(r#""e{}""#, self.exprs.len() - 1)
+    }
+
+    fn pred(&mut self, pred: String) -> String {
+        self.preds.push(format!(r#""p{}":{pred}"#, self.preds.len()));
+        format!(r#""p{}""#, self.preds.len() - 1)
+    }
+}
+
+/// A node and the expression or predicate that it names.
+fn node(dice: &mut Dice, ix: usize, table: &mut Tables) -> String {
+    // Mostly a line, so that there is something to fuse. Of two branches that fail either may be first, so there a line only.
+    let input = if dice.one_in(5) && !dice.1 { dice.below(ix) } else { ix - 1 };
+    let (op, params) = match dice.below(12) {
+        0..5 => match dice.below(4) {
+            0 | 1 if dice.1 => ("vm", format!(r#""out_key":"{}","expr":{}"#, dice.of(INTS), table.expr(int(dice)))),
+            0 => ("vm", format!(r#""out_key":"{}","expr":{}"#, dice.of(INTS), table.expr(int(dice)))),
+            1 if dice.one_in(2) => {
+                let text =
+                    r#"{"op":"coalesce","a":{"op":"key_ref","key":"country"},"b":{"op":"const_string","value":"?"}}"#;
+                ("vm", format!(r#""out_key":"{}","expr":{}"#, dice.of(&["topic", "country"]), table.expr(text.into())))
+            }
+            _ => ("vm", format!(r#""out_key":"{}","expr":{}"#, dice.of(FLOATS), table.expr(number(dice, 2)))),
+        },
+        5..8 => ("filter", format!(r#""pred":{}"#, table.pred(predicate(dice)))),
+        8..10 => {
+            let key = dice.of(&["score", "quality", "likes", "country", "id", "final_score"]);
+            ("sort", format!(r#""key":"{key}","order":"{}""#, dice.of(&["asc", "desc"])))
+        }
+        10 => ("take", format!(r#""count":{}"#, [1, 7, 50, 900, 5000][dice.below(5)])),
+        _ if dice.one_in(3) && !dice.1 => ("concat", format!(r#""rhs":"n{}""#, dice.below(ix))),
+        _ => ("take", format!(r#""count":{}"#, 1 + dice.below(60))),
+    };
+    let hints = match dice.below(14) {
+        0 => r#","scheduling":{"inline":false}"#,
+        1 => r#","scheduling":{"cost_estimate_us":3}"#,
+        2 => r#","timeout_ms":600000"#,
+        _ => "",
+    };
+    let source = dice.below(40);
+    format!(r#"{{"node_id":"n{ix}","op":"{op}","inputs":["n{input}"],"params":{{{params}}},"source":{source}{hints}}}"#)
+}
+
+fn plan(dice: &mut Dice) -> String {
+    let rows = [0, 1, 40, 700, 1024, 3000][dice.below(6)];
+    let wild = if dice.1 { 1i64 << 52 } else { 1000 };
+    let mut nodes = format!(
+        r#"{{"node_id":"n0","op":"fixed_source","inputs":[],"params":{{"row_count":{rows},"columns":{{
+            "score":{{"hash":{{"seed":1}}}}, "quality":{{"hash":{{"seed":2}}}}, "likes":{{"hash":{{"seed":3,"modulus":{wild}}}}},
+            "views":{{"sequence":{{"start":-20,"step":3}}}}, "age_hours":{{"cycle":[1.5,null,0,-3,8]}},
+            "final_score":{{"cycle":[0.25,0.25,null]}}, "country":{{"cycle":["US","DE",null]}}, "topic":{{"cycle":["a","b","c"]}}}}}}}}"#
+    );
+    let count = 3 + dice.below(9);
+    let mut tables = Tables::default();
+    for ix in 1..count {
+        write!(nodes, ",{}", node(dice, ix, &mut tables)).expect("writing to a string");
+    }
+    let other = if dice.one_in(4) { format!(r#","n{}""#, dice.below(count - 1)) } else { String::new() };
+    let spans: Vec<String> = (0..40).map(|at| format!("[0,{},1,{},9]", at + 1, at + 1)).collect();
+    let file = format!(r#"{{"path":"random.plan.ts","sha256":"{}"}}"#, "0".repeat(64));
+    format!(
+        r#"{{"schema_version":1,"plan_name":"random","nodes":[{nodes}],"outputs":["n{}"{other}],"expr_table":{{{}}},"pred_table":{{{}}},
+            "sources":{{"files":[{file}],"spans":[{}]}}}}"#,
+        count - 1,
+        tables.exprs.join(","),
+        tables.preds.join(","),
+        spans.join(",")
+    )
+}
+
+/// Everything that a caller can see of rows.
+fn cells(rows: &RowSet) -> Vec<Vec<Value>> {
+    let keys: Vec<Key> = [Key::ID].into_iter().chain(rows.batch().columns().iter().map(|(key, _)| *key)).collect();
+    (0..rows.len()).map(|at| keys.iter().map(|key| rows.value(*key, at)).collect()).collect()
+}
+
+fn result(seen: &Seen) -> Result<Vec<Vec<Vec<Value>>>, String> {
+    match &seen.result {
+        Ok(outputs) => Ok(outputs.iter().map(cells).collect()),
+        Err(error) => Err(format!("{error:?}")),
+    }
+}
+
+/// Whether some step of the plan looks at fewer rows than its nodes would by themselves.
+fn takes_early(plan: &Linked) -> bool {
+    let steps = plan.steps(true);
+    steps.order.iter().any(|ix| steps.step(*ix).pass.as_ref().is_some_and(|pass| pass.takes_early()))
+}
+
+/// The rows and keys through each node are those of the reference, and fused nodes name the one that they went into.
+fn check_trace(seen: &Seen, reference: &Seen) {
+    let early = takes_early(&seen.plan);
+    assert_eq!(seen.trace.nodes.len(), reference.trace.nodes.len());
+    for wanted in &reference.trace.nodes {
+        let found = seen.trace.nodes.iter().find(|record| record.node == wanted.node).expect("each node has a record");
+        assert_eq!(found.end, End::Done);
+        assert!(early || (found.rows_in, found.rows_out) == (wanted.rows_in, wanted.rows_out), "{found:?} {wanted:?}");
+        assert_eq!((&found.keys_in, &found.keys_out), (&wanted.keys_in, &wanted.keys_out));
+        if let Some(last) = found.fused_into {
+            let last = seen.trace.nodes.iter().find(|record| record.node == last).expect("it is there");
+            assert_eq!((found.start_ns, found.end_ns, found.on), (last.start_ns, last.end_ns, last.on));
+            assert_eq!(found.queue_ns(), None);
+        }
+    }
+}
+
+#[test]
+fn random_plans_give_the_same_with_nodes_fused_and_without() {
+    let reference = Rig::start(Scheduler::Sequential, 1, Vec::new());
+    let policies = [(true, true), (false, true), (true, false)];
+    let rigs = policies.map(|(inline, chaining)| Rig::with(Policy { inline, chaining, ..Policy::default() }));
+    let (mut fused, mut errors, mut early) = (0, 0, 0);
+    for seed in 0..800 {
+        let text = plan(&mut Dice(seed, seed % 2 == 0));
+        let linked = reference.link(&text);
+        fused += usize::from(linked.fused.is_some());
+        early += usize::from(takes_early(&linked));
+        let wanted = reference.run(&linked, without_limits());
+        errors += usize::from(wanted.result.is_err());
+        for rig in &rigs {
+            let seen = rig.run(&linked, without_limits());
+            if result(&seen) != result(&wanted) {
+                panic!(
+                    "seed {seed}, {:?}\n{text}\n{:?}\n{:?}",
+                    rig.engine.settings().policy,
+                    seen.result,
+                    wanted.result
+                );
+            }
+            if wanted.result.is_ok() {
+                check_trace(&seen, &wanted);
+            }
+        }
+    }
+    assert!(fused > 500 && errors > 60 && early > 10, "{fused} fused, {errors} errors, {early} early");
+}
+
+fn ranking(rig: &Rig) -> Arc<Linked> {
+    rig.plan(&[
+        source("s", 100),
+        vm("score", "s"),
+        r#"{"node_id":"good","op":"filter","inputs":["score"],"params":{"pred":"ten_or_more"}}"#.into(),
+        r#"{"node_id":"best","op":"sort","inputs":["good"],"params":{"key":"score","order":"desc"}}"#.into(),
+        r#"{"node_id":"few","op":"take","inputs":["best"],"params":{"count":3}}"#.into(),
+    ])
+}
+
+#[test]
+fn a_ranking_is_one_step_and_its_trace_still_speaks_of_each_node() {
+    let rig = Rig::with(Policy::default());
+    let plan = ranking(&rig);
+    let steps = plan.steps(true);
+    assert_eq!(steps.order.len(), 2, "the source and the rest");
+    let seen = rig.run(&plan, without_limits());
+    assert_eq!(seen.ids(), [100, 99, 98]);
+    let rows: Vec<(u64, u64)> = seen.trace.nodes.iter().map(|record| (record.rows_in, record.rows_out)).collect();
+    assert_eq!(rows, [(0, 100), (100, 100), (100, 81), (81, 81), (81, 3)]);
+    let into: Vec<Option<u32>> = seen.trace.nodes.iter().map(|record| record.fused_into).collect();
+    assert_eq!(into, [None, Some(4), Some(4), Some(4), None]);
+    assert!(seen.trace.nodes.iter().all(|record| record.on == Where::Loop && record.critical));
+}
+
+#[test]
+fn where_each_node_has_a_limit_each_runs_by_itself() {
+    let rig = Rig::with(Policy::default());
+    let seen = rig.run(&ranking(&rig), node_timeout(60_000));
+    assert_eq!(seen.ids(), [100, 99, 98]);
+    assert!(seen.trace.nodes.iter().all(|record| record.fused_into.is_none()));
+}
+
+#[test]
+fn promises_about_one_node_are_borders() {
+    let rig = Rig::with(Policy::default());
+    let take = |id: &str, input: &str, hint: &str| {
+        format!(r#"{{"node_id":"{id}","op":"take","inputs":["{input}"],"params":{{"count":5}}{hint}}}"#)
+    };
+    for hint in [r#","scheduling":{"inline":false}"#, r#","timeout_ms":5000"#] {
+        let plan = rig.plan(&[source("s", 9), vm("v", "s"), take("t", "v", hint), vm("w", "t")]);
+        assert!(plan.fused.is_none(), "{hint}");
+    }
+    // Two readers; and then a reader that is one of two.
+    let plan = rig.plan(&[source("s", 9), vm("v", "s"), take("a", "v", ""), take("b", "v", ""), concat("c", "a", "b")]);
+    assert!(plan.fused.is_none());
+    let plan = rig.plan(&[source("s", 9), vm("v", "s"), vm("w", "v"), take("t", "w", "")]);
+    assert_eq!(plan.steps(true).order, [0, 3]);
+    assert_eq!(plan.steps(true).step(3).nodes, [1, 2, 3]);
+}
