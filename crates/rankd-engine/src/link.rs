@@ -41,6 +41,13 @@ pub struct LinkedNode {
     at: Option<String>,
 }
 
+impl LinkedNode {
+    /// Where the plan's author wrote it, when the artifact knows.
+    pub fn at(&self) -> Option<&str> {
+        self.at.as_deref()
+    }
+}
+
 impl Linked {
     /// Makes every task of the plan. `definitions` are those that the plan was checked against.
     pub fn link(plan: &Plan, definitions: &[Definition], registry: &Registry) -> Result<Linked, Box<Diagnostic>> {

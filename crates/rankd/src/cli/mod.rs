@@ -6,8 +6,9 @@ mod compile;
 mod confined;
 pub(crate) mod dslc;
 mod engine;
+mod explain;
 mod healthcheck;
-mod listing;
+pub(crate) mod listing;
 mod plans;
 mod run;
 pub(crate) mod say;
@@ -68,6 +69,9 @@ enum Command {
     /// List the plans of the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
+    /// Show a plan as it was written and as it runs
+    #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd explain complex_dag --analyze")]
+    Explain(explain::ExplainArgs),
     /// Put a plan under load and tell how it does
     #[command(after_help = "Example: rankd bench complex_dag -n 10000 -c 16")]
     Bench(bench::BenchArgs),
@@ -112,6 +116,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Healthcheck(args) => healthcheck::run(&args),
         Command::CompileConfined(args) => confined::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Seed(args) => seed::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Compile(args) => compile::build(&args),

@@ -1,0 +1,80 @@
+//! `rankd explain`: a plan as written and as it runs; with `--analyze`, what one run of it was like.
+
+use crate::cli::run::{self, RunArgs};
+use crate::cli::{DONE, FAILED, WRONG, say};
+use crate::explain::Explanation;
+use crate::input::{self, REQUEST_BYTES_MAX};
+use clap::Args;
+use rankd_plan::Registry;
+use std::io::{BufRead, IsTerminal, Read};
+use std::time::Duration;
+
+/// Asked for where nobody says what to ask for.
+const ANYONE: &str = r#"{"user_id":1}"#;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainArgs {
+    /// Name or file of the plan
+    #[arg(value_name = "PLAN")]
+    target: String,
+    /// Run it for the request on stdin, or for user 1, and tell rows, times and places
+    #[arg(long)]
+    analyze: bool,
+    /// Print as JSON
+    #[arg(long, conflicts_with_all = ["dot", "mermaid"])]
+    json: bool,
+    /// Print a graph for Graphviz
+    #[arg(long, conflicts_with = "mermaid")]
+    dot: bool,
+    /// Print a graph for Mermaid
+    #[arg(long)]
+    mermaid: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(crate) fn run(args: &ExplainArgs) -> u8 {
+    let Some((loaded, plan, _, engine)) = run::prepare(&args.run.with_plan(&args.target)) else { return WRONG };
+    let outcome = match args.analyze.then(|| request(&loaded.registry)).transpose() {
+        Ok(request) => request.map(|request| engine.run(&plan, request)),
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            return FAILED;
+        }
+    };
+    let settings = engine.settings();
+    let explanation = Explanation {
+        plan: &plan,
+        scheduler: settings.scheduler,
+        policy: &settings.policy,
+        limits_nodes: settings.node_timeout.is_some(),
+        analyzed: outcome.as_ref(),
+    };
+    match args {
+        ExplainArgs { json: true, .. } => say::to_programs(&explanation.to_json()),
+        ExplainArgs { dot: true, .. } => say::to_programs(&explanation.to_dot()),
+        ExplainArgs { mermaid: true, .. } => say::to_programs(&explanation.to_mermaid()),
+        _ => say::to_people(&explanation.to_tree()),
+    }
+    engine.stop(Duration::from_secs(5));
+    match outcome {
+        Some(outcome) if outcome.result.is_err() => FAILED,
+        _ => DONE,
+    }
+}
+
+/// The request on stdin: its first line, where stdin is not a terminal and has one.
+fn request(registry: &Registry) -> Result<rankd_engine::Request, String> {
+    let mut line = Vec::new();
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        let mut bounded = stdin.lock().take(REQUEST_BYTES_MAX as u64 + 1);
+        bounded.read_until(b'\n', &mut line).map_err(|error| format!("stdin: {error}"))?;
+    }
+    if line.iter().all(u8::is_ascii_whitespace) {
+        line = ANYONE.into();
+    }
+    let mut input = input::read(&line, registry).map_err(|refused| refused.error.to_string())?;
+    input.request.trace = true;
+    Ok(input.request)
+}

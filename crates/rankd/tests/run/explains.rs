@@ -1,0 +1,111 @@
+//! `rankd explain`: what a plan is and how it will run, without running it; and what one run was like.
+
+use crate::json::Json;
+use crate::program::{Folder, node, run};
+
+fn told(args: &[&str], request: &[u8]) -> Json {
+    let args: Vec<&str> = ["explain"].iter().chain(args).chain(&["--json"]).copied().collect();
+    let ran = run(&args, request);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    Json::read(ran.stdout.trim())
+}
+
+/// The nodes of each step.
+fn steps(told: &Json) -> Vec<String> {
+    told.list("steps").iter().map(|step| step.texts("nodes").join(" ")).collect()
+}
+
+#[test]
+fn a_plan_is_told_as_written_and_as_each_setting_runs_it() {
+    let fused = told(&["mixed_pipeline"], b"");
+    assert_eq!(fused.list("written").len(), 6);
+    assert_eq!(steps(&fused), ["n0", "n1", "n2 n3 n4 n5"]);
+    let last = &fused.list("steps")[2];
+    assert_eq!(last.texts("ways"), ["one pass", "keeps only the best rows"]);
+    assert!(last.text("expected").starts_with("loop, inline up to "), "{}", last.text("expected"));
+    assert!(last.number("cost.fixed_ns") > 0.0);
+    assert!(!fused.has("analyzed"), "nothing ran");
+    for (flags, place) in [
+        (["--chaining", "off"], "loop, inline"),
+        (["--node_timeout_ms", "50"], "loop, inline"),
+        (["--scheduler", "pools"], "cpu pool"),
+        (["--scheduler", "sequential"], "caller"),
+    ] {
+        let written = told(&["mixed_pipeline", flags[0], flags[1]], b"");
+        assert_eq!(steps(&written), ["n0", "n1", "n2", "n3", "n4", "n5"], "{flags:?}");
+        assert_eq!(written.list("steps")[5].text("expected"), place, "{flags:?}");
+    }
+    let pooled = told(&["mixed_pipeline", "--inline", "off"], b"");
+    assert_eq!(pooled.list("steps")[2].text("expected"), "cpu pool");
+}
+
+#[test]
+fn a_run_is_told_with_rows_times_places_and_what_the_answer_waited_for() {
+    let told = told(&["mixed_pipeline", "--analyze"], b"{\"user_id\":2}\n");
+    let nodes = told.list("analyzed.nodes");
+    assert_eq!(nodes.iter().map(|node| node.text("node")).collect::<Vec<_>>(), ["n0", "n1", "n2", "n3", "n4", "n5"]);
+    assert_eq!(nodes[2].text("fused_into"), "n5");
+    assert_eq!(nodes[5].number("rows_out"), told.number("analyzed.rows"));
+    assert!(nodes.iter().all(|node| node.text("where") == "loop" && node.number("took_us") >= 0.0));
+    assert_eq!(told.texts("analyzed.critical_path").len(), 6);
+    assert_eq!(told.list("steps")[2].number("cost.samples"), 1.0, "the run was measured");
+}
+
+#[test]
+fn nodes_that_nobody_needs_and_labels_with_any_signs_are_shown() {
+    let folder = Folder::new();
+    let plan = folder.plan(
+        "odd",
+        &[
+            node("s", "fixed_source", &[], r#""row_count":3,"trace":"a \"<b>\" \\ c""#),
+            node("idle", "take", &["s"], r#""count":1"#),
+            node("twice", "concat", &["s"], r#""rhs":"s""#),
+        ],
+        &["twice"],
+    );
+    assert_eq!(told(&[&plan], b"").texts("not_run"), ["idle"]);
+    let tree = run(&["explain", &plan, "--analyze"], b"");
+    assert_eq!((tree.code, &*tree.stdout), (0, ""), "what is for people is not on stdout");
+    for words in ["idle take never runs", "├─ s fixed_source", "(as above)", "6 rows after", "6 → 6"] {
+        assert!(tree.stderr.contains(words), "{words}: {}", tree.stderr);
+    }
+    let dot = run(&["explain", &plan, "--dot"], b"").stdout;
+    assert!(
+        dot.starts_with("digraph plan {") && dot.contains("style=dashed") && dot.contains(r#"a \"<b>\" \\ c"#),
+        "{dot}"
+    );
+    let mermaid = run(&["explain", &plan, "--mermaid"], b"").stdout;
+    assert!(mermaid.starts_with("flowchart TB") && mermaid.contains("a #34;#60;b#62;#34; #92; c"), "{mermaid}");
+    assert!(mermaid.contains(":::never"));
+}
+
+#[test]
+fn what_cannot_be_explained_or_fails_says_so() {
+    let ran = run(&["explain", "mixed_pipelin"], b"");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("did you mean \"mixed_pipeline\"?"), "{}", ran.stderr);
+    let ran = run(&["explain", "mixed_pipeline", "--analyze"], b"{\"user\":1}\n");
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("user"), "{}", ran.stderr);
+    let folder = Folder::new();
+    let nodes =
+        [node("s", "fixed_source", &[], ""), node("z", "sleep", &["s"], r#""duration_ms":1,"fail_after_sleep":true"#)];
+    let plan = folder.plan("fails", &nodes, &["z"]);
+    let ran = run(&["explain", &plan, "--analyze", "--json"], b"");
+    assert_eq!(ran.code, 1);
+    let told = Json::read(ran.stdout.trim());
+    assert!(told.text("analyzed.error").contains("E504"));
+    assert_eq!(told.list("analyzed.nodes")[1].text("outcome"), "failed");
+}
+
+/// Neither the walk nor what it writes grows with the square of the depth.
+#[test]
+fn a_plan_of_ten_thousand_nodes_is_explained() {
+    let folder = Folder::new();
+    let mut nodes = vec![node("n0", "fixed_source", &[], "")];
+    nodes.extend((1..10_000).map(|at| node(&format!("n{at}"), "concat", &["n0"], &format!(r#""rhs":"n{}""#, at - 1))));
+    let plan = folder.plan("deep", &nodes, &["n9999"]);
+    let ran = run(&["explain", &plan], b"");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.len() < 10_000_000, "{} bytes", ran.stderr.len());
+}
