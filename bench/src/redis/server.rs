@@ -1,0 +1,84 @@
+//! A redis-server of the bench's own, filled with the shape, and the CPU time that it and we have used.
+
+use crate::redis::{FANOUT, USERS};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+pub struct Server {
+    pub port: u16,
+    pub child: Child,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let server = Server::start_at(free.expect("a free port").port());
+        server.fill();
+        server
+    }
+
+    /// Starts one on this port and waits until it answers.
+    pub fn start_at(port: u16) -> Server {
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let server = Server { port, child: command.spawn().expect("redis-server is installed") };
+        while !server.answers() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        server
+    }
+
+    pub fn answers(&self) -> bool {
+        self.command(&["PING"]).is_ok_and(|answer| answer.starts_with("+PONG"))
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Sends a command and gives the start of its answer.
+    pub fn command(&self, words: &[&str]) -> std::io::Result<String> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
+        let mut out = format!("*{}\r\n", words.len());
+        words.iter().for_each(|word| out.push_str(&format!("${}\r\n{word}\r\n", word.len())));
+        socket.write_all(out.as_bytes())?;
+        let mut answer = [0; 512];
+        let count = socket.read(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer[..count]).into_owned())
+    }
+
+    /// Users are followed by their neighbours; media have ids of their own, in which the owner can be seen.
+    pub fn fill(&self) {
+        let script = "local users, fanout = tonumber(ARGV[1]), tonumber(ARGV[2]) \
+            for u = 1, users do \
+              redis.call('HSET', 'user:' .. u, 'name', 'User ' .. u, 'country', 'DE', 'age', 20 + u % 50, 'verified', 'true') \
+              for i = 1, fanout do \
+                redis.call('RPUSH', 'follow:' .. u, (u * 7 + i * 13) % users + 1) \
+                redis.call('RPUSH', 'recommendation:' .. u, (u * 11 + i * 17) % users + 1) \
+                redis.call('RPUSH', 'media:' .. u, u * 1000 + i) \
+              end \
+            end return 1";
+        let answer = self.command(&["EVAL", script, "0", &USERS.to_string(), &FANOUT.to_string()]);
+        assert_eq!(answer.expect("it answers").trim_end(), ":1");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// CPU seconds of all threads of a process that still live.
+pub fn cpu_seconds(process: u32) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let nanoseconds: u64 = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok())
+        .filter_map(|text| text.split(' ').next()?.parse::<u64>().ok())
+        .sum();
+    nanoseconds as f64 / 1e9
+}
