@@ -61,7 +61,6 @@ impl Rankd {
             score,
             passes,
             pass,
-            rows_out: Vec::new(),
             scratch: Scratch::default(),
             take: table.take,
         }

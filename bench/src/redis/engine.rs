@@ -102,7 +102,7 @@ impl Reader for Rankd {
                         while let Some(user) = users.get(next.replace(next.get() + 1)) {
                             let began = Instant::now();
                             let request = Request { user_id: *user, params: params.clone(), ..Request::default() };
-                            let outcome = own.run(&plan, request, clock::now()).await;
+                            let outcome = own.run(&plan, request, clock::now(), Arc::default()).await;
                             rows += outcome.result.expect("the plan runs").iter().map(|rows| rows.len()).sum::<usize>();
                             took.push(began.elapsed());
                         }

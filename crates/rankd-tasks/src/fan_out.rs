@@ -53,41 +53,13 @@ impl FanOut {
         }
         let step = Step { verb: Verb::ListHead(self.fanout), prefix: self.prefix, ids: &parents };
         let replies = cx.read(self.endpoint, step).await?;
-        let (mut ids, mut parent_ids) = (Vec::new(), Vec::new());
-        for (at, &parent) in parents.iter().enumerate() {
-            for element in replies.items(at) {
-                match element.and_then(parse_id) {
-                    Some(id) => {
-                        ids.push(id);
-                        parent_ids.push(parent);
-                    }
-                    None => cx.skipped(1),
-                }
-            }
-        }
-        let batch = Batch::new(ids);
+        cx.skipped(replies.skipped());
+        let lists = parents.iter().enumerate().map(|(at, parent)| (replies.ids(at).len(), *parent));
+        let parent_ids = lists.flat_map(|(count, parent)| std::iter::repeat_n(parent, count)).collect();
+        let batch = Batch::new(replies.into_ids());
         Ok(RowSet::new(match self.parent_id {
             Some(key) => batch.with(key, Arc::new(Column::Int(Cells::full(parent_ids)))),
             None => batch,
         }))
-    }
-}
-
-/// A decimal int, and nothing but: no sign but a minus, no spaces, no fraction.
-fn parse_id(element: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(element).ok()?;
-    if text.starts_with('+') { None } else { text.parse().ok() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_is_never_half_parsed() {
-        assert_eq!(parse_id(b"-7"), Some(-7));
-        for bad in [&b"7x"[..], b" 7", b"7.0", b"+7", b"", b"9223372036854775808", b"\xff"] {
-            assert_eq!(parse_id(bad), None, "{bad:?}");
-        }
     }
 }

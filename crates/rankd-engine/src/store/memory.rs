@@ -189,7 +189,7 @@ impl Data {
                 }
                 (None, Verb::HashFields(fields)) => fields.iter().for_each(|_| replies.push_item(None)),
                 (Some(Held::List(list)), Verb::ListHead(count)) => {
-                    list.iter().take(count).for_each(|element| replies.push_item(Some(element.as_bytes())));
+                    list.iter().take(count).for_each(|element| replies.push_element(element.as_bytes()));
                 }
                 (None, Verb::HashAll | Verb::ListHead(_)) => {}
                 (Some(_), _) => return Err(StoreError::WrongType { key }),

@@ -6,11 +6,13 @@
 pub mod health;
 pub mod memory;
 pub mod redis;
+mod replies;
+
+pub use replies::Replies;
 
 use health::Health;
 use std::fmt;
 use std::future::Future;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ pub enum Verb<'a> {
     HashAll,
     /// Some fields of a hash: `HMGET`.
     HashFields(&'a [Arc<str>]),
-    /// The first elements of a list: `LRANGE 0 count-1`.
+    /// The ids at the head of a list: `LRANGE 0 count-1`.
     ListHead(usize),
 }
 
@@ -41,71 +43,6 @@ impl Verb<'_> {
             Verb::HashFields(_) => "HMGET",
             Verb::ListHead(_) => "LRANGE",
         }
-    }
-}
-
-/// The answers to a step: for each id a run of items, each bytes or nothing, all in one buffer.
-#[derive(Clone, Debug, Default)]
-pub struct Replies {
-    bytes: Vec<u8>,
-    items: Vec<Option<Range<u32>>>,
-    ends: Vec<u32>,
-}
-
-impl Replies {
-    pub fn push_item(&mut self, item: Option<&[u8]>) {
-        let item = item.map(|bytes| {
-            let start = self.bytes.len() as u32;
-            self.bytes.extend_from_slice(bytes);
-            start..self.bytes.len() as u32
-        });
-        self.items.push(item);
-    }
-
-    /// Ends the answer for one id.
-    pub fn end_reply(&mut self) {
-        self.ends.push(self.items.len() as u32);
-    }
-
-    /// Adds the answer for one id of another step.
-    pub(crate) fn push_reply(&mut self, other: &Replies, at: usize) {
-        other.items(at).for_each(|item| self.push_item(item));
-        self.end_reply();
-    }
-
-    /// Adds the answers for more ids after these.
-    pub(crate) fn append(&mut self, more: &Replies) {
-        let (bytes, items) = (self.bytes.len() as u32, self.items.len() as u32);
-        let shifted = |range: &Range<u32>| range.start + bytes..range.end + bytes;
-        self.bytes.extend_from_slice(&more.bytes);
-        self.items.extend(more.items.iter().map(|item| item.as_ref().map(shifted)));
-        self.ends.extend(more.ends.iter().map(|end| end + items));
-    }
-
-    /// How many ids have been answered.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// The items for the id at this position of the step.
-    pub fn items(&self, at: usize) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        self.items[start as usize..self.ends[at] as usize]
-            .iter()
-            .map(|item| item.clone().map(|range| &self.bytes[range.start as usize..range.end as usize]))
-    }
-
-    /// All items of all ids.
-    pub fn item_count(&self) -> usize {
-        self.items.len()
-    }
-
-    pub fn byte_count(&self) -> usize {
-        self.bytes.len()
     }
 }
 

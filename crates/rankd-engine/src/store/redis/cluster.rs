@@ -351,6 +351,7 @@ impl Gathered {
                 for (answer, at) in self.from {
                     all.push_reply(&self.answers[answer as usize], at as usize);
                 }
+                self.answers.iter().for_each(|answer| all.push_counts(answer));
                 all
             }
         }

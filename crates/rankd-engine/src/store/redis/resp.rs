@@ -75,10 +75,12 @@ fn push_word(out: &mut Vec<u8>, word: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// How many items the reply to a command may have.
+/// What the reply to a command may be, and how many items it may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expect {
     AtMost(usize),
+    /// A list of at most so many ids.
+    Ids(usize),
     Exactly(usize),
     /// A status line, such as the answer to ASKING.
     Status,
@@ -89,13 +91,13 @@ impl Expect {
         match verb {
             Verb::HashAll => Expect::AtMost(2 * HASH_FIELDS_MAX),
             Verb::HashFields(fields) => Expect::Exactly(fields.len()),
-            Verb::ListHead(count) => Expect::AtMost(count),
+            Verb::ListHead(count) => Expect::Ids(count),
         }
     }
 
     fn allows(self, count: usize) -> bool {
         match self {
-            Expect::AtMost(most) => count <= most,
+            Expect::AtMost(most) | Expect::Ids(most) => count <= most,
             Expect::Exactly(wanted) => count == wanted,
             Expect::Status => false,
         }
@@ -158,8 +160,9 @@ impl Incoming {
             self.consume_line();
             self.left = Some(count);
         }
+        let ids = matches!(expect, Expect::Ids(_));
         while let Some(left) = self.left.filter(|left| *left > 0) {
-            if !self.item(into)? {
+            if !self.item(ids, into)? {
                 return Ok(Progress::Incomplete);
             }
             self.left = Some(left - 1);
@@ -195,13 +198,40 @@ impl Incoming {
     }
 
     /// One string of a list; false when it is not all there.
-    fn item(&mut self, into: &mut Replies) -> Result<bool, Malformed> {
+    fn item(&mut self, ids: bool, into: &mut Replies) -> Result<bool, Malformed> {
+        // Almost every item is a string of less than a hundred bytes that has come whole.
+        let rest = &self.bytes[self.at..];
+        let (head, len) = match *rest {
+            [b'$', a @ b'0'..=b'9', b'\r', b'\n', ..] => (4, usize::from(a - b'0')),
+            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (5, usize::from((a - b'0') * 10 + (b - b'0'))),
+            _ => return self.rare_item(ids, into),
+        };
+        match rest.get(head..head + len + 2) {
+            Some([text @ .., b'\r', b'\n']) if into.byte_count() + len <= STEP_BYTES_MAX => {
+                match ids {
+                    true => into.push_element(text),
+                    false => into.push_item(Some(text)),
+                }
+                self.at += head + len + 2;
+                Ok(true)
+            }
+            _ => self.rare_item(ids, into),
+        }
+    }
+
+    /// An item of any kind and length, or what is wrong with it.
+    fn rare_item(&mut self, ids: bool, into: &mut Replies) -> Result<bool, Malformed> {
+        let push = |into: &mut Replies, item: Option<&[u8]>| match (ids, item) {
+            (true, Some(element)) => into.push_element(element),
+            (true, None) => into.skip_element(),
+            (false, item) => into.push_item(item),
+        };
         let Some((kind, line)) = self.line()? else { return Ok(false) };
         let head = line.len() + 3;
         match kind {
-            b'$' if line == b"-1" => into.push_item(None),
-            b'_' if line.is_empty() => into.push_item(None),
-            b':' => into.push_item(Some(line)),
+            b'$' if line == b"-1" => push(into, None),
+            b'_' if line.is_empty() => push(into, None),
+            b':' => push(into, Some(line)),
             b'$' => {
                 let len = number(line)?;
                 if len > ITEM_BYTES_MAX {
@@ -215,7 +245,7 @@ impl Incoming {
                 if end != b"\r\n" {
                     return Err(Malformed("a string without its end"));
                 }
-                into.push_item(Some(&self.bytes[start..start + len]));
+                push(into, Some(&self.bytes[start..start + len]));
                 self.at = start + len + 2;
                 return Ok(true);
             }
@@ -230,7 +260,7 @@ impl Incoming {
         let rest = &self.bytes[self.at..];
         let Some((&kind, text)) = rest.split_first() else { return Ok(None) };
         let window = &text[..text.len().min(LINE_BYTES_MAX)];
-        match window.windows(2).position(|pair| pair == b"\r\n") {
+        match line_end(window) {
             Some(end) => Ok(Some((kind, &text[..end]))),
             None if window.len() == LINE_BYTES_MAX => Err(Malformed("a line without an end")),
             None => Ok(None),
@@ -239,9 +269,13 @@ impl Incoming {
 
     fn consume_line(&mut self) {
         let rest = &self.bytes[self.at..];
-        let end = rest.windows(2).position(|pair| pair == b"\r\n");
-        self.at += end.map_or(rest.len(), |end| end + 2);
+        self.at += line_end(rest).map_or(rest.len(), |end| end + 2);
     }
+}
+
+/// Where the first line of these bytes ends.
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(2).position(|pair| pair == b"\r\n")
 }
 
 fn number(line: &[u8]) -> Result<usize, Malformed> {
