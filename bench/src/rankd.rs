@@ -55,15 +55,7 @@ impl Rankd {
         ];
         let pass = Pass::new(parts).expect("these parts make a pass");
         let params = vec![Value::Float(table.w), Value::Float(table.x)];
-        Rankd {
-            rows: RowSet::new(batch),
-            params,
-            score,
-            passes,
-            pass,
-            scratch: Scratch::default(),
-            take: table.take,
-        }
+        Rankd { rows: RowSet::new(batch), params, score, passes, pass, scratch: Scratch::default(), take: table.take }
     }
 
     pub fn vm(&mut self) -> Column {

@@ -42,7 +42,8 @@ fn profile(server: &Server) {
 
 /// Before anything is timed, all must give the same rows.
 fn same_rows(server: &Server) {
-    let (mut floor, rankd) = (Floor::connect(server.port, false), Rankd::new(&server.url(), Shape::Reads, Scheduler::Async));
+    let (mut floor, rankd) =
+        (Floor::connect(server.port, false), Rankd::new(&server.url(), Shape::Reads, Scheduler::Async));
     for user in users(50, None) {
         assert_eq!(floor.read(&[user], 1), 200);
         assert_eq!(rankd.ids(user), floor.last, "user {user}");

@@ -49,7 +49,8 @@ impl Rankd {
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
         let plan = Arc::new(Linked::link(&plan, DEFINITIONS, &registry).expect("a checked plan links"));
         let address = Address::parse(url).expect("it is one");
-        let endpoint: Arc<dyn Open> = Arc::new(RedisEndpoint::server(address, Policy { connect_timeout_ms: 10_000, ..Policy::default() }, None));
+        let endpoint: Arc<dyn Open> =
+            Arc::new(RedisEndpoint::server(address, Policy { connect_timeout_ms: 10_000, ..Policy::default() }, None));
         let settings = Settings { scheduler, cpu_threads: 1, ..Settings::default() };
         let engine = Arc::new(Engine::start(settings, vec![endpoint]).expect("an engine starts"));
         let params = registry.params.list().iter().map(|_| Value::Null).collect();
@@ -129,7 +130,10 @@ fn plan(shape: Shape) -> String {
             r#",{{"node_id":"{id}","op":"{op}","inputs":["{input}"],"params":{{"endpoint":"redis_default","fanout":{FANOUT}}}}}"#
         )
     };
-    let reads = read("f", "follow", "v") + &read("r", "recommendation", "v") + &read("a", "media", "f") + &read("b", "media", "r");
+    let reads = read("f", "follow", "v")
+        + &read("r", "recommendation", "v")
+        + &read("a", "media", "f")
+        + &read("b", "media", "r");
     let score = |id: &str, input: &str| {
         format!(r#",{{"node_id":"{id}","op":"vm","inputs":["{input}"],"params":{{"out_key":"score","expr":"e"}}}}"#)
     };

@@ -28,7 +28,8 @@ impl Reader for Library {
         let (users, next, rows) = (Rc::new(users.to_vec()), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
         let tasks = LocalSet::new();
         for _ in 0..in_flight {
-            let (users, next, rows, mut connection) = (users.clone(), next.clone(), rows.clone(), self.connection.clone());
+            let (users, next, rows, mut connection) =
+                (users.clone(), next.clone(), rows.clone(), self.connection.clone());
             tasks.spawn_local(async move {
                 while let Some(user) = users.get(next.replace(next.get() + 1)) {
                     rows.set(rows.get() + request(&mut connection, *user).await.expect("the server answers"));

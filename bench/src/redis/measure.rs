@@ -56,11 +56,8 @@ fn figures(rounds: &[Round]) -> Figures {
         all.sort_unstable_by(f64::total_cmp);
         all
     };
-    let [rate, client, server] = [
-        sorted(|round| round.requests_per_second),
-        sorted(|round| round.client_us),
-        sorted(|round| round.server_us),
-    ];
+    let [rate, client, server] =
+        [sorted(|round| round.requests_per_second), sorted(|round| round.client_us), sorted(|round| round.server_us)];
     let middle = rounds.len() / 2;
     let of = |at: usize, rate_at: usize| Round {
         requests_per_second: rate[rate_at],

@@ -117,18 +117,18 @@ fn a_slot_that_moves_under_load_gives_right_rows_all_the_time() {
             health.commands, health.retries, health.refreshes
         );
         assert_eq!(health.errors, 0);
-        assert!(health.refreshes > 1, "the layout was asked for anew");
         assert!(health.retries * 5 <= health.commands, "{} of {}", health.retries, health.commands);
     });
     let began = Instant::now();
-    // When all is quiet the layout is right again, and nothing is asked twice.
+    // When all is quiet the layout has been asked for anew, and nothing is asked twice.
     loop {
         let before = asker.health().retries;
         assert_eq!(asker.ask(&all_users()).result, Ok(ALL_ROWS));
-        if asker.health().retries == before {
+        let health = asker.health();
+        if health.retries == before && health.refreshes > 1 {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "it still asks twice");
+        assert!(began.elapsed() < PATIENCE, "{} refreshes, and it may still ask twice", health.refreshes);
     }
 }
 

@@ -99,7 +99,8 @@ fn compare(random: &mut Random, endpoint: &RedisEndpoint, oracle: impl Fn(&str) 
                 let found: Vec<Option<Vec<u8>>> = some.items(at).map(|item| item.map(<[u8]>::to_vec)).collect();
                 assert_eq!(found, expected, "{hash} {names:?}");
                 let expected: Vec<Vec<u8>> = oracle(&list).lrange(&list, 0, count as isize - 1).expect("it reads");
-                let text = |element: &Vec<u8>| String::from_utf8(element.clone()).ok().filter(|text| !text.starts_with('+'));
+                let text =
+                    |element: &Vec<u8>| String::from_utf8(element.clone()).ok().filter(|text| !text.starts_with('+'));
                 let expected: Vec<i64> = expected.iter().filter_map(|element| text(element)?.parse().ok()).collect();
                 assert_eq!(heads.ids(at), expected, "{list}");
             }

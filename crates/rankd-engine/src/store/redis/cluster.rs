@@ -217,15 +217,19 @@ impl Cluster {
         }
     }
 
-    /// Asks for the layout in the background, unless somebody does or just did.
+    /// Asks for the layout in the background, unless somebody does; when somebody just did, after a while.
     fn refresh(self: &Rc<Self>) {
-        let now = clock::now();
-        if self.refreshing.get() || self.next_refresh.get().is_some_and(|next| now < next) {
+        let pause = self.next_refresh.get().filter(|next| clock::now() < *next);
+        // Without a layout everybody waits for it, and nobody is to wait for the pause.
+        if self.refreshing.get() || (pause.is_some() && self.layout.borrow().is_none()) {
             return;
         }
         self.refreshing.set(true);
         let cluster = self.clone();
         tokio::task::spawn_local(async move {
+            if let Some(until) = pause {
+                tokio::time::sleep_until(until).await;
+            }
             let found = cluster.find_layout().await;
             let number = cluster.health.snapshot().refreshes;
             cluster.next_refresh.set(Some(clock::now() + jittered(REFRESH_PAUSE, number)));

@@ -203,7 +203,9 @@ impl Incoming {
         let rest = &self.bytes[self.at..];
         let (head, len) = match *rest {
             [b'$', a @ b'0'..=b'9', b'\r', b'\n', ..] => (4, usize::from(a - b'0')),
-            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (5, usize::from((a - b'0') * 10 + (b - b'0'))),
+            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => {
+                (5, usize::from((a - b'0') * 10 + (b - b'0')))
+            }
             _ => return self.rare_item(ids, into),
         };
         match rest.get(head..head + len + 2) {
