@@ -1,11 +1,14 @@
-//! Measures the work on rows and the reads from Redis: ours, their floors and their peers.
+//! Measures what the engine is made of: ours, its floors and its peers.
 //!
-//! Reading order: [`data`], [`harness`], [`floor`], [`rankd`], `peers` (behind the feature of that name), [`redis`].
+//! Reading order: [`harness`]; rows: [`data`], [`floor`], [`rankd`], `peers` (behind the feature of that name); nodes: [`graph`],
+//! [`stage`]; reads: [`redis`].
 
 pub mod data;
 pub mod floor;
+pub mod graph;
 pub mod harness;
 #[cfg(feature = "peers")]
 pub mod peers;
 pub mod rankd;
 pub mod redis;
+pub mod stage;

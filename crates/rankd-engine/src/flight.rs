@@ -102,20 +102,29 @@ impl Mailbox {
 
 /// How far the job of a stretch has come, for the loop that watches the time.
 #[derive(Default)]
-pub(crate) struct Whereabouts(Mutex<Vec<(NodeIx, Instant)>>);
+pub(crate) struct Whereabouts(Mutex<Begun>);
+
+/// What a job has begun so far.
+#[derive(Clone, Default)]
+pub(crate) struct Begun {
+    pub(crate) worker: u16,
+    /// Each step with its beginning.
+    pub(crate) steps: Vec<(NodeIx, Instant)>,
+}
 
 impl Whereabouts {
-    fn at(&self, step: NodeIx, since: Instant) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((step, since));
+    fn at(&self, worker: u16, step: NodeIx, since: Instant) {
+        let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.worker = worker;
+        begun.steps.push((step, since));
     }
 
     /// The step that it is at, and since when; nothing while the job has not begun.
     pub(crate) fn now(&self) -> Option<(NodeIx, Instant)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).last().copied()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).steps.last().copied()
     }
 
-    /// The steps that it has begun, each with its beginning.
-    pub(crate) fn so_far(&self) -> Vec<(NodeIx, Instant)> {
+    pub(crate) fn so_far(&self) -> Begun {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -154,7 +163,7 @@ impl Sending {
         let mut started = worker.started.unwrap_or_else(clock::now);
         loop {
             if let Some(whereabouts) = &self.whereabouts {
-                whereabouts.at(at, started);
+                whereabouts.at(worker.number, at, started);
             }
             let step = steps.step(at);
             let rows_in = slots.iter().flatten().map(RowSet::len).sum();
@@ -162,7 +171,7 @@ impl Sending {
                 true => Err(TaskError::stopped()),
                 false => {
                     // Later steps of a stretch read one slot, perhaps more than once.
-                    let count = steps.inputs(step).len();
+                    let count = step.inputs.len();
                     let mut inputs = match slots.len() == count {
                         true => InputRows::owned(&mut slots),
                         false => InputRows::same(&mut slots, count),

@@ -28,7 +28,7 @@ pub struct Linked {
 }
 
 /// One run in so many reads the clock for every step, to learn what steps cost.
-const SAMPLE_EVERY: u32 = 16;
+const SAMPLE_EVERY: u32 = 32;
 
 /// What a node is called and where it comes from. What it does is in its step.
 pub struct LinkedNode {

@@ -34,12 +34,23 @@ pub(crate) enum Place {
 
 /// `depth` is how many nodes would have followed each other on the loop, this one included.
 pub(crate) fn place(step: &Step, policy: &Policy, depth: u32, rows_in: impl FnOnce() -> usize) -> Place {
-    if let Task::Fetch(_) = step.task {
-        return Place::Loop;
+    let inline = policy.inline && depth <= policy.max_inline_depth;
+    match (&step.task, inline.then(|| cheap(step, policy, rows_in)).flatten()) {
+        (_, Some(predicted_ns)) => Place::Inline(predicted_ns),
+        (Task::Fetch(_), None) => Place::Loop,
+        (Task::Compute(_), None) => Place::Pool,
     }
-    if !policy.inline || !step.may_inline || depth > policy.max_inline_depth || !step.cost.is_trusted() {
-        return Place::Pool;
+}
+
+/// How many nanoseconds a step is predicted to take, if it may run on the loop and that is cheap.
+#[inline]
+pub(crate) fn cheap(step: &Step, policy: &Policy, rows_in: impl FnOnce() -> usize) -> Option<f32> {
+    if !step.may_inline {
+        return None;
     }
-    let predicted_ns = if step.trivial { 0.0 } else { step.cost.predict_ns(rows_in()) };
-    if predicted_ns < policy.inline_threshold_ns as f32 { Place::Inline(predicted_ns) } else { Place::Pool }
+    if step.trivial {
+        return Some(0.0);
+    }
+    let predicted_ns = step.cost.predict_ns(rows_in());
+    (predicted_ns < policy.inline_threshold_ns as f32 && step.cost.is_trusted()).then_some(predicted_ns)
 }

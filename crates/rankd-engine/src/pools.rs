@@ -171,7 +171,7 @@ impl Dispatch<'_> {
         let steps = &self.plan.written;
         let step = steps.step(ix);
         let deadline = self.limits.of_node(now, step.timeout);
-        let inputs = self.progress.inputs(steps, step).map_err(|error| self.plan.at_node(ix, error))?;
+        let inputs = self.progress.inputs(step).map_err(|error| self.plan.at_node(ix, error))?;
         self.recorder.started(ix, &inputs, Where::Caller, now);
         self.in_flight.push((ix, deadline));
         let (task, request, stats) = (step.task.clone(), self.request.clone(), self.stats.clone());
@@ -245,7 +245,7 @@ impl Dispatch<'_> {
         let now = self.recorder.is_on().then(clock::now);
         self.progress.finish(step, rows);
         let steps = &self.plan.written;
-        for &reader in steps.readers(steps.step(step)) {
+        for &reader in &steps.step(step).readers {
             if self.progress.arrived(reader) {
                 if let Some(now) = now {
                     self.recorder.ready(reader, Some(step), now);

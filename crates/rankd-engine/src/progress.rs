@@ -40,8 +40,8 @@ impl Progress {
     }
 
     /// The rows that a step works on, for it to keep.
-    pub(crate) fn inputs(&mut self, steps: &Steps, step: &Step) -> Result<Vec<RowSet>, RunError> {
-        steps.inputs(step).iter().map(|input| self.read(*input)).collect()
+    pub(crate) fn inputs(&mut self, step: &Step) -> Result<Vec<RowSet>, RunError> {
+        step.inputs.iter().map(|input| self.read(*input)).collect()
     }
 
     /// The rows of all outputs, in the plan's order.
@@ -57,41 +57,60 @@ impl Progress {
     }
 
     /// How many rows a step would work on.
-    pub(crate) fn rows_in(&self, inputs: &[NodeIx]) -> usize {
-        inputs.iter().map(|input| self.slots[*input as usize].as_ref().map_or(0, RowSet::len)).sum()
+    #[inline]
+    pub(crate) fn rows_in(&self, step: &Step) -> usize {
+        step.inputs.iter().map(|input| self.slots[*input as usize].as_ref().map_or(0, RowSet::len)).sum()
     }
 
     /// The rows that a step would work on.
-    pub(crate) fn peek(&self, inputs: &[NodeIx]) -> impl Iterator<Item = &RowSet> {
-        inputs.iter().filter_map(|input| self.slots[*input as usize].as_ref())
+    pub(crate) fn peek(&self, step: &Step) -> impl Iterator<Item = &RowSet> {
+        step.inputs.iter().filter_map(|input| self.slots[*input as usize].as_ref())
     }
 
-    /// Calls `run` with a step's rows where they lie, then empties the slots that nobody reads any more.
-    pub(crate) fn lend<T>(&mut self, steps: &Steps, step: &Step, run: impl FnOnce(&mut InputRows<'_>) -> T) -> T {
-        let inputs = steps.inputs(step);
-        let mut last = 0;
-        for (at, &input) in inputs.iter().enumerate() {
+    /// Counts a step's reads, before it is called: a bit for each input that nobody else will look at.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, step: &Step) -> u64 {
+        // Most steps have one.
+        if let [input] = *step.inputs {
             let left = &mut self.reads_left[input as usize];
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                last |= 1 << at;
-            }
+            *left = left.wrapping_sub(1);
+            return u64::from(*left == 0);
         }
-        let movable = if step.distinct { last } else { 0 };
-        let result = run(&mut InputRows::new(&mut self.slots, inputs, movable));
+        let mut last = 0;
+        for (at, &input) in step.inputs.iter().enumerate() {
+            let left = &mut self.reads_left[input as usize];
+            *left = left.wrapping_sub(1);
+            last |= u64::from(*left == 0) << at;
+        }
+        last
+    }
+
+    /// A step's rows where they lie.
+    #[inline(always)]
+    pub(crate) fn lend<'a>(&'a mut self, step: &'a Step, last: u64) -> InputRows<'a> {
+        InputRows::new(&mut self.slots, &step.inputs, if step.distinct { last } else { 0 })
+    }
+
+    /// Empties the slots that nobody reads any more, after the step was called.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, step: &Step, mut last: u64) {
+        if let [input] = *step.inputs {
+            if last != 0 {
+                self.slots[input as usize] = None;
+            }
+            return;
+        }
         while last != 0 {
-            self.slots[inputs[last.trailing_zeros() as usize] as usize] = None;
+            self.slots[step.inputs[last.trailing_zeros() as usize] as usize] = None;
             last &= last - 1;
         }
-        result
     }
 
-    /// Keeps a step's rows, if anyone reads them.
+    /// Keeps a step's rows. Someone reads them, or the step would not be needed.
+    #[inline(always)]
     pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) {
         self.left -= 1;
-        if self.reads_left[ix as usize] > 0 {
-            self.slots[ix as usize] = Some(rows);
-        }
+        self.slots[ix as usize] = Some(rows);
     }
 
     /// A step is done whose rows went straight to the next one.
@@ -100,9 +119,10 @@ impl Progress {
     }
 
     /// One of those that a step waits for is there; whether it was the last.
+    #[inline]
     pub(crate) fn arrived(&mut self, reader: NodeIx) -> bool {
         let waiting = &mut self.waiting[reader as usize];
-        *waiting = waiting.saturating_sub(1);
+        *waiting = waiting.wrapping_sub(1);
         *waiting == 0
     }
 

@@ -51,7 +51,7 @@ pub struct Host {
     pub(crate) stats: Arc<Stats>,
     pub(crate) policy: Policy,
     /// The state of runs that are over, for the next ones.
-    spare: RefCell<Vec<State>>,
+    spare: RefCell<Vec<Box<State>>>,
 }
 
 /// More runs at once than this are rare, and what they needed is given back.
@@ -86,7 +86,8 @@ pub async fn run(
     cancel: Arc<Cancel>,
 ) -> Outcome {
     let began = clock::now();
-    let mut run = Run::new(&plan, &request, &host, limits, &cancel, began);
+    let mut lease = Lease { host: &host, state: None };
+    let mut run = Run::new(&plan, &request, &host, limits, &cancel, began, lease.take());
     let verdict = poll_fn(|cx| run.poll(cx)).await;
     run.close();
     let now = clock::now();
@@ -115,7 +116,31 @@ pub(crate) struct State {
     fetches: FuturesUnordered<Fetching>,
     landed: VecDeque<Landed>,
     watch: Watch,
+    /// Those in flight, by their first step, so that the trace can tell what became of them.
+    stretches: Vec<(NodeIx, Arc<Whereabouts>)>,
     pub(crate) pace: Pace,
+}
+
+/// A state for as long as a run goes on.
+struct Lease<'h> {
+    host: &'h Host,
+    state: Option<Box<State>>,
+}
+
+impl Lease<'_> {
+    fn take(&mut self) -> &mut State {
+        let host = self.host;
+        self.state.get_or_insert_with(|| host.spare.borrow_mut().pop().unwrap_or_default())
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut spare = self.host.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.extend(self.state.take());
+        }
+    }
 }
 
 pub(crate) struct Run<'r> {
@@ -125,7 +150,7 @@ pub(crate) struct Run<'r> {
     pub(crate) host: &'r Rc<Host>,
     pub(crate) limits: Limits,
     pub(crate) cancel: &'r Cancel,
-    pub(crate) state: State,
+    pub(crate) state: &'r mut State,
     pub(crate) recorder: Recorder,
     mailbox: Option<Arc<Mailbox>>,
     begun: bool,
@@ -140,10 +165,10 @@ impl<'r> Run<'r> {
         limits: Limits,
         cancel: &'r Cancel,
         began: Instant,
+        state: &'r mut State,
     ) -> Run<'r> {
         // Where each node has a limit of its own, each runs by itself.
         let steps = plan.steps(host.policy.chaining && limits.node_timeout.is_none());
-        let mut state = host.spare.borrow_mut().pop().unwrap_or_default();
         let recorder = Recorder::new(plan, request.trace, began);
         state.progress.begin(steps);
         state.watch.begin(plan.nodes.len());
@@ -188,12 +213,12 @@ impl<'r> Run<'r> {
 
     /// A step whose inputs are all there goes where it belongs. What leaves the loop leaves now, before anything runs here.
     pub(crate) fn becomes_ready(&mut self, ix: NodeIx, after: Option<NodeIx>) -> Result<(), RunError> {
-        let (step, state) = (self.steps.step(ix), &mut self.state);
+        let (step, state) = (self.steps.step(ix), &mut *self.state);
         let depth = state.pace.depth_after(after);
         if self.recorder.is_on() {
             self.recorder.ready(ix, after, state.pace.now());
         }
-        let rows_in = || state.progress.rows_in(self.steps.inputs(step));
+        let rows_in = || state.progress.rows_in(step);
         match place(step, &self.host.policy, depth, rows_in) {
             Place::Inline(predicted_ns) => {
                 state.pace.goes_to(ix, depth);
@@ -219,8 +244,12 @@ impl<'r> Run<'r> {
     fn offload(&mut self, ix: NodeIx, step: &Step) -> Result<(), RunError> {
         let policy = &self.host.policy;
         let stretch = policy.chaining && step.next.is_some();
-        let watched = self.limits.request.is_some() || self.state.pace.watches_nodes();
+        let traced = self.recorder.is_on();
+        let watched = traced || self.limits.request.is_some() || self.state.pace.watches_nodes();
         let whereabouts = (stretch && watched).then(Arc::<Whereabouts>::default);
+        if traced {
+            self.state.stretches.extend(whereabouts.clone().map(|whereabouts| (ix, whereabouts)));
+        }
         let inputs = self.leaves_the_loop(ix, step, Where::Pool(0), whereabouts.clone())?;
         let sending = Sending {
             plan: self.plan.clone(),
@@ -252,7 +281,7 @@ impl<'r> Run<'r> {
         {
             return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
         }
-        let inputs = self.state.progress.inputs(self.steps, step).map_err(|error| self.plan.at_node(ix, error))?;
+        let inputs = self.state.progress.inputs(step).map_err(|error| self.plan.at_node(ix, error))?;
         if let Some(now) = now {
             self.state.watch.set(ix, step, self.steps, &self.limits, now, whereabouts);
             self.recorder.started(ix, &inputs, to, now);
@@ -278,36 +307,37 @@ impl<'r> Run<'r> {
     fn land(&mut self, landed: Landed) -> Result<(), RunError> {
         let Landed { step, result, started, ended, on, tally, told, before } = landed;
         self.state.pace.is_stale();
-        self.state.watch.unset(before.first().map_or(step, |leg| leg.step));
-        let mut previous: Option<(NodeIx, RowSet)> = None;
+        let first = before.first().map_or(step, |leg| leg.step);
+        self.state.watch.unset(first);
+        self.state.stretches.retain(|(of, _)| *of != first);
         self.state.pace.chained += before.len() as u64;
+        let mut previous: Option<(NodeIx, RowSet)> = None;
         for leg in before {
             self.state.progress.pass();
-            if let Some((after, rows)) = &previous {
-                self.recorder.chained(leg.step, *after, self.each_input(leg.step, rows), on, leg.started);
-            }
+            self.chained(leg.step, previous.as_ref(), on, leg.started);
             self.recorder.ended(leg.step, leg.rows.as_ref(), (leg.started, leg.ended), on, &tally);
             leg.told.into_iter().for_each(|told| self.recorder.told(leg.step, told));
             previous = leg.rows.map(|rows| (leg.step, rows));
         }
-        if let Some((after, rows)) = &previous {
-            self.recorder.chained(step, *after, self.each_input(step, rows), on, started);
-        }
+        self.chained(step, previous.as_ref(), on, started);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
         told.into_iter().for_each(|told| self.recorder.told(step, told));
         let rows = result.map_err(|error| self.plan.blame(step, error))?;
         self.finish(step, rows)
     }
 
-    /// The rows that a step of a stretch read, once for each of its inputs.
-    fn each_input<'a>(&self, ix: NodeIx, rows: &'a RowSet) -> impl Iterator<Item = &'a RowSet> + use<'a> {
-        std::iter::repeat_n(rows, self.steps.inputs(self.steps.step(ix)).len())
+    /// Tells the trace of a step that went on in the job of another.
+    fn chained(&mut self, step: NodeIx, previous: Option<&(NodeIx, RowSet)>, on: Where, started: Instant) {
+        if let Some((after, rows)) = previous {
+            let times = self.steps.step(step).inputs.len();
+            self.recorder.chained(step, *after, std::iter::repeat_n(rows, times), on, started);
+        }
     }
 
     /// Keeps a step's rows; those that waited only for it become ready.
     pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) -> Result<(), RunError> {
         self.state.progress.finish(ix, rows);
-        for &reader in self.steps.readers(self.steps.step(ix)) {
+        for &reader in &self.steps.step(ix).readers {
             if self.state.progress.arrived(reader) {
                 self.becomes_ready(reader, Some(ix))?;
             }
@@ -317,7 +347,7 @@ impl<'r> Run<'r> {
 
     /// A result that is there wins over a limit that passed in the same moment: the loser is not acted on.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let state = &mut self.state;
+        let state = &mut *self.state;
         if !state.landed.is_empty() {
             return Poll::Ready(Event::Landed);
         }
@@ -346,9 +376,9 @@ impl<'r> Run<'r> {
         if !std::mem::replace(&mut self.open, false) {
             return;
         }
-        let (stats, mut state) = (&self.host.stats, std::mem::take(&mut self.state));
-        if self.recorder.is_on() {
-            state.watch.stretches().for_each(|stretch| self.recorder.abandoned(&stretch.so_far()));
+        let (stats, state) = (&self.host.stats, &mut *self.state);
+        for (_, stretch) in state.stretches.drain(..) {
+            self.recorder.abandoned(&stretch.so_far());
         }
         if let Some(mailbox) = &self.mailbox {
             mailbox.close(stats);
@@ -359,16 +389,12 @@ impl<'r> Run<'r> {
         for job in state.landed.drain(..).filter(|landed| matches!(landed.on, Where::Pool(_))) {
             stats.count_late(job.took_ns());
         }
-        stats.count_steps(state.pace.inlined, state.pace.chained);
+        stats.count_steps(state.pace.inlined + state.next_ready as u64, state.pace.chained);
         if !state.progress.is_done() {
             state.progress.clear();
         }
         state.ready.clear();
         state.next_ready = 0;
-        let mut spare = self.host.spare.borrow_mut();
-        if spare.len() < SPARE_MAX {
-            spare.push(state);
-        }
     }
 }
 

@@ -55,7 +55,7 @@ impl Sequential {
             if let Some(request) = limits.request.filter(|request| request.passed(now)) {
                 return Err(plan.at_node(ix, RunError::too_late_to_start(&request)));
             }
-            let inputs = progress.inputs(steps, steps.step(ix)).map_err(|error| plan.at_node(ix, error))?;
+            let inputs = progress.inputs(steps.step(ix)).map_err(|error| plan.at_node(ix, error))?;
             recorder.ready(ix, None, now);
             recorder.started(ix, &inputs, Where::Caller, now);
             let rows = self.node(plan, request, limits, ix, inputs, now, recorder)?;

@@ -9,7 +9,6 @@ use rankd_column::expr::pass::Pass;
 use rankd_plan::plan::NodeIx;
 use rankd_plan::signature::Cost;
 use rankd_plan::wire::Scheduling;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +16,6 @@ use std::time::Duration;
 pub struct Steps {
     /// By node.
     steps: Vec<Step>,
-    /// The inputs and the readers of all steps.
-    edges: Vec<NodeIx>,
     /// The steps that run, each after its inputs.
     pub order: Vec<NodeIx>,
     /// The steps that wait for nothing.
@@ -30,12 +27,20 @@ pub struct Steps {
     pub(crate) has_timeouts: bool,
 }
 
+/// What every run looks at comes first.
+#[repr(C, align(64))]
 pub struct Step {
     pub task: Task,
-    inputs: Range<u32>,
-    readers: Range<u32>,
+    /// The steps whose rows it works on.
+    pub inputs: Box<[NodeIx]>,
+    /// The steps that wait for it, each once.
+    pub readers: Box<[NodeIx]>,
+    /// A computation that may run on the event loop.
+    pub may_inline: bool,
+    pub trivial: bool,
     /// Whether no input is there twice, so that one may be moved to the task.
     pub(crate) distinct: bool,
+    pub cost: LearnedCost,
     /// The only step that waits for this one, when it waits for nothing else and nobody else reads the rows.
     pub next: Option<NodeIx>,
     /// The plan's nodes that this step covers, from first to last.
@@ -43,10 +48,6 @@ pub struct Step {
     /// What those do, where there are several.
     pub pass: Option<Arc<Pass>>,
     pub timeout: Option<Duration>,
-    /// `false` keeps it off the event loop.
-    pub may_inline: bool,
-    pub trivial: bool,
-    pub cost: LearnedCost,
 }
 
 /// What a step is made of.
@@ -85,46 +86,33 @@ impl Steps {
         }
         let starts = order.iter().copied().filter(|ix| waits[*ix as usize] == 0).collect();
         let computes: Vec<bool> = parts.iter().map(|part| matches!(part.task, Task::Compute(_))).collect();
-        let mut edges = Vec::new();
-        let mut keep = |list: &[NodeIx]| {
-            let from = edges.len() as u32;
-            edges.extend_from_slice(list);
-            from..edges.len() as u32
-        };
-        let steps = parts.into_iter().zip(&readers).enumerate().map(|(at, (part, readers))| {
+        let steps = parts.into_iter().zip(readers).enumerate().map(|(at, (part, readers))| {
             let next = match readers[..] {
                 [next] if waits[next as usize] == 1 && computes[next as usize] && !is_output[at] => Some(next),
                 _ => None,
             };
             Step {
                 task: part.task,
-                inputs: keep(&part.inputs),
-                readers: keep(readers),
                 distinct: part.inputs.len() == waits[at] as usize,
+                inputs: part.inputs.into(),
+                readers: readers.into(),
                 next,
                 nodes: part.nodes,
                 pass: part.pass,
                 timeout: part.timeout,
-                may_inline: part.scheduling.inline != Some(false),
+                may_inline: computes[at] && part.scheduling.inline != Some(false),
                 trivial: part.cost == Cost::Trivial,
                 cost: LearnedCost::new(part.cost, part.scheduling.cost_estimate_us),
             }
         });
         let steps: Vec<Step> = steps.collect();
         let has_timeouts = order.iter().any(|ix| steps[*ix as usize].timeout.is_some());
-        Steps { has_timeouts, steps, edges, order, starts, waits, reads }
+        Steps { has_timeouts, steps, order, starts, waits, reads }
     }
 
+    #[inline]
     pub fn step(&self, ix: NodeIx) -> &Step {
         &self.steps[ix as usize]
-    }
-
-    pub fn inputs(&self, step: &Step) -> &[NodeIx] {
-        &self.edges[step.inputs.start as usize..step.inputs.end as usize]
-    }
-
-    pub fn readers(&self, step: &Step) -> &[NodeIx] {
-        &self.edges[step.readers.start as usize..step.readers.end as usize]
     }
 
     /// How many other steps a step waits for.

@@ -54,6 +54,7 @@ static SIDE_BY_SIDE: [NodeIx; limits::INPUTS_MAX] = {
 static FIRST: [NodeIx; limits::INPUTS_MAX] = [0; limits::INPUTS_MAX];
 
 impl<'a> InputRows<'a> {
+    #[inline]
     pub(crate) fn new(slots: &'a mut [Option<RowSet>], of: &'a [NodeIx], last: u64) -> InputRows<'a> {
         InputRows { slots, of, last }
     }
@@ -74,6 +75,7 @@ impl<'a> InputRows<'a> {
     }
 
     /// Gives an input away: moved when nobody else looks at it, else shared. It must not be looked at again.
+    #[inline]
     pub fn take(&mut self, at: usize) -> RowSet {
         match self.last & (1 << at) {
             0 => self[at].clone(),
@@ -85,6 +87,7 @@ impl<'a> InputRows<'a> {
 impl Index<usize> for InputRows<'_> {
     type Output = RowSet;
 
+    #[inline]
     fn index(&self, at: usize) -> &RowSet {
         self.slots[self.of[at] as usize].as_ref().unwrap_or_else(|| not_there(at))
     }

@@ -1,6 +1,7 @@
 //! How an answer came about: a record for each node, part of the result rather than a log beside it.
 
 use crate::clock::{Instant, nanos_between};
+use crate::flight::Begun;
 use crate::link::Linked;
 use crate::steps::Steps;
 use crate::task::Tally;
@@ -169,18 +170,17 @@ impl Recorder {
     }
 
     /// A stretch that is under way and will not be waited for: all steps but the last that it has begun are done.
-    pub(crate) fn abandoned(&mut self, begun: &[(NodeIx, Instant)]) {
-        for pair in begun.windows(2) {
+    pub(crate) fn abandoned(&mut self, begun: &Begun) {
+        let Some(began) = self.on.as_ref().map(|on| on.began) else { return };
+        let on_thread = Where::Pool(begun.worker);
+        for pair in begun.steps.windows(2) {
             let [(node, started), (next, ended)] = *pair else { continue };
-            let Some(on) = &mut self.on else { return };
-            let Some(record) = on.at[node as usize].map(|at| &mut on.trace.nodes[at]) else { return };
-            record.start_ns = nanos_between(on.began, started).max(record.ready_ns);
-            record.end_ns = nanos_between(on.began, ended).max(record.start_ns);
-            record.end = End::Done;
-            let on_thread = record.on;
-            self.ready(next, Some(node), ended);
-            self.started(next, [], on_thread, ended);
-            self.note(next, |record| record.chained_after = Some(node));
+            self.note(node, |record| {
+                record.start_ns = nanos_between(began, started).max(record.ready_ns);
+                record.end_ns = nanos_between(began, ended).max(record.start_ns);
+                (record.on, record.end) = (on_thread, End::Done);
+            });
+            self.chained(next, node, [], on_thread, ended);
         }
     }
 

@@ -1,17 +1,19 @@
 //! A run's turn on its loop: cheap computations, one after the other, here and now.
 //!
 //! No allocation, no queue and no thread in between; the clock is looked at only now and then, by the work that was predicted
-//! since. A turn is bounded: a run that has had its time goes to the back of the line. Costs are learned from every sixteenth
-//! run of a plan, whose steps are measured one by one, and from every look that shows the predictions to be far off.
+//! since. A turn is bounded: a run that has had its time goes to the back of the line. Costs are learned from one run in thirty-two
+//! of a plan, whose steps are timed one by one; where a look shows that the predictions were far off, those steps are timed
+//! by themselves the next time.
 
 use crate::clock::{self, Instant, nanos_between};
+use crate::cost::LearnedCost;
 use crate::deadline::{Limit, Limits};
 use crate::error::{ErrorKind, RunError, TaskError};
 use crate::flight;
 use crate::link::Linked;
-use crate::place::Policy;
-use crate::run::Run;
-use crate::steps::{Step, Steps};
+use crate::place::{Policy, cheap};
+use crate::run::{Run, State};
+use crate::steps::Steps;
 use crate::task::{ComputeContext, Tally, Task};
 use crate::trace::Where;
 use crate::unfold::Told;
@@ -26,8 +28,6 @@ const LOOK_EVERY_NS: f32 = 2_000.0;
 const STEP_NS: f32 = 64.0;
 /// How long a run may hold the loop while others wait.
 const TURN_NS: u64 = 200_000;
-/// Work that took longer than this many times its prediction, and than the threshold besides, was not what it seemed.
-const FAR_OFF: f32 = 4.0;
 
 /// Why a turn ended.
 pub(crate) enum Paused {
@@ -41,32 +41,45 @@ pub(crate) enum Paused {
 #[derive(Default)]
 pub(crate) struct Pace {
     /// Every step is timed: for the trace, because this run is a sample, or because nodes have time-outs.
-    watched: bool,
+    timed: bool,
     node_limits: bool,
     /// When the clock was last looked at; nothing when too much may have happened since.
     seen: Option<Instant>,
-    /// Predicted work since then, and the steps that it was.
+    /// Predicted work since then, and the first of the steps that it was, as a place in the ready list.
     unseen_ns: f32,
-    unseen: Vec<NodeIx>,
+    unseen_from: usize,
     turn_began: Option<Instant>,
-    current: NodeIx,
     /// By node: how many have followed each other on the loop, 0 for those that ran elsewhere. Kept only where it matters.
     depths: Vec<u32>,
+    /// Steps that ran here, without those that are still in the ready list.
     pub(crate) inlined: u64,
     pub(crate) chained: u64,
+    /// Readers that became ready and may belong elsewhere.
+    undecided: Vec<NodeIx>,
+}
+
+/// Why steps were not called one after the other any more.
+enum Break {
+    NothingIsReady,
+    /// It is time to look at the clock.
+    Look,
+    /// The next step is to be timed.
+    Timed,
+    /// After this step there are readers to decide on.
+    Undecided(NodeIx),
+    Failed(NodeIx, TaskError),
 }
 
 impl Pace {
     pub(crate) fn begin(&mut self, plan: &Linked, steps: &Steps, limits: &Limits, policy: &Policy, traced: bool) {
         self.node_limits = limits.node_timeout.is_some() || steps.has_timeouts;
-        self.watched = plan.is_sample() || traced || self.node_limits;
+        self.timed = plan.is_sample() || traced || self.node_limits;
         self.depths.clear();
         if traced || (policy.max_inline_depth as usize) < steps.order.len() {
             self.depths.resize(plan.nodes.len(), 0);
         }
         self.is_stale();
-        (self.unseen_ns, self.inlined, self.chained) = (0.0, 0, 0);
-        self.unseen.clear();
+        (self.unseen_ns, self.unseen_from, self.inlined, self.chained) = (0.0, 0, 0, 0);
     }
 
     /// Whether single nodes have limits.
@@ -108,65 +121,117 @@ impl Run<'_> {
         self.state.pace.is_stale();
         self.state.pace.turn_began = None;
         let walked = flight::with_scratch(&host.stats, |scratch| self.walk(scratch));
-        walked.unwrap_or_else(|panic| Err(self.fails(self.state.pace.current, panic)))
+        walked.unwrap_or_else(|panic| {
+            let at = self.state.ready.get(self.state.next_ready.saturating_sub(1)).map_or(0, |(at, _)| *at);
+            Err(self.fails(at, panic))
+        })
     }
 
     fn walk(&mut self, scratch: &mut Scratch) -> Result<Paused, RunError> {
         self.look()?;
         while self.state.fresh.is_empty() {
-            let Some(&(ix, predicted_ns)) = self.state.ready.get(self.state.next_ready) else {
-                self.state.ready.clear();
-                self.state.next_ready = 0;
-                self.look()?;
-                return Ok(Paused::NothingIsReady);
-            };
-            if self.state.pace.unseen_ns >= LOOK_EVERY_NS && self.look()? {
-                return Ok(Paused::TurnIsOver);
-            }
-            self.state.next_ready += 1;
-            self.state.pace.current = ix;
-            self.state.pace.inlined += 1;
-            let step = self.steps.step(ix);
-            let rows = match self.state.pace.watched {
-                true => self.run_watched(ix, step, predicted_ns, scratch)?,
-                false => {
-                    self.state.pace.unseen_ns += predicted_ns + STEP_NS;
-                    self.state.pace.unseen.push(ix);
-                    self.call(step, scratch).map_err(|error| self.fails(ix, error))?
+            match self.call_ready(scratch) {
+                Break::NothingIsReady => {
+                    self.look()?;
+                    let state = &mut *self.state;
+                    state.pace.inlined += state.ready.len() as u64;
+                    state.ready.clear();
+                    (state.next_ready, state.pace.unseen_from) = (0, 0);
+                    return Ok(Paused::NothingIsReady);
                 }
-            };
-            self.finish(ix, rows)?;
+                Break::Look if self.look()? => return Ok(Paused::TurnIsOver),
+                Break::Look => {}
+                Break::Timed => {
+                    let Some(&(ix, _)) = self.state.ready.get(self.state.next_ready) else { continue };
+                    self.state.next_ready += 1;
+                    let rows = self.run_timed(ix, scratch)?;
+                    self.finish(ix, rows)?;
+                }
+                Break::Undecided(after) => {
+                    let mut undecided = std::mem::take(&mut self.state.pace.undecided);
+                    for reader in undecided.drain(..) {
+                        self.becomes_ready(reader, Some(after))?;
+                    }
+                    self.state.pace.undecided = undecided;
+                }
+                Break::Failed(ix, error) => return Err(self.fails(ix, error)),
+            }
         }
         Ok(Paused::ReadsAreReady)
     }
 
-    fn call(&mut self, step: &Step, scratch: &mut Scratch) -> Result<RowSet, TaskError> {
-        let Task::Compute(task) = &step.task else { return Err(flight::bug("a read does not run in a turn")) };
-        let (params, stop) = (&*self.request.params, &self.cancel.requested);
+    /// Calls ready steps one after the other, for as long as nothing else has to be done. The innermost loop of the engine.
+    fn call_ready(&mut self, scratch: &mut Scratch) -> Break {
+        let (steps, policy) = (self.steps, &self.host.policy);
+        let State { progress, ready, next_ready, pace, .. } = &mut *self.state;
+        if pace.timed {
+            return if *next_ready == ready.len() { Break::NothingIsReady } else { Break::Timed };
+        }
         let deadline = self.limits.request.map(|request| request.at);
+        let (params, stop) = (&*self.request.params, &self.cancel.requested);
         let mut cx = ComputeContext { params, scratch, stop, deadline };
-        self.state.progress.lend(self.steps, step, |inputs| task.run(inputs, &mut cx))
+        // Where depth does not matter and nothing is told, a cheap reader goes straight to the end of the list.
+        let straight = policy.inline && pace.depths.is_empty();
+        let mut unseen_ns = pace.unseen_ns;
+        let broke = loop {
+            let Some(&(ix, predicted_ns)) = ready.get(*next_ready) else { break Break::NothingIsReady };
+            let step = steps.step(ix);
+            let Task::Compute(task) = &step.task else { break Break::Timed };
+            if unseen_ns >= LOOK_EVERY_NS {
+                break Break::Look;
+            }
+            if step.cost.is_suspect() {
+                break Break::Timed;
+            }
+            *next_ready += 1;
+            unseen_ns += predicted_ns + STEP_NS;
+            let last = progress.claim(step);
+            let result = task.run(&mut progress.lend(step, last), &mut cx);
+            progress.release(step, last);
+            match result {
+                Ok(rows) => progress.finish(ix, rows),
+                Err(error) => break Break::Failed(ix, error),
+            }
+            let mut decided = true;
+            for &reader in &step.readers {
+                if progress.arrived(reader) {
+                    let next = steps.step(reader);
+                    match cheap(next, policy, || progress.rows_in(next)) {
+                        Some(predicted_ns) if straight => ready.push((reader, predicted_ns)),
+                        _ => {
+                            pace.undecided.push(reader);
+                            decided = false;
+                        }
+                    }
+                }
+            }
+            if !decided {
+                break Break::Undecided(ix);
+            }
+        };
+        pace.unseen_ns = unseen_ns;
+        broke
     }
 
-    /// The same with the clock read before and after.
-    fn run_watched(
-        &mut self,
-        ix: NodeIx,
-        step: &Step,
-        predicted_ns: f32,
-        scratch: &mut Scratch,
-    ) -> Result<RowSet, RunError> {
+    /// Calls one step with the clock read before and after.
+    fn run_timed(&mut self, ix: NodeIx, scratch: &mut Scratch) -> Result<RowSet, RunError> {
+        let step = self.steps.step(ix);
         let started = self.state.pace.now();
         if let Some(request) = self.limits.request.filter(|request| request.passed(started)) {
             return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
         }
-        let inputs = self.steps.inputs(step);
-        let rows_in = self.state.progress.rows_in(inputs);
+        let rows_in = self.state.progress.rows_in(step);
         if self.recorder.is_on() {
-            self.recorder.started(ix, self.state.progress.peek(inputs), Where::Loop, started);
+            self.recorder.started(ix, self.state.progress.peek(step), Where::Loop, started);
             self.recorder.inlined(ix, self.state.pace.depths.get(ix as usize).copied().unwrap_or(0));
         }
-        let result = self.call(step, scratch);
+        let Task::Compute(task) = &step.task else { return Err(RunError::bug("a read does not run in a turn")) };
+        let limit = self.limits.of_node(started, step.timeout);
+        let (params, stop) = (&*self.request.params, &self.cancel.requested);
+        let mut cx = ComputeContext { params, scratch, stop, deadline: limit.map(|limit| limit.at) };
+        let last = self.state.progress.claim(step);
+        let result = task.run(&mut self.state.progress.lend(step, last), &mut cx);
+        self.state.progress.release(step, last);
         let ended = clock::now();
         if self.recorder.is_on() && step.pass.is_some() {
             let failed = result.as_ref().err().and_then(|error| error.node);
@@ -176,16 +241,15 @@ impl Run<'_> {
         let took_ns = nanos_between(started, ended);
         let threshold_ns = self.host.policy.inline_threshold_ns as f32;
         self.state.pace.unseen_ns += took_ns as f32;
-        if took_ns as f32 > FAR_OFF * predicted_ns + threshold_ns {
-            step.cost.distrust();
+        if result.is_ok() {
+            step.cost.learn(rows_in, took_ns, threshold_ns);
         }
-        let rows = result.map_err(|error| self.fails(ix, error))?;
-        step.cost.learn(rows_in, took_ns, threshold_ns);
-        let limit = self.limits.of_node(started, step.timeout);
+        // The request's own limit is looked at before the next step, if there is one.
         if let Some(limit) = limit.filter(|limit| limit.limit == Limit::Node && limit.passed(ended)) {
             self.recorder.ended(ix, None, (started, ended), Where::Loop, &Tally::default());
             return Err(self.plan.at_node(ix, RunError::timeout(&limit)));
         }
+        let rows = result.map_err(|error| self.fails(ix, error))?;
         self.recorder.ended(ix, Some(&rows), (started, ended), Where::Loop, &Tally::default());
         Ok(rows)
     }
@@ -196,13 +260,12 @@ impl Run<'_> {
         let now = clock::now();
         if let Some(seen) = pace.seen.replace(now) {
             let took_ns = nanos_between(seen, now) as f32;
-            if took_ns > FAR_OFF * pace.unseen_ns + self.host.policy.inline_threshold_ns as f32 {
-                // One of them, and the pool will tell which.
-                pace.unseen.iter().for_each(|ix| self.steps.step(*ix).cost.distrust());
+            if LearnedCost::is_far_off(pace.unseen_ns, took_ns, self.host.policy.inline_threshold_ns as f32) {
+                let unseen = self.state.ready.get(pace.unseen_from..self.state.next_ready).unwrap_or_default();
+                unseen.iter().for_each(|(ix, _)| self.steps.step(*ix).cost.suspect());
             }
         }
-        pace.unseen_ns = 0.0;
-        pace.unseen.clear();
+        (pace.unseen_ns, pace.unseen_from) = (0.0, self.state.next_ready);
         let began = *pace.turn_began.get_or_insert(now);
         if let Some(&(next, _)) = self.state.ready.get(self.state.next_ready) {
             if let Some(request) = self.limits.request.filter(|request| request.passed(now)) {

@@ -91,12 +91,6 @@ impl Watch {
         self.in_flight[ix as usize] = false;
     }
 
-    /// The stretches in flight.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = &Whereabouts> {
-        let in_flight = self.limits.iter().filter(|Reverse(watched)| self.in_flight[watched.step as usize]);
-        in_flight.filter_map(|Reverse(watched)| watched.stretch.as_ref()).map(|(whereabouts, _)| &**whereabouts)
-    }
-
     /// Waits for the first limit of what is in flight to pass, and tells whose it is.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, steps: &Steps, limits: &Limits) -> Poll<(NodeIx, Deadline)> {
         loop {
@@ -134,8 +128,6 @@ impl Watch {
             _ => (first.step, first.deadline),
         };
         if let Some(deadline) = deadline.filter(|deadline| deadline.passed(first.at)) {
-            // Still in flight, for whoever tells what became of it.
-            self.limits.push(Reverse(first));
             return Some((step, deadline));
         }
         let again = first.stretch.as_ref().and_then(|(_, shortest)| first.at.checked_add((*shortest)?));

@@ -88,7 +88,8 @@ fn play_one(scene: &Scene, sequential: &Sequential, verdicts: &mut Verdicts) -> 
         };
         *verdicts.entry(verdict).or_default() += 1;
     }
-    if scene.workers == WORKERS_UNBOUNDED && scene.runs.len() > 1 {
+    // Where costs are learned, a run goes another way than the one before it.
+    if scene.workers == WORKERS_UNBOUNDED && scene.runs.len() > 1 && !scene.policy.inline {
         for number in 0..scene.runs.len() {
             check::alone(scene, &together, &play::play(scene, Some(number)), number)?;
         }
@@ -109,7 +110,7 @@ fn runs_on_one_loop_do_not_touch_each_other() {
 #[test]
 fn wide_deep_and_large_plans_keep_the_invariants() {
     let shapes = [Shape::FanOut(1_000), Shape::Layered(500), Shape::Chain(400)];
-    play_all(|seed| shapes[seed as usize % 3], 2, 200_000..200_150);
+    play_all(|seed| shapes[seed as usize % 3], 2, 200_000..200_300);
 }
 
 #[test]

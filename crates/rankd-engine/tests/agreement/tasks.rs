@@ -101,14 +101,16 @@ const fn contract(inputs: Inputs, rows: RowEffect, params: &'static [Param], run
     Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"]), params, runs, cost }
 }
 
+const CHEAP: Cost = Cost::About { fixed_ns: 500.0, per_row_ns: 3.0 };
+
 static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Loop, Cost::Unknown);
-static MADE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Cpu, Cost::Unknown);
-static SAME: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Cpu, Cost::Unknown);
+static MADE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Cpu, CHEAP);
+static SAME: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Cpu, CHEAP);
 static FEWER: Contract = contract(Inputs::One, RowEffect::Fewer, &[AMOUNT], Runs::Cpu, Cost::Trivial);
 static REORDERED: Contract = contract(Inputs::One, RowEffect::Reordered, &[AMOUNT], Runs::Cpu, Cost::Unknown);
 static FANNED: Contract = contract(Inputs::One, RowEffect::FanOut, &[AMOUNT], Runs::Loop, Cost::Unknown);
 static ASKED: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Loop, Cost::Unknown);
-static APPENDED: Contract = contract(Inputs::One, RowEffect::Appended, &[AMOUNT, RHS], Runs::Cpu, Cost::Unknown);
+static APPENDED: Contract = contract(Inputs::One, RowEffect::Appended, &[AMOUNT, RHS], Runs::Cpu, CHEAP);
 
 const fn definition(op: &'static str, contract: &'static Contract, make: fn(&Args<'_>) -> Task) -> Definition {
     Definition { signature: Signature { op, summary: "", contract }, make }

@@ -7,12 +7,12 @@
 use crate::play::Played;
 use crate::pool::JobLog;
 use crate::quiet::SCRIPTED;
-use crate::scene::{Interruption, NodeScript, RunScript, Scene, WORKERS_UNBOUNDED};
+use crate::scene::{Hint, Interruption, NodeScript, RunScript, Scene, WORKERS_UNBOUNDED};
 use crate::tasks::{Fate, REPLY_BYTES, Seen, What};
 use rankd_column::RowSet;
 use rankd_engine::clock::{Instant, nanos_between};
 use rankd_engine::link::Linked;
-use rankd_engine::trace::{End, NodeTrace, Trace, Where};
+use rankd_engine::trace::{End, Inlined, NodeTrace, Trace, Where};
 use rankd_engine::{ErrorKind, Outcome, RunError};
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) fn cells(outputs: &[RowSet]) -> String {
 /// Checks every run of a scene and what was counted for all of them. `expected` are each plan's rows when all goes well.
 pub(crate) fn scene(scene: &Scene, played: &Played, expected: &[String]) -> Result<(), String> {
     ensure!(played.troubles.is_empty(), "{}", played.troubles.join(", "));
-    let (mut late_min, mut late_max, mut wasted, mut dropped) = (0, 0, 0, false);
+    let (mut late_min, mut late_max, mut wasted, mut dropped, mut chained) = (0, 0, 0, false, 0);
     for (number, script) in scene.runs.iter().enumerate() {
         let began = played.epoch + Duration::from_millis(script.begins_ms);
         let jobs: Vec<JobLog> = played.jobs.iter().copied().filter(|job| job.run == number).collect();
@@ -63,10 +63,13 @@ pub(crate) fn scene(scene: &Scene, played: &Played, expected: &[String]) -> Resu
         let trace = outcome.trace.as_ref().ok_or("no trace")?;
         let expected = &expected[script.plan];
         let (nodes, linked) = (&*plan.nodes, &*plan.linked);
-        let run = Run { script, began, nodes, linked, outcome, trace, jobs, seen, expected };
+        let run = &Run { scene, script, began, nodes, linked, outcome, trace, jobs, seen, expected };
         run.check().map_err(|why| format!("run {number}: {why}\n{script:?}\n{:?}\n{trace:#?}", outcome.result))?;
-        let abandoned = |job: &&(&NodeTrace, &JobLog)| job.0.end == End::Abandoned;
-        let pooled: Vec<(&NodeTrace, &JobLog)> = run.pooled().zip(&run.jobs).collect();
+        // Those of a job that came back.
+        let went_on = trace.nodes.iter().filter(|record| record.chained_after.is_some());
+        chained += went_on.filter(|record| run.last_of_job(record).end != End::Abandoned).count();
+        let abandoned = |job: &&(&NodeTrace, &JobLog)| run.last_of_job(job.0).end == End::Abandoned;
+        let pooled: Vec<(&NodeTrace, &JobLog)> = run.sent().zip(&run.jobs).collect();
         late_min += pooled.iter().filter(abandoned).count();
         late_max += pooled.iter().filter(abandoned).count();
         wasted += pooled.iter().filter(abandoned).map(|(_, job)| nanos_between(job.start, job.end)).sum::<u64>();
@@ -76,9 +79,17 @@ pub(crate) fn scene(scene: &Scene, played: &Played, expected: &[String]) -> Resu
     ensure!((late_min..=late_max).contains(&late), "{late} late, where {late_min} to {late_max} jobs were abandoned");
     ensure!(dropped || stats.wasted_ns() == wasted, "{} ns wasted, not {wasted}", stats.wasted_ns());
     ensure!(stats.offloads() as usize == played.jobs.len(), "{} offloads of {}", stats.offloads(), played.jobs.len());
+    ensure!(dropped || stats.chained() as usize == chained, "{} chained of {chained}", stats.chained());
+    let inlined = traced(played, |record| record.inlined.is_some());
+    ensure!(dropped || stats.inlined() as usize == inlined, "{} inlined of {inlined}", stats.inlined());
     let panics = played.seen.iter().filter(|seen| matches!(seen.what, What::Panicked | What::Broke)).count();
     ensure!(stats.panics() as usize == panics, "{} panics of {panics} counted", stats.panics());
     Ok(())
+}
+
+fn traced(played: &Played, is: impl Fn(&&NodeTrace) -> bool) -> usize {
+    let traces = played.outcomes.iter().flatten().filter_map(|outcome| outcome.trace.as_ref());
+    traces.flat_map(|trace| &trace.nodes).filter(is).count()
 }
 
 /// Whether a run went the same way alone as beside others. Only where nobody waits for another's job.
@@ -92,12 +103,25 @@ pub(crate) fn alone(scene: &Scene, together: &Played, alone: &Played, number: us
             format!("{rows:?} after {:?}: {nodes:?}", outcome.took)
         })
     };
+    // What ends in the very moment in which its time is up may be on either side of it.
+    let end = |played: &Played| {
+        let outcome = played.outcomes[number].as_ref()?;
+        let timeout = outcome.result.as_ref().is_err_and(|error| error.kind == ErrorKind::Timeout);
+        Some((outcome.took, timeout))
+    };
+    if let (Some((at, true)), Some((then, false))) | (Some((at, false)), Some((then, true))) =
+        (end(together), end(alone))
+        && at == then
+    {
+        return Ok(());
+    }
     let (beside, solo) = (tell(together), tell(alone));
     ensure!(beside == solo, "run {number} went another way beside others:\n{beside:#?}\nthan alone:\n{solo:#?}");
     Ok(())
 }
 
 struct Run<'a> {
+    scene: &'a Scene,
     script: &'a RunScript,
     began: Instant,
     nodes: &'a [NodeScript],
@@ -149,8 +173,34 @@ impl Run<'_> {
         self.trace.nodes.iter().find(|record| record.node as usize == node)
     }
 
-    fn pooled(&self) -> impl Iterator<Item = &NodeTrace> {
-        self.trace.nodes.iter().filter(|record| matches!(record.on, Where::Pool(_)))
+    /// The records of nodes that went to the pool by themselves, each with a job of its own.
+    fn sent(&self) -> impl Iterator<Item = &NodeTrace> {
+        self.trace.nodes.iter().filter(|record| matches!(record.on, Where::Pool(_)) && record.chained_after.is_none())
+    }
+
+    /// The job that a node was computed in.
+    fn job(&self, record: &NodeTrace) -> Option<&JobLog> {
+        let mut head = record;
+        while let Some(after) = head.chained_after {
+            head = self.record(after as usize)?;
+        }
+        self.sent().position(|sent| sent.node == head.node).and_then(|at| self.jobs.get(at))
+    }
+
+    /// The last node that was begun in the job of this one.
+    fn last_of_job<'a>(&'a self, mut record: &'a NodeTrace) -> &'a NodeTrace {
+        while let Some(next) = self.trace.nodes.iter().find(|next| next.chained_after == Some(record.node)) {
+            record = next;
+        }
+        record
+    }
+
+    /// The only reader of a node that nobody else reads, if it reads nothing else and computes.
+    fn next(&self, node: usize) -> Option<usize> {
+        let step = self.linked.written.step(node as u32);
+        let next = step.next.map(|next| next as usize)?;
+        assert!(self.nodes[next].inputs.iter().all(|input| *input == node) && !self.nodes[next].reads);
+        Some(next)
     }
 
     /// When the last input of a node was there; nothing while one is not.
@@ -184,16 +234,24 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads are on the loop and never queue; computations are the pool's jobs, one each, in the order of the trace.
+    /// Reads are on the loop; computations are there, too, when they are cheap, or else in jobs, in the order of the trace. Only
+    /// what was sent to the pool by itself has queued.
     fn places(&self) -> Result<(), String> {
         for record in &self.trace.nodes {
-            let (node, pooled) = (record.node, matches!(record.on, Where::Pool(_)));
-            ensure!(pooled != self.nodes[node as usize].reads, "n{node} was on {:?}", record.on);
-            let queued = pooled.then(|| record.start_ns - record.ready_ns);
+            let (node, script) = (record.node, &self.nodes[record.node as usize]);
+            let (pooled, inlined) = (matches!(record.on, Where::Pool(_)), record.inlined.is_some());
+            match (script.reads, pooled, inlined, record.chained_after) {
+                (true, false, false, None) => {}
+                (false, false, true, None) => self.inlined(record)?,
+                (false, true, false, None) => self.not_inlined(record)?,
+                (false, true, false, Some(after)) => self.chained(record, after as usize)?,
+                other => return Err(format!("n{node} was on {:?}: {other:?}", record.on)),
+            }
+            let queued = (pooled && record.chained_after.is_none()).then(|| record.start_ns - record.ready_ns);
             ensure!(record.queue_ns() == queued, "n{node} has a queue delay of {:?}", record.queue_ns());
         }
-        ensure!(self.pooled().count() == self.jobs.len(), "{} jobs for other nodes", self.jobs.len());
-        for (record, job) in self.pooled().zip(&self.jobs).filter(|(record, _)| record.end != End::Abandoned) {
+        ensure!(self.sent().count() == self.jobs.len(), "{} jobs for other nodes", self.jobs.len());
+        for (record, job) in self.sent().zip(&self.jobs).filter(|(record, _)| record.end != End::Abandoned) {
             let logged = (self.moment(job.start), self.moment(job.end), Where::Pool(job.worker));
             let traced = (record.start_ns, record.end_ns, record.on);
             ensure!(logged == traced, "n{} was {logged:?} to the pool and {traced:?} to the run", record.node);
@@ -201,13 +259,68 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// How deep a node is or would be on the loop, by the trace.
+    fn depth(&self, record: &NodeTrace) -> Result<u32, String> {
+        let Some(Inlined { parent, depth }) = record.inlined else { return Ok(0) };
+        let expected = match parent.map(|parent| parent as usize) {
+            None => {
+                ensure!(self.nodes[record.node as usize].inputs.is_empty(), "n{} has no parent", record.node);
+                1
+            }
+            Some(parent) => {
+                let input = self.nodes[record.node as usize].inputs.contains(&parent);
+                let parent = self.record(parent).filter(|parent| input && parent.end_ns == record.ready_ns);
+                let parent = parent.ok_or_else(|| format!("n{} was not made ready by its parent", record.node))?;
+                1 + parent.inlined.map_or(0, |inlined| inlined.depth)
+            }
+        };
+        ensure!(depth == expected, "n{} is {depth} deep, not {expected}", record.node);
+        Ok(depth)
+    }
+
+    fn inlined(&self, record: &NodeTrace) -> Result<(), String> {
+        let (node, policy) = (record.node, &self.scene.policy);
+        let depth = self.depth(record)?;
+        ensure!(policy.inline && depth <= policy.max_inline_depth, "n{node} ran on the loop, {depth} deep");
+        let hint = self.nodes[node as usize].hint;
+        ensure!(hint != Hint::NotOnTheLoop, "n{node} ran on the loop and must not");
+        // In the first run nothing is known but what the author says.
+        ensure!(self.scene.runs.len() > 1 || hint == Hint::Cheap, "n{node} ran on the loop and is not known as cheap");
+        let at_once = record.start_ns == record.ready_ns;
+        ensure!(at_once, "n{node} ran on the loop, but not when it was ready");
+        Ok(())
+    }
+
+    fn not_inlined(&self, record: &NodeTrace) -> Result<(), String> {
+        let (node, policy) = (record.node, &self.scene.policy);
+        let script = &self.nodes[node as usize];
+        let parents = script.inputs.iter().filter_map(|input| self.record(*input));
+        let ready = parents.filter(|parent| parent.end_ns == record.ready_ns);
+        let depth = 1 + ready.map(|parent| parent.inlined.map_or(0, |inlined| inlined.depth)).max().unwrap_or(0);
+        let should = policy.inline && script.hint == Hint::Cheap && depth <= policy.max_inline_depth;
+        ensure!(self.scene.runs.len() > 1 || !should, "n{node} is cheap and was sent to the pool");
+        Ok(())
+    }
+
+    fn chained(&self, record: &NodeTrace, after: usize) -> Result<(), String> {
+        let node = record.node as usize;
+        ensure!(
+            self.scene.policy.chaining && self.next(after) == Some(node),
+            "n{node} cannot be chained after n{after}"
+        );
+        let before = self.record(after).ok_or_else(|| format!("n{after} has no record"))?;
+        ensure!(before.end == End::Done && before.on == record.on, "n{node} went on where n{after} did not end");
+        ensure!(record.start_ns == before.end_ns, "n{node} did not start when n{after} ended");
+        Ok(())
+    }
+
     /// Every started node ends once, when and how its script says, or is abandoned by a verdict that came first.
     fn ends(&self) -> Result<(), String> {
-        let mut jobs = self.jobs.iter();
         for record in &self.trace.nodes {
             let (node, script) = (record.node, &self.nodes[record.node as usize]);
             let end = match record.on {
-                Where::Pool(_) => self.moment(jobs.next().ok_or("a job is missing")?.end),
+                Where::Pool(_) => self.moment(self.job(record).ok_or("a job is missing")?.end),
+                _ if record.inlined.is_some() => record.start_ns,
                 _ if script.fate == Fate::PanicsAtOnce => record.start_ns,
                 _ => record.start_ns + script.latency_ms * MS,
             };
@@ -234,6 +347,15 @@ impl Run<'_> {
 
     /// A node whose inputs were there before the verdict was started.
     fn nothing_is_forgotten(&self) -> Result<(), String> {
+        let went_on = |record: &NodeTrace| match self.next(record.node as usize) {
+            Some(next) if self.scene.policy.chaining && matches!(record.on, Where::Pool(_)) => {
+                self.record(next).is_some_and(|next| next.chained_after == Some(record.node))
+            }
+            _ => true,
+        };
+        for record in self.trace.nodes.iter().filter(|record| record.end == End::Done) {
+            ensure!(went_on(record), "the job of n{} stopped short", record.node);
+        }
         for node in (0..self.nodes.len()).filter(|node| self.linked.nodes[*node].needed) {
             let forgotten = self.record(node).is_none() && self.inputs_there(node).is_some_and(|at| at < self.total());
             ensure!(!forgotten, "n{node} was ready and did not start");

@@ -17,6 +17,28 @@ pub(crate) struct NodeScript {
     pub(crate) yields: u64,
     pub(crate) fate: Fate,
     pub(crate) timeout_ms: Option<u64>,
+    pub(crate) hint: Hint,
+}
+
+/// What the author of a plan says about a computation's cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hint {
+    None,
+    Cheap,
+    Dear,
+    /// Cheap, and yet not to be run on the loop.
+    NotOnTheLoop,
+}
+
+impl Hint {
+    fn text(self) -> &'static str {
+        match self {
+            Hint::None => "",
+            Hint::Cheap => r#","scheduling":{"cost_estimate_us":1}"#,
+            Hint::Dear => r#","scheduling":{"cost_estimate_us":5000}"#,
+            Hint::NotOnTheLoop => r#","scheduling":{"cost_estimate_us":1,"inline":false}"#,
+        }
+    }
 }
 
 pub(crate) struct PlanScript {
@@ -131,6 +153,7 @@ fn plan(shape: Shape, tasks: &Tasks, rng: &mut Rng) -> PlanScript {
     let faults = [0, 0, 0, 2, 8, 30][rng.below(6)];
     let (readers, timeouts) = ([10, 50, 90][rng.below(3)], [0, 0, 10][rng.below(3)]);
     let brittle = [0, 0, 30][rng.below(3)];
+    let cheap = [0, 20, 60, 90][rng.below(4)];
     let nodes: Vec<NodeScript> = edges(shape, rng)
         .into_iter()
         .map(|inputs| NodeScript {
@@ -144,6 +167,10 @@ fn plan(shape: Shape, tasks: &Tasks, rng: &mut Rng) -> PlanScript {
                 false => Fate::Well,
             },
             timeout_ms: rng.percent(timeouts).then(|| 1 + span_ms(rng)),
+            hint: match rng.percent(cheap) {
+                true => Hint::Cheap,
+                false => [Hint::None, Hint::None, Hint::Dear, Hint::NotOnTheLoop][rng.below(4)],
+            },
         })
         .collect();
     let texts = |timed| -> Vec<String> {
@@ -167,8 +194,8 @@ fn node_text(at: usize, node: &NodeScript, timeout_ms: Option<u64>) -> String {
         params += &format!(r#","{name}":"n{input}""#);
     }
     let timeout = timeout_ms.map(|ms| format!(r#","timeout_ms":{ms}"#)).unwrap_or_default();
-    let op = op(node.reads, node.inputs.len());
-    format!(r#"{{"node_id":"n{at}","op":"{op}","inputs":[{}],"params":{{{params}}}{timeout}}}"#, first.join(","))
+    let (op, hint) = (op(node.reads, node.inputs.len()), node.hint.text());
+    format!(r#"{{"node_id":"n{at}","op":"{op}","inputs":[{}],"params":{{{params}}}{timeout}{hint}}}"#, first.join(","))
 }
 
 /// Most of what nobody reads, so that there are also nodes that are not needed; and some of what is read as well.
@@ -190,19 +217,20 @@ impl Scene {
         let runs = 1 + rng.below(runs_max);
         let plans: Vec<PlanScript> = (0..1 + rng.below(runs.min(3))).map(|_| plan(shape, tasks, rng)).collect();
         let runs = (0..runs).map(|_| run(plans.len(), rng)).collect();
-        Scene {
-            plans,
-            runs,
-            workers: [1, 2, 4, WORKERS_UNBOUNDED, WORKERS_UNBOUNDED][rng.below(5)],
-            policy: Policy { inline: false, chaining: false, ..Policy::default() },
-        }
+        let policy = Policy {
+            inline: rng.percent(70),
+            chaining: rng.percent(70),
+            max_inline_depth: [10_000, 10_000, 1, 3][rng.below(4)],
+            ..Policy::default()
+        };
+        Scene { plans, runs, workers: [1, 2, 4, WORKERS_UNBOUNDED, WORKERS_UNBOUNDED][rng.below(5)], policy }
     }
 
     /// One node, one job, and a drop of the run when the job ends.
     pub(crate) fn dropped_as_its_job_ends(tasks: &Tasks) -> Scene {
         let rng = &mut Rng::new(0);
-        let node =
-            NodeScript { inputs: vec![], reads: false, latency_ms: 0, yields: 0, fate: Fate::Well, timeout_ms: None };
+        let (fate, hint) = (Fate::Well, Hint::None);
+        let node = NodeScript { inputs: vec![], reads: false, latency_ms: 0, yields: 0, fate, timeout_ms: None, hint };
         let linked = tasks.link(&[node_text(0, &node, None)], &["n0".into()]);
         let plan = PlanScript { nodes: vec![node], untimed: linked.clone(), linked };
         let interruption = Some(Interruption::Drop(5));
