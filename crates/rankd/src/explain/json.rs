@@ -61,7 +61,7 @@ impl Explanation<'_> {
 
     fn step(&self, step: &Step, w: &mut Writer) {
         self.names("nodes", &step.nodes, w);
-        self.names("inputs", self.steps().inputs(step), w);
+        self.names("inputs", &step.inputs, w);
         w.field("ways").array(|w| {
             for way in self.ways(step) {
                 w.string(way);

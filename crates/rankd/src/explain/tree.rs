@@ -41,7 +41,7 @@ impl Explanation<'_> {
             None => &["step", "how", "expected", "predicted"],
         });
         self.walk(
-            |ix| steps.inputs(steps.step(ix)),
+            |ix| &steps.step(ix).inputs,
             |ix, tree| {
                 let step = steps.step(ix);
                 let mut row = vec![tree, self.how(step), self.expected(step).words(), predicted(step)];
