@@ -1,7 +1,7 @@
 //! rankd: the real engine with one loop, its own client, and a plan of that shape.
 
 use crate::redis::{FANOUT, Reader};
-use rankd_column::Value;
+use rankd_column::{Key, Value};
 use rankd_engine::clock;
 use rankd_engine::store::Open;
 use rankd_engine::store::health::Snapshot;
@@ -32,12 +32,17 @@ pub struct Rankd {
     engine: Arc<Engine>,
     plan: Arc<Linked>,
     params: Vec<Value>,
+    parent_id: Key,
     /// How long each request took, where that is asked for.
     pub latencies: Option<Vec<Duration>>,
 }
 
 impl Rankd {
     pub fn new(url: &str, shape: Shape, scheduler: Scheduler) -> Rankd {
+        Rankd::with_deadline(url, shape, scheduler, None)
+    }
+
+    pub fn with_deadline(url: &str, shape: Shape, scheduler: Scheduler, deadline: Option<Duration>) -> Rankd {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let read = |name: &str| std::fs::read_to_string(repository.join(name)).expect("a file of the repository");
         let [keys, params, endpoints] =
@@ -49,12 +54,12 @@ impl Rankd {
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
         let plan = Arc::new(Linked::link(&plan, DEFINITIONS, &registry).expect("a checked plan links"));
         let address = Address::parse(url).expect("it is one");
-        let endpoint: Arc<dyn Open> =
-            Arc::new(RedisEndpoint::server(address, Policy { connect_timeout_ms: 10_000, ..Policy::default() }, None));
-        let settings = Settings { scheduler, cpu_threads: 1, ..Settings::default() };
+        let endpoint: Arc<dyn Open> = Arc::new(RedisEndpoint::server(address, policy(deadline), None));
+        let settings = Settings { scheduler, cpu_threads: 1, deadline, ..Settings::default() };
         let engine = Arc::new(Engine::start(settings, vec![endpoint]).expect("an engine starts"));
         let params = registry.params.list().iter().map(|_| Value::Null).collect();
-        Rankd { engine, plan, params, latencies: None }
+        let parent_id = Key(registry.keys.named("parent_id").expect("it is a key"));
+        Rankd { engine, plan, params, parent_id, latencies: None }
     }
 
     pub fn health(&self) -> Snapshot {
@@ -69,6 +74,20 @@ impl Rankd {
     pub fn ids(&self, user: i64) -> Vec<i64> {
         let rows = self.engine.run(&self.plan, self.request(user)).result.expect("the plan runs");
         rows.iter().flat_map(|rows| rows.ids().collect::<Vec<_>>()).collect()
+    }
+
+    /// Starts a request; `then` is told how many rows it gave, if it gave any. Each must be of the user that it says.
+    pub fn start(&self, user: i64, then: impl FnOnce(Option<usize>) + Send + 'static) {
+        let parent_id = self.parent_id;
+        self.engine.start_run_then(&self.plan, self.request(user), move |outcome| {
+            let Ok(outputs) = outcome.result else { return then(None) };
+            for rows in &outputs {
+                for (at, id) in rows.ids().enumerate() {
+                    assert_eq!(rows.value(parent_id, at), Value::Int(id / 1000), "a row of another's");
+                }
+            }
+            then(Some(outputs.iter().map(|rows| rows.len()).sum()));
+        });
     }
 
     /// Reads from so many threads of the caller's: for schedulers that have no loop.
@@ -121,6 +140,19 @@ impl Reader for Rankd {
             }
         }
         rows
+    }
+}
+
+/// Without a deadline nothing is about time, and a crowded machine may take its own to connect.
+fn policy(deadline: Option<Duration>) -> Policy {
+    match deadline {
+        Some(_) => Policy::default(),
+        None => Policy {
+            connect_timeout_ms: 10_000,
+            request_timeout_ms: 10_000,
+            stall_timeout_ms: 10_000,
+            ..Policy::default()
+        },
     }
 }
 

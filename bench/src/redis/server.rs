@@ -20,15 +20,26 @@ impl Server {
     }
 
     /// Starts one on this port and waits until it answers.
-    pub fn start_at(port: u16) -> Server {
-        let mut command = Command::new("redis-server");
-        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let server = Server { port, child: command.spawn().expect("redis-server is installed") };
+    fn start_at(port: u16) -> Server {
+        let server = Server { port, child: spawn(port, &file(port), &[]) };
         while !server.answers() {
             std::thread::sleep(Duration::from_millis(2));
         }
         server
+    }
+
+    /// Starts the process again on its port and does not wait for it: empty, or with what was saved, which then takes about
+    /// three seconds to load.
+    pub fn start_again(&mut self, loading: bool) {
+        // Microseconds a key.
+        let delay = (3_000_000 / (4 * USERS)).to_string();
+        self.child = match loading {
+            true => {
+                let slowly = ["--key-load-delay", &delay, "--loading-process-events-interval-bytes", "1024"];
+                spawn(self.port, &file(self.port), &slowly)
+            }
+            false => spawn(self.port, "rankd-bench-none.rdb", &[]),
+        };
     }
 
     pub fn answers(&self) -> bool {
@@ -70,7 +81,20 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_file(std::env::temp_dir().join(file(self.port)));
     }
+}
+
+fn file(port: u16) -> String {
+    format!("rankd-bench-{port}.rdb")
+}
+
+fn spawn(port: u16, file: &str, more: &[&str]) -> Child {
+    let mut command = Command::new("redis-server");
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()]);
+    command.arg("--dir").arg(std::env::temp_dir()).args(["--dbfilename", file]).args(more);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("redis-server is installed")
 }
 
 /// CPU seconds of all threads of a process that still live.
