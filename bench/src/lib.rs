@@ -1,9 +1,10 @@
 //! Measures what the engine is made of: ours, its floors and its peers.
 //!
-//! Reading order: [`harness`]; rows: [`data`], [`floor`], [`rankd`], `peers` (behind the feature of that name); nodes: [`graph`],
-//! [`stage`]; reads: [`redis`].
+//! Reading order: [`harness`]; rows: [`data`], [`floor`], [`rankd`], [`mod@engine`], `peers` (behind the feature of that name);
+//! nodes: [`graph`], [`stage`]; reads: [`redis`].
 
 pub mod data;
+pub mod engine;
 pub mod floor;
 pub mod graph;
 pub mod harness;

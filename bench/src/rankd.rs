@@ -40,11 +40,6 @@ pub struct Rankd {
 
 impl Rankd {
     pub fn new(table: &Table) -> Rankd {
-        let full = |values: &[f64]| Arc::new(Column::Float(Cells::full(values.to_vec())));
-        let batch = Batch::new(table.ids.clone())
-            .with(A, full(&table.a))
-            .with(B, full(&table.b))
-            .with(C, Arc::new(Column::Float(Cells::new(table.c.clone(), Some(table.c_valid.clone())))));
         let (score, passes) = programs();
         let (score, passes) = (Arc::new(score), Arc::new(passes));
         let parts = vec![
@@ -55,7 +50,7 @@ impl Rankd {
         ];
         let pass = Pass::new(parts).expect("these parts make a pass");
         let params = vec![Value::Float(table.w), Value::Float(table.x)];
-        Rankd { rows: RowSet::new(batch), params, score, passes, pass, scratch: Scratch::default(), take: table.take }
+        Rankd { rows: rows(table), params, score, passes, pass, scratch: Scratch::default(), take: table.take }
     }
 
     pub fn vm(&mut self) -> Column {
@@ -82,6 +77,14 @@ impl Rankd {
     pub fn sort(&mut self) -> RowSet {
         self.filtered().sort(SCORE, Order::Desc).take(self.take)
     }
+}
+
+/// The table as rows; its columns are the keys from 1 on.
+pub(crate) fn rows(table: &Table) -> RowSet {
+    let full = |values: &[f64]| Arc::new(Column::Float(Cells::full(values.to_vec())));
+    let c = Cells::new(table.c.clone(), Some(table.c_valid.clone()));
+    let batch = Batch::new(table.ids.clone()).with(A, full(&table.a)).with(B, full(&table.b));
+    RowSet::new(batch.with(C, Arc::new(Column::Float(c))))
 }
 
 fn programs() -> (Program, Program) {

@@ -1,6 +1,7 @@
 //! `score → filter → stable sort → take 50` for 100 to 1,000,000 rows: a table of times and one of ratios, as Markdown.
 
 use rankd_bench::data::Table;
+use rankd_bench::engine::Engine;
 use rankd_bench::floor::{self, fused, sort, top, vm};
 use rankd_bench::harness::{Contender, Time, part, pipeline, race};
 use rankd_bench::rankd::Rankd;
@@ -18,6 +19,8 @@ const S: &str = "S: node by node, full sort";
 const V: &str = "floor, vm alone";
 const RANKD_TOP: &str = "rankd, top";
 const RANKD_PASS: &str = "rankd, one pass";
+const PLAN: &str = "rankd, whole plan through the engine";
+const PLAN_WRITTEN: &str = "rankd, whole plan, nothing fused";
 const RANKD_SORT: &str = "rankd, full sort";
 const RANKD_VM: &str = "rankd, vm alone";
 #[cfg(feature = "peers")]
@@ -43,6 +46,9 @@ fn main() {
         ("rankd top ÷ U", RANKD_TOP, U),
         ("rankd pass ÷ U", RANKD_PASS, U),
         ("rankd pass ÷ F", RANKD_PASS, F),
+        ("rankd whole plan ÷ U", PLAN, U),
+        ("rankd whole plan ÷ F", PLAN, F),
+        ("rankd whole plan ÷ nothing fused", PLAN, PLAN_WRITTEN),
         ("rankd full sort ÷ S", RANKD_SORT, S),
         ("rankd top ÷ F", RANKD_TOP, F),
         ("rankd vm ÷ floor vm", RANKD_VM, V),
@@ -59,6 +65,7 @@ fn measure(table: &Table) -> Vec<(&'static str, Time)> {
     let (mut fused_best, mut best, mut space) = (top::Best::default(), top::Best::default(), sort::Space::default());
     let (mut for_top, mut for_sort, mut for_vm) = (Rankd::new(table), Rankd::new(table), Rankd::new(table));
     let mut for_pass = Rankd::new(table);
+    let (fused, written) = (Engine::new(table, true), Engine::new(table, false));
     #[allow(unused_mut, reason = "the peers are optional")]
     let mut contenders: Vec<Entry<'_>> = vec![
         (READ, part(|| floor::read(table))),
@@ -68,6 +75,8 @@ fn measure(table: &Table) -> Vec<(&'static str, Time)> {
         (V, part(|| vm::scores(table, width))),
         (RANKD_TOP, pipeline(|| for_top.top(), |rows| rows.ids().collect())),
         (RANKD_PASS, pipeline(|| for_pass.fused(), |rows| rows.ids().collect())),
+        (PLAN, pipeline(|| fused.run(), |rows| rows.ids().collect())),
+        (PLAN_WRITTEN, pipeline(|| written.run(), |rows| rows.ids().collect())),
         (RANKD_SORT, pipeline(|| for_sort.sort(), |rows| rows.ids().collect())),
         (RANKD_VM, part(|| for_vm.vm())),
     ];

@@ -1,0 +1,141 @@
+//! The same four nodes as a plan through the engine: checked, linked, fused, and run on one thread as an event loop runs it.
+//!
+//! The rows come from a source that hands them over as they are. Everything that is cheap enough for it runs inline, and here
+//! that is everything; a run that has had its turn is polled again, as a loop would.
+
+use crate::data::{C_DEFAULT, Table};
+use crate::rankd;
+use rankd_column::{RowSet, Value};
+use rankd_engine::clock;
+use rankd_engine::deadline::Limits;
+use rankd_engine::error::TaskError;
+use rankd_engine::pool::Pool;
+use rankd_engine::run::{self, Cancel, Host};
+use rankd_engine::stats::Stats;
+use rankd_engine::store::Stores;
+use rankd_engine::task::{Args, Definition, Fetch, FetchContext, Task};
+use rankd_engine::{Linked, Policy, Request};
+use rankd_plan::Registry;
+use rankd_plan::registry::Text;
+use rankd_plan::signature::{Contract, Cost, Inputs, RowEffect, Runs, Signature, Writes};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// What the next source to be linked hands over.
+static ROWS: Mutex<Option<RowSet>> = Mutex::new(None);
+
+struct Source(RowSet);
+
+impl Fetch for Source {
+    async fn run(&self, _: &[RowSet], _: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(self.0.clone())
+    }
+}
+
+const SOURCE: Definition = Definition {
+    signature: Signature {
+        op: "table",
+        summary: "Give the bench's rows.",
+        contract: &Contract {
+            inputs: Inputs::None,
+            rows: RowEffect::Source,
+            reads: &[],
+            writes: Writes::AnyKey,
+            params: &[],
+            runs: Runs::Loop,
+            cost: Cost::Trivial,
+        },
+    },
+    make: |_: &Args<'_>| {
+        let rows = ROWS.lock().ok().and_then(|rows| rows.clone());
+        Task::Fetch(Arc::new(Source(rows.expect("the rows were put there"))))
+    },
+};
+
+/// A linked plan and one loop's share of the engine.
+pub struct Engine {
+    plan: Arc<Linked>,
+    request: Arc<Request>,
+    host: Rc<Host>,
+}
+
+impl Engine {
+    /// `fused` is whether neighbours in the plan are done in one pass.
+    pub fn new(table: &Table, fused: bool) -> Engine {
+        *ROWS.lock().expect("nobody panicked with it") = Some(rankd::rows(table));
+        let definitions: Vec<Definition> = rankd_tasks::DEFINITIONS.iter().copied().chain([SOURCE]).collect();
+        let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
+        let registry = registry();
+        let text = plan(table);
+        let checked = rankd_plan::check(text.as_bytes(), &registry, signatures.leak());
+        let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
+        let plan = Linked::link(&plan, &definitions, &registry).expect("a checked plan can be linked");
+        let params = vec![Value::Float(table.w), Value::Float(table.x)];
+        let request = Request { user_id: 1, params, ..Request::default() };
+        let policy = Policy { chaining: fused, inline_threshold_ns: u32::MAX, ..Policy::default() };
+        let pool = Pool::start(1).expect("a thread can be started");
+        let host = Host::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);
+        Engine { plan: Arc::new(plan), request: Arc::new(request), host: Rc::new(host) }
+    }
+
+    pub fn run(&self) -> RowSet {
+        let limits = Limits::starting(clock::now(), None, None);
+        let (plan, request, host) = (self.plan.clone(), self.request.clone(), self.host.clone());
+        let mut run = pin!(run::run(plan, request, host, limits, Arc::new(Cancel::default())));
+        let mut cx = Context::from_waker(Waker::noop());
+        loop {
+            if let Poll::Ready(outcome) = run.as_mut().poll(&mut cx) {
+                let mut outputs = outcome.result.expect("scores are finite");
+                return outputs.pop().expect("there is one output");
+            }
+        }
+    }
+}
+
+fn registry() -> Registry {
+    let mut keys = String::from(
+        "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"The id\"\n",
+    );
+    for (id, name) in (2..).zip(["a", "b", "c", "score"]) {
+        keys += &format!(
+            "[[key]]\nkey_id = {id}\nname = \"{name}\"\ntype = \"float\"\nnullable = true\ndoc = \"A number\"\n"
+        );
+    }
+    let mut params = String::new();
+    for (id, name) in (1..).zip(["w", "x"]) {
+        params += &format!(
+            "[[param]]\nparam_id = {id}\nname = \"{name}\"\ntype = \"float\"\nnullable = true\ndoc = \"A number\"\n"
+        );
+    }
+    let text = |file, text| Text { file, text };
+    let (registry, problems) = Registry::parse(text("keys", &keys), text("params", &params), text("endpoints", ""));
+    assert!(problems.is_empty(), "{:?}", problems[0].diagnostics);
+    registry
+}
+
+fn plan(table: &Table) -> String {
+    let node = |id: &str, op: &str, input: &str, params: &str| {
+        format!(r#"{{"node_id":"{id}","op":"{op}","inputs":[{input}],"params":{{{params}}}}}"#)
+    };
+    let nodes = [
+        node("rows", "table", "", ""),
+        node("score", "vm", "\"rows\"", r#""out_key":"score","expr":"e""#),
+        node("good", "filter", "\"score\"", r#""pred":"p""#),
+        node("sorted", "sort", "\"good\"", r#""key":"score","order":"desc""#),
+        node("best", "take", "\"sorted\"", &format!(r#""count":{}"#, table.take)),
+    ];
+    let key = |key: &str| format!(r#"{{"op":"key_ref","key":"{key}"}}"#);
+    let param = |param: &str| format!(r#"{{"op":"param_ref","param":"{param}"}}"#);
+    let two = |op: &str, a: &str, b: &str| format!(r#"{{"op":"{op}","a":{a},"b":{b}}}"#);
+    let default = format!(r#"{{"op":"const_number","value":{C_DEFAULT}}}"#);
+    let c = two("mul", &two("coalesce", &key("c"), &default), &param("w"));
+    let score = two("add", &two("mul", &key("a"), &key("b")), &c);
+    let good = format!(r#"{{"op":"cmp","cmp":">=","a":{},"b":{}}}"#, key("score"), param("x"));
+    format!(
+        r#"{{"schema_version":1,"plan_name":"rows","nodes":[{}],"outputs":["best"],"expr_table":{{"e":{score}}},"pred_table":{{"p":{good}}}}}"#,
+        nodes.join(",")
+    )
+}
