@@ -28,8 +28,8 @@ impl Server {
         server
     }
 
-    /// Starts the process again on its port and does not wait for it: empty, or with what was saved, which then takes about
-    /// three seconds to load.
+    /// Starts the process again on its port and does not wait for it: with what was saved, if anything was; `loading` makes
+    /// that take about three seconds.
     pub fn start_again(&mut self, loading: bool) {
         // Microseconds a key.
         let delay = (3_000_000 / (4 * USERS)).to_string();
@@ -38,7 +38,7 @@ impl Server {
                 let slowly = ["--key-load-delay", &delay, "--loading-process-events-interval-bytes", "1024"];
                 spawn(self.port, &file(self.port), &slowly)
             }
-            false => spawn(self.port, "rankd-bench-none.rdb", &[]),
+            false => spawn(self.port, &file(self.port), &[]),
         };
     }
 
