@@ -137,6 +137,8 @@ pub(crate) struct Sending {
     pub(crate) policy: Policy,
     /// Whether the run walks the plan with nodes fused.
     pub(crate) fused: bool,
+    /// The request's: no step of a stretch begins after it, whether the loop has told so or not.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) request: Arc<Request>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) stats: Arc<Stats>,
@@ -167,7 +169,8 @@ impl Sending {
             }
             let step = steps.step(at);
             let rows_in = slots.iter().flatten().map(RowSet::len).sum();
-            let result = match self.mailbox.stop.load(Ordering::Relaxed) {
+            let too_late = self.deadline.is_some_and(|deadline| started > deadline);
+            let result = match too_late || self.mailbox.stop.load(Ordering::Relaxed) {
                 true => Err(TaskError::stopped()),
                 false => {
                     // Later steps of a stretch read one slot, perhaps more than once.

@@ -7,7 +7,7 @@
 
 use crate::clock::{self, Instant};
 use crate::deadline::{Deadline, Limits};
-use crate::error::RunError;
+use crate::error::{ErrorKind, RunError, TaskError};
 use crate::flight::{self, Landed, Mailbox, Sending, Whereabouts};
 use crate::link::Linked;
 use crate::place::{Place, Policy, place};
@@ -256,6 +256,7 @@ impl<'r> Run<'r> {
             first: ix,
             inputs,
             policy: *policy,
+            deadline: self.limits.request.map(|request| request.at),
             fused: policy.chaining && self.limits.node_timeout.is_none(),
             request: self.request.clone(),
             mailbox: self.mailbox.get_or_insert_default().clone(),
@@ -322,8 +323,16 @@ impl<'r> Run<'r> {
         self.chained(step, previous.as_ref(), on, started);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
         told.into_iter().for_each(|told| self.recorder.told(step, told));
-        let rows = result.map_err(|error| self.plan.blame(step, error))?;
+        let rows = result.map_err(|error| self.blame(step, error))?;
         self.finish(step, rows)
+    }
+
+    /// A step's failure as the run's. One that stopped because its time was up has no other reason.
+    pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
+        match self.limits.request.filter(|_| error.kind == ErrorKind::Cancelled) {
+            Some(request) if request.passed(clock::now()) => self.plan.at_node(ix, RunError::timeout(&request)),
+            _ => self.plan.blame(ix, error),
+        }
     }
 
     /// Tells the trace of a step that went on in the job of another.

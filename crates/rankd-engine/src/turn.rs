@@ -8,7 +8,7 @@
 use crate::clock::{self, Instant, nanos_between};
 use crate::cost::LearnedCost;
 use crate::deadline::{Limit, Limits};
-use crate::error::{ErrorKind, RunError, TaskError};
+use crate::error::{RunError, TaskError};
 use crate::flight;
 use crate::link::Linked;
 use crate::place::{Policy, cheap};
@@ -278,13 +278,9 @@ impl Run<'_> {
         Ok(nanos_between(began, now) >= TURN_NS)
     }
 
-    /// A step that failed here. One that stopped because its time was up has no other reason.
+    /// A step that failed here.
     fn fails(&mut self, ix: NodeIx, error: TaskError) -> RunError {
-        let now = clock::now();
-        self.recorder.ended_now(ix, now);
-        match self.limits.request.filter(|request| request.passed(now)) {
-            Some(request) if error.kind == ErrorKind::Cancelled => self.plan.at_node(ix, RunError::timeout(&request)),
-            _ => self.plan.blame(ix, error),
-        }
+        self.recorder.ended_now(ix, clock::now());
+        self.blame(ix, error)
     }
 }
