@@ -8,7 +8,7 @@ mod rig;
 
 use rankd_column::{Key, Value};
 use rankd_engine::trace::{End, Where};
-use rankd_engine::{ErrorKind, Scheduler};
+use rankd_engine::{ErrorKind, Policy, Scheduler};
 use rig::*;
 
 fn three_branches(rig: &Rig) -> std::sync::Arc<rankd_engine::Linked> {
@@ -371,4 +371,40 @@ fn parallel_async_tasks_both_respect_the_deadline() {
         rig.drain();
         assert_eq!(rig.late(), 0);
     });
+}
+
+#[test]
+fn four_nodes_on_a_hundred_rows_take_no_trip_or_one_or_four() {
+    let plan = |rig: &Rig| {
+        let node = |id: &str, op: &str, input: &str, params: &str| {
+            format!(r#"{{"node_id":"{id}","op":"{op}","inputs":["{input}"],"params":{{{params}}}}}"#)
+        };
+        let pred = r#"{"op":"cmp","cmp":">=","a":{"op":"key_ref","key":"score"},"b":{"op":"const_number","value":10}}"#;
+        let half = r#"{"op":"mul","a":{"op":"key_ref","key":"id"},"b":{"op":"const_number","value":0.5}}"#;
+        let nodes = [
+            source("a", 100),
+            vm("b", "a"),
+            node("c", "filter", "b", r#""pred":"p""#),
+            node("d", "sort", "c", r#""key":"score","order":"desc""#),
+            node("e", "take", "d", r#""count":10"#),
+        ];
+        rig.link(&format!(
+            r#"{{"schema_version":1,"plan_name":"four","nodes":[{}],"outputs":["e"],"expr_table":{{"half_id":{half}}},"pred_table":{{"p":{pred}}}}}"#,
+            nodes.join(",")
+        ))
+    };
+    let run = |inline, chaining| {
+        let rig = Rig::with(Policy { inline, chaining, ..Policy::default() });
+        let seen = rig.run(&plan(&rig), without_limits());
+        let queued = seen.trace.nodes.iter().filter(|record| record.queue_ns().is_some()).count();
+        assert_eq!(queued as u64, rig.engine.stats().offloads(), "each trip is in the trace");
+        let rows: Vec<(i64, Value)> =
+            seen.ids().into_iter().zip((0..10).map(|at| seen.value(score(&rig), at))).collect();
+        (rows, queued)
+    };
+    let (rows, trips) = run(true, true);
+    assert_eq!((rows.len(), rows[0].0, trips), (10, 100, 0));
+    assert_eq!(run(false, true), (rows.clone(), 1));
+    assert_eq!(run(true, false), (rows.clone(), 0));
+    assert_eq!(run(false, false), (rows, 4));
 }
