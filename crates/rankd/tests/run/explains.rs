@@ -48,7 +48,6 @@ fn a_run_is_told_with_rows_times_places_and_what_the_answer_waited_for() {
     assert_eq!(nodes[5].number("rows_out"), told.number("analyzed.rows"));
     assert!(nodes.iter().all(|node| node.text("where") == "loop" && node.number("took_us") >= 0.0));
     assert_eq!(told.texts("analyzed.critical_path").len(), 6);
-    assert_eq!(told.list("steps")[2].number("cost.samples"), 1.0, "the run was measured");
 }
 
 #[test]
