@@ -4,6 +4,7 @@
 //! those before, and their latency counts from then on, so that a slow answer cannot hide the ones that waited behind it.
 //! Errors never stop a bench; they are counted by kind.
 
+use crate::cli::bench_url;
 use crate::cli::listing::Listing;
 use crate::cli::run::{self, RunArgs};
 use crate::cli::{DONE, WRONG, say};
@@ -31,8 +32,11 @@ const REQUESTS_BYTES_MAX: usize = 64 << 20;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchArgs {
     /// Name or file of the plan
-    #[arg(value_name = "PLAN")]
-    target: String,
+    #[arg(value_name = "PLAN", required_unless_present = "url")]
+    target: Option<String>,
+    /// Drive a server instead: the address of its plan, such as http://127.0.0.1:8080/rank/feed
+    #[arg(long, value_name = "URL", conflicts_with = "target")]
+    url: Option<String>,
     /// How many requests to make
     #[arg(short = 'n', long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: u64,
@@ -52,7 +56,7 @@ pub(crate) struct BenchArgs {
 pub(crate) struct LoadArgs {
     /// Start so many requests a second, whatever became of those before
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    rate: Option<u64>,
+    pub(crate) rate: Option<u64>,
     /// A file of requests, one JSON document a line, used over and over
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
@@ -60,7 +64,12 @@ pub(crate) struct LoadArgs {
 
 pub(crate) fn run(args: &BenchArgs) -> u8 {
     let load = Load { iterations: args.iterations, concurrency: args.concurrency, more: args.load.clone() };
-    bench(&args.run.with_plan(&args.target), &load, args.json)
+    match (&args.url, &args.target) {
+        (Some(url), _) => bench_url::run(url, &load, args.json),
+        (None, Some(plan)) => bench(&args.run.with_plan(plan), &load, args.json),
+        // Refused when the command line is read.
+        (None, None) => WRONG,
+    }
 }
 
 /// How a plan is put under load.
@@ -107,22 +116,28 @@ pub(crate) fn bench(args: &RunArgs, load: &Load, json_only: bool) -> u8 {
     DONE
 }
 
-/// The requests to make, at least one.
-fn requests(load: &Load, loaded: &LoadedRegistry) -> Result<Vec<Request>, String> {
+/// The requests to make as they were written, at least one.
+pub(crate) fn request_texts(load: &Load) -> Result<Vec<String>, String> {
     let text = match &load.more.request {
         None => "{\"user_id\": 1}".to_owned(),
         Some(path) => {
             files::read_text(path, REQUESTS_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?
         }
     };
+    let texts: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    if texts.is_empty() { Err("there is no request in the file".into()) } else { Ok(texts) }
+}
+
+/// The same, read.
+fn requests(load: &Load, loaded: &LoadedRegistry) -> Result<Vec<Request>, String> {
     let mut requests = Vec::new();
-    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (at, line) in request_texts(load)?.iter().enumerate() {
         match input::read(line.as_bytes(), &loaded.registry) {
             Ok(input) => requests.push(input.request),
             Err(refused) => return Err(format!("request {}: {}", at + 1, refused.error.message)),
         }
     }
-    if requests.is_empty() { Err("there is no request in the file".into()) } else { Ok(requests) }
+    Ok(requests)
 }
 
 /// The `at`th request; some are traced.
@@ -205,9 +220,9 @@ fn crowd(engine: &Engine, plan: &Arc<Linked>, requests: &[Request], load: &Load,
 }
 
 /// What came back.
-struct Tally {
-    nanos: Histogram<u64>,
-    errors: BTreeMap<&'static str, u64>,
+pub(crate) struct Tally {
+    pub(crate) nanos: Histogram<u64>,
+    pub(crate) errors: BTreeMap<&'static str, u64>,
     /// By node: traced runs, and their run and queue times.
     nodes: BTreeMap<u32, (u64, u64, u64)>,
 }
@@ -247,6 +262,20 @@ impl Tally {
     }
 }
 
+/// The latencies that are told, in microseconds.
+pub(crate) fn latencies(nanos: &Histogram<u64>) -> [(&'static str, f64); 7] {
+    let at = |quantile: f64| nanos.value_at_quantile(quantile) as f64 / 1e3;
+    [
+        ("min", nanos.min() as f64 / 1e3),
+        ("mean", nanos.mean() / 1e3),
+        ("p50", at(0.5)),
+        ("p90", at(0.9)),
+        ("p99", at(0.99)),
+        ("p99.9", at(0.999)),
+        ("max", nanos.max() as f64 / 1e3),
+    ]
+}
+
 struct Report<'a> {
     plan: &'a Linked,
     engine: &'a Engine,
@@ -258,21 +287,6 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// The latencies that are told, in microseconds.
-    fn latencies(&self) -> [(&'static str, f64); 7] {
-        let nanos = &self.tally.nanos;
-        let at = |quantile: f64| nanos.value_at_quantile(quantile) as f64 / 1e3;
-        [
-            ("min", nanos.min() as f64 / 1e3),
-            ("mean", nanos.mean() / 1e3),
-            ("p50", at(0.5)),
-            ("p90", at(0.9)),
-            ("p99", at(0.99)),
-            ("p99.9", at(0.999)),
-            ("max", nanos.max() as f64 / 1e3),
-        ]
-    }
-
     fn throughput(&self) -> f64 {
         self.load.iterations as f64 / self.wall.as_secs_f64()
     }
@@ -312,7 +326,7 @@ impl Report<'_> {
             stats.offloads()
         );
         let mut latency = Listing::new(&["latency", "µs"]);
-        for (name, micros) in self.latencies() {
+        for (name, micros) in latencies(&self.tally.nanos) {
             latency.row(vec![name.to_owned(), format!("{micros:.1}")]);
         }
         let mut nodes = Listing::new(&["node", "op", "run µs", "queue µs"]);
@@ -356,7 +370,7 @@ impl Report<'_> {
             });
             w.field("wall_s").float(self.wall.as_secs_f64()).field("throughput_per_s").float(self.throughput());
             w.field("latency_us").object(|w| {
-                for (name, micros) in self.latencies() {
+                for (name, micros) in latencies(&self.tally.nanos) {
                     w.field(name).float(micros);
                 }
             });

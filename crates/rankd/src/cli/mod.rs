@@ -1,6 +1,7 @@
 //! What the user typed, and which part of the program answers it.
 
 mod bench;
+mod bench_url;
 mod check;
 mod compile;
 mod confined;
@@ -73,7 +74,9 @@ enum Command {
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd explain complex_dag --analyze")]
     Explain(explain::ExplainArgs),
     /// Put a plan under load and tell how it does
-    #[command(after_help = "Example: rankd bench complex_dag -n 10000 -c 16")]
+    #[command(
+        after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
+    )]
     Bench(bench::BenchArgs),
     /// Make demo data for the embedded store
     #[command(after_help = "Example: rankd seed --users 1000 --out data/big.ndjson")]

@@ -1,16 +1,20 @@
 //! Who may run now, who waits a little, and who is sent away at once.
 //!
-//! Two things are bounded, each by time and not by a length. The loop: how long it takes to get around to a request that has
-//! come, measured by a probe that goes through the same line. The runs: how many are under way, by a limit that shrinks when
-//! runs take much longer than they did while few were under way, and grows when they do not; who does not fit waits in line
-//! for at most the same time. One of these for each loop; nothing here is shared.
+//! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, from the moment
+//! that a probe gets into the loop's line to the moment that it is through. The runs: how many are under way, by a limit that
+//! shrinks when runs wait inside, for the pool or a store, for longer than that, and grows when they do not; who does not fit waits
+//! in line for at most the same time. Sending somebody away is not work: it must not keep the next one out. One of these for
+//! each loop; nothing here is shared.
 
 use crate::serve::metrics::Count;
 use rankd_engine::Seat;
-use rankd_engine::clock::{self, Instant};
+use rankd_engine::clock::{self, nanos_between};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
@@ -24,8 +28,8 @@ pub(crate) struct AdmissionSettings {
     pub(crate) limit_max: f64,
 }
 
-/// So much longer than when few are under way may runs take before fewer are let in.
-const TOLERANCE: f64 = 2.0;
+/// So much longer than alone may runs take, besides the time in line, before fewer are let in.
+const TOLERANCE: f64 = 1.5;
 /// How much of the way to a new value one run moves the limit, and the averages.
 const SMOOTH: f64 = 0.1;
 const LIMIT_FIRST: f64 = 64.0;
@@ -33,7 +37,7 @@ const LIMIT_FIRST: f64 = 64.0;
 /// Why a request was sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The loop took too long to get around to it.
+    /// The loop has taken on enough for this round.
     Behind,
     /// The line is so long that it would be in it for too long.
     Line,
@@ -55,11 +59,12 @@ pub(crate) struct Admission {
     limit: Cell<f64>,
     under_way: Cell<u32>,
     line: RefCell<VecDeque<oneshot::Sender<Permit>>>,
-    /// How long a run takes these days, and how much longer than when few are under way.
+    /// How long a run takes these days, and how much longer than it may.
     took_ns: Cell<f64>,
     slowdown: Cell<f64>,
-    /// When the probe that is in the loop's line got into it.
-    probe_since: Cell<Option<Instant>>,
+    /// Whether a probe is in the loop's line, and what runs have done on the loop since it got there.
+    probing: Cell<bool>,
+    round_ns: Cell<u64>,
 }
 
 impl Admission {
@@ -70,15 +75,16 @@ impl Admission {
             under_way: Cell::new(0),
             line: RefCell::default(),
             took_ns: Cell::new(0.0),
-            slowdown: Cell::new(1.0),
-            probe_since: Cell::new(None),
+            slowdown: Cell::new(0.0),
+            probing: Cell::new(false),
+            round_ns: Cell::new(0),
         })
     }
 
     /// Lets a request in, at once or after a while in line.
     pub(crate) async fn enter(self: &Rc<Admission>, seat: &Seat) -> Result<Permit, Refused> {
-        let now = clock::now();
-        if self.behind(seat, now) > self.settings.queue {
+        self.probe(seat);
+        if u128::from(self.round_ns.get()) > self.settings.queue.as_nanos() {
             return Err(Refused::Behind);
         }
         if f64::from(self.under_way.get()) < self.limit.get() {
@@ -90,25 +96,29 @@ impl Admission {
         }
         let (turn, come) = oneshot::channel();
         self.line.borrow_mut().push_back(turn);
-        match timeout_at(now + self.settings.queue, come).await {
+        match timeout_at(clock::now() + self.settings.queue, come).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Refused::Line),
         }
     }
 
-    /// How long ago the probe that is still in the loop's line got into it; puts one there if none is.
-    fn behind(self: &Rc<Admission>, seat: &Seat, now: Instant) -> Duration {
-        if let Some(since) = self.probe_since.get() {
-            return now.saturating_duration_since(since);
+    /// Puts a probe into the loop's line, if none is there: with it a new round begins.
+    fn probe(self: &Rc<Admission>, seat: &Seat) {
+        if self.probing.replace(true) {
+            return;
         }
-        self.probe_since.set(Some(now));
+        self.round_ns.set(0);
         let admission = self.clone();
         seat.spawn(async move {
             // Comes back after everything that the loop has found ready by then.
             tokio::task::yield_now().await;
-            admission.probe_since.set(None);
+            admission.probing.set(false);
         });
-        Duration::ZERO
+    }
+
+    /// A run whose time on the loop is counted for the round.
+    pub(crate) fn timed<F: Future>(&self, run: F) -> Timed<'_, F> {
+        Timed { admission: self, run: Box::pin(run) }
     }
 
     fn permit(self: &Rc<Admission>) -> Permit {
@@ -116,23 +126,23 @@ impl Admission {
         Permit { admission: Some(self.clone()) }
     }
 
-    /// Learns from a run that has ended. `calm_ns` is what such a run takes while few are under way.
-    pub(crate) fn learn(&self, took: Duration, calm_ns: &Count) {
+    /// Learns from a run that has ended. `alone_ns` is what such a run takes while no other is under way.
+    pub(crate) fn learn(&self, took: Duration, alone_ns: &Count) {
         let took_ns = took.as_nanos() as f64;
         let (under_way, limit) = (f64::from(self.under_way.get()), self.limit.get());
-        let calm = calm_ns.get() as f64;
-        if calm == 0.0 || under_way * 4.0 <= limit {
-            let next = if calm == 0.0 { took_ns } else { calm + SMOOTH * (took_ns - calm) };
-            calm_ns.set(next.max(1.0) as u64);
+        let alone = alone_ns.get() as f64;
+        if alone == 0.0 || under_way <= 1.0 {
+            let next = if alone == 0.0 { took_ns } else { alone + SMOOTH * (took_ns - alone) };
+            alone_ns.set(next.max(1.0) as u64);
         }
+        let may_take = TOLERANCE * alone_ns.get() as f64 + self.settings.queue.as_nanos() as f64;
         let average = |cell: &Cell<f64>, value: f64| cell.set(cell.get() + SMOOTH * (value - cell.get()));
         average(&self.took_ns, took_ns);
-        average(&self.slowdown, took_ns / (calm_ns.get() as f64).max(1.0));
+        average(&self.slowdown, took_ns / may_take);
+        let gradient = (1.0 / self.slowdown.get().max(0.01)).clamp(0.5, 1.0);
         // A limit that is not reached is not a reason to move it up.
-        let gradient = (TOLERANCE / self.slowdown.get()).clamp(0.5, 1.0);
-        let room = if under_way * 2.0 >= limit { limit.sqrt() } else { 0.0 };
-        let target = limit * gradient + room;
-        let next = limit + SMOOTH * (target - limit);
+        let room = if under_way * 2.0 >= limit && gradient >= 1.0 { limit.sqrt() } else { 0.0 };
+        let next = limit + SMOOTH * (limit * gradient + room - limit);
         self.limit.set(next.clamp(self.settings.limit_min, self.settings.limit_max));
     }
 
@@ -159,6 +169,24 @@ impl Admission {
     }
 }
 
+/// A run while its time on the loop is counted.
+pub(crate) struct Timed<'a, F> {
+    admission: &'a Admission,
+    run: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for Timed<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let began = clock::now();
+        let polled = self.run.as_mut().poll(cx);
+        let round_ns = &self.admission.round_ns;
+        round_ns.set(round_ns.get() + nanos_between(began, clock::now()));
+        polled
+    }
+}
+
 /// The right to run; given back when dropped.
 pub(crate) struct Permit {
     /// `None` once given back.
@@ -180,5 +208,55 @@ impl Drop for Permit {
             admission.under_way.set(admission.under_way.get() - 1);
             admission.admit_next();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(queue_ms: u64) -> Rc<Admission> {
+        let queue = Duration::from_millis(queue_ms);
+        Admission::new(&AdmissionSettings { queue, limit_min: 2.0, limit_max: 1000.0 })
+    }
+
+    /// Runs that take what so many under way at once make of them.
+    fn drive(admission: &Rc<Admission>, alone: &Count, took: impl Fn(f64) -> Duration) -> f64 {
+        for _ in 0..2000 {
+            let permits: Vec<Permit> = (0..admission.limit() as u32).map(|_| admission.permit()).collect();
+            admission.learn(took(permits.len() as f64), alone);
+        }
+        admission.limit()
+    }
+
+    #[test]
+    fn the_limit_settles_where_runs_wait_as_long_as_they_may() {
+        let (admission, alone) = (admission(20), Count::default());
+        admission.learn(Duration::from_millis(1), &alone);
+        // One processor: so many runs of a millisecond take that many milliseconds each.
+        let limit = drive(&admission, &alone, |runs| Duration::from_millis(1).mul_f64(runs));
+        assert!((10.0..40.0).contains(&limit), "{limit}");
+    }
+
+    #[test]
+    fn runs_that_do_not_hinder_each_other_are_not_limited() {
+        let (admission, alone) = (admission(20), Count::default());
+        let limit = drive(&admission, &alone, |_| Duration::from_millis(5));
+        assert!(limit > 900.0, "{limit}");
+    }
+
+    #[test]
+    fn a_permit_lets_in_who_waits_and_passes_over_who_has_gone() {
+        let admission = admission(20);
+        admission.limit.set(2.0);
+        let first = admission.permit();
+        let _second = admission.permit();
+        let (gone, _) = oneshot::channel();
+        let (turn, mut come) = oneshot::channel();
+        admission.line.borrow_mut().extend([gone, turn]);
+        drop(first);
+        assert_eq!((admission.under_way(), admission.in_line()), (2, 0));
+        assert!(come.try_recv().is_ok());
+        assert_eq!(admission.under_way(), 1, "it went with the one who took it and let it go");
     }
 }

@@ -62,8 +62,8 @@ pub(crate) struct PlanCounts {
     outcomes: [Count; OUTCOMES],
     pub(crate) took: Times,
     pub(crate) rows: Count,
-    /// How long a run takes while few are under way; 0 before the first.
-    pub(crate) calm_ns: Count,
+    /// How long a run takes while no other is under way; 0 before the first.
+    pub(crate) alone_ns: Count,
 }
 
 impl PlanCounts {

@@ -130,10 +130,11 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
     visit.queued_ns = nanos_between(asked, clock::now());
     desk.metrics.queued.add(visit.queued_ns);
     let listed = Listed::new(&visit.vitals);
-    let outcome = desk.seat.run(linked, request, visit.since, listed.cancel.clone()).await;
+    let run = desk.seat.run(linked, request, visit.since, listed.cancel.clone());
+    let outcome = desk.admission.timed(run).await;
     drop(listed);
     if let Some(plan) = &visit.plan {
-        desk.admission.learn(outcome.took, &plan.standing.metrics.loops[desk.seat.number()].calm_ns);
+        desk.admission.learn(outcome.took, &plan.standing.metrics.loops[desk.seat.number()].alone_ns);
     }
     outcome
 }

@@ -1,0 +1,293 @@
+//! `rankd bench --url`: a server under load over HTTP/1.1, closed or open loop, with the report of the other benches.
+//!
+//! The client is no more than a bench needs: it writes requests that were made beforehand and reads answers with a length. With
+//! `--rate`, requests are due at fixed times and their latency counts from then on; those that find all connections busy wait.
+
+use crate::cli::bench::{Load, Tally, latencies, request_texts};
+use crate::cli::listing::Listing;
+use crate::cli::{DONE, WRONG, say};
+use crate::process;
+use hdrhistogram::Histogram;
+use rankd_engine::clock::{self, Instant};
+use rankd_plan::json::Writer;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// An answer that takes longer is none.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Timers wake this late at most; the rest of the time is spent waiting for the moment itself.
+const TIMER: Duration = Duration::from_millis(2);
+
+struct Target {
+    address: String,
+    path: String,
+}
+
+impl Target {
+    fn parse(url: &str) -> Result<Target, String> {
+        let rest = url.strip_prefix("http://").ok_or("a URL here begins with http://")?;
+        let (address, path) = rest.split_once('/').unwrap_or((rest, "rank"));
+        let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
+        Ok(Target { address, path: format!("/{path}") })
+    }
+
+    fn request(&self, body: &str) -> Vec<u8> {
+        let Target { address, path } = self;
+        let length = body.len();
+        format!("POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+            .into_bytes()
+    }
+}
+
+pub(crate) fn run(url: &str, load: &Load, json_only: bool) -> u8 {
+    match try_run(url, load, json_only) {
+        Ok(()) => DONE,
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            WRONG
+        }
+    }
+}
+
+fn try_run(url: &str, load: &Load, json_only: bool) -> Result<(), String> {
+    let target = Target::parse(url)?;
+    let requests: Vec<Vec<u8>> = request_texts(load)?.iter().map(|text| target.request(text)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let cpu_before = process::cpu_seconds();
+    let drive = Drive {
+        target: &target,
+        requests: &requests,
+        load,
+        began: clock::now(),
+        next: Cell::new(0),
+        seen: RefCell::default(),
+        bar: RefCell::new(say::Progress::new("bench", load.iterations as usize)),
+    };
+    runtime.block_on(async {
+        // One that cannot be reached is said before it is counted a thousand times.
+        TcpStream::connect(&target.address).await.map_err(|error| format!("{}: {error}", target.address))?;
+        let lines = (0..load.concurrency).map(|_| drive.line());
+        futures_util::future::join_all(lines).await;
+        Ok::<(), String>(())
+    })?;
+    let wall = clock::now().saturating_duration_since(drive.began);
+    drive.bar.borrow_mut().at(load.iterations as usize);
+    let report = Report { url, load, seen: &drive.seen.borrow(), wall, cpu: process::cpu_seconds() - cpu_before };
+    if !json_only {
+        say::to_people(&report.table());
+    }
+    say::to_programs(&report.json());
+    Ok(())
+}
+
+/// What came back.
+#[derive(Default)]
+struct Seen {
+    tally: Tally,
+    /// Of requests that got rows.
+    good: Option<Histogram<u64>>,
+    statuses: BTreeMap<u16, u64>,
+    ended: u64,
+}
+
+struct Drive<'a> {
+    target: &'a Target,
+    requests: &'a [Vec<u8>],
+    load: &'a Load,
+    began: Instant,
+    next: Cell<u64>,
+    seen: RefCell<Seen>,
+    bar: RefCell<say::Progress>,
+}
+
+impl Drive<'_> {
+    /// One connection, which takes the next request whenever it has an answer to the last.
+    async fn line(&self) {
+        let mut stream = None;
+        let mut buffer = Vec::with_capacity(16 << 10);
+        while let Some((at, from)) = self.take().await {
+            let request = &self.requests[(at % self.requests.len() as u64) as usize];
+            let answer = timeout(PATIENCE, self.ask(&mut stream, request, &mut buffer)).await;
+            let took = clock::now().saturating_duration_since(from);
+            let answer = answer.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            if answer.is_err() {
+                stream = None;
+            }
+            self.count(took, answer.ok(), &buffer);
+        }
+    }
+
+    /// The next request, once it is due, and the moment that its time counts from.
+    async fn take(&self) -> Option<(u64, Instant)> {
+        let at = self.next.get();
+        if at >= self.load.iterations {
+            return None;
+        }
+        self.next.set(at + 1);
+        let Some(rate) = self.load.more.rate else { return Some((at, clock::now())) };
+        let due = self.began + Duration::from_secs_f64(at as f64 / rate as f64);
+        loop {
+            let left = due.saturating_duration_since(clock::now());
+            match left {
+                Duration::ZERO => return Some((at, due)),
+                _ if left > TIMER => sleep(left - TIMER).await,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// Sends a request and reads its answer into the buffer; gives the status.
+    async fn ask(&self, stream: &mut Option<TcpStream>, request: &[u8], buffer: &mut Vec<u8>) -> io::Result<u16> {
+        buffer.clear();
+        let stream = match stream {
+            Some(stream) => stream,
+            None => {
+                let new = TcpStream::connect(&self.target.address).await?;
+                new.set_nodelay(true)?;
+                stream.insert(new)
+            }
+        };
+        stream.write_all(request).await?;
+        loop {
+            if let Some((status, whole)) = head(buffer)
+                && buffer.len() >= whole
+            {
+                return Ok(status);
+            }
+            if stream.read_buf(buffer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    fn count(&self, took: Duration, status: Option<u16>, answer: &[u8]) {
+        let mut seen = self.seen.borrow_mut();
+        let nanos = took.as_nanos() as u64;
+        seen.tally.nanos.saturating_record(nanos);
+        *seen.statuses.entry(status.unwrap_or(0)).or_default() += 1;
+        if status == Some(200) {
+            seen.good.get_or_insert_with(|| Tally::default().nanos).saturating_record(nanos);
+        } else {
+            *seen.tally.errors.entry(kind(status, answer)).or_default() += 1;
+        }
+        seen.ended += 1;
+        if seen.ended.is_multiple_of(256) {
+            self.bar.borrow_mut().at(seen.ended as usize);
+        }
+    }
+}
+
+/// The status of an answer whose head is whole, and how long it is with its body.
+fn head(answer: &[u8]) -> Option<(u16, usize)> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+    Some((status, end + length.unwrap_or(0)))
+}
+
+/// The kind of error that an answer tells.
+fn kind(status: Option<u16>, answer: &[u8]) -> &'static str {
+    if status.is_none() {
+        return "no_answer";
+    }
+    let text = String::from_utf8_lossy(answer);
+    let told = text.split("\"kind\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let known = rankd_engine::ErrorKind::ALL.iter().map(|kind| kind.name());
+    told.and_then(|told| known.into_iter().find(|name| *name == told)).unwrap_or("other")
+}
+
+struct Report<'a> {
+    url: &'a str,
+    load: &'a Load,
+    seen: &'a Seen,
+    wall: Duration,
+    cpu: f64,
+}
+
+impl Report<'_> {
+    fn good(&self) -> u64 {
+        self.seen.good.as_ref().map_or(0, Histogram::len)
+    }
+
+    fn a_second(&self, count: u64) -> f64 {
+        count as f64 / self.wall.as_secs_f64()
+    }
+
+    fn table(&self) -> String {
+        let Load { iterations, concurrency, more } = self.load;
+        let load = match more.rate {
+            Some(rate) => format!("{rate} a second on {concurrency} connections"),
+            None => format!("{concurrency} in flight"),
+        };
+        let (all, good) = (self.a_second(*iterations), self.a_second(self.good()));
+        let seconds = self.wall.as_secs_f64();
+        let mut out = format!("{}: {iterations} requests, {load}\n", self.url);
+        out += &format!("{all:.0} a second, {good:.0} of them with rows, {seconds:.2} s\n");
+        for (kind, count) in &self.seen.tally.errors {
+            out += &format!("{kind}: {count}\n");
+        }
+        let mut latency = Listing::new(&["latency", "all µs", "with rows µs"]);
+        let good = self.seen.good.as_ref().map(latencies);
+        for (at, (name, micros)) in latencies(&self.seen.tally.nanos).into_iter().enumerate() {
+            let good = good.map_or(String::new(), |good| format!("{:.1}", good[at].1));
+            latency.row(vec![name.to_owned(), format!("{micros:.1}"), good]);
+        }
+        out + "\n" + &latency.render()
+    }
+
+    fn json(&self) -> String {
+        let mut writer = Writer::new();
+        writer.object(|w| {
+            w.field("url").string(self.url);
+            w.field("iterations").int(self.load.iterations as i64);
+            w.field("concurrency").int(self.load.concurrency as i64);
+            if let Some(rate) = self.load.more.rate {
+                w.field("rate").int(rate as i64);
+            }
+            w.field("errors").object(|w| {
+                for (kind, count) in &self.seen.tally.errors {
+                    w.field(kind).int(*count as i64);
+                }
+            });
+            w.field("statuses").object(|w| {
+                for (status, count) in &self.seen.statuses {
+                    w.field(&status.to_string()).int(*count as i64);
+                }
+            });
+            w.field("wall_s").float(self.wall.as_secs_f64());
+            w.field("throughput_per_s").float(self.a_second(self.load.iterations));
+            w.field("goodput_per_s").float(self.a_second(self.good()));
+            let good = self.seen.good.as_ref();
+            for (name, times) in [("latency_us", Some(&self.seen.tally.nanos)), ("good_latency_us", good)] {
+                let Some(times) = times else { continue };
+                w.field(name).object(|w| {
+                    for (name, micros) in latencies(times) {
+                        w.field(name).float(micros);
+                    }
+                });
+            }
+            w.field("client_cpu_s").float(self.cpu);
+        });
+        writer.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_its_body_is_there() {
+        assert_eq!(head(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), None);
+        assert_eq!(head(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"), Some((200, 40)));
+        assert_eq!(kind(Some(503), b"{\"error\":{\"code\":\"E601\",\"kind\":\"overloaded\"}}"), "overloaded");
+        assert_eq!(kind(None, b""), "no_answer");
+    }
+}
