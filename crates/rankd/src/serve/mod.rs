@@ -14,6 +14,8 @@ mod date;
 mod desk;
 mod exchange;
 mod exposition;
+#[cfg(test)]
+mod faults;
 pub(crate) mod fresh;
 pub(crate) mod log;
 mod metrics;

@@ -12,6 +12,7 @@ mod endpoints;
 mod json;
 mod refusals;
 mod reload;
+mod schema;
 mod server;
 mod slow;
 mod stop;
