@@ -31,6 +31,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     pub(crate) gauges: Gauges,
+    pub(crate) engine: rankd_engine::Settings,
     /// Whether a balancer should send requests here.
     pub(crate) ready: AtomicBool,
     /// Connections that are open, on all loops.

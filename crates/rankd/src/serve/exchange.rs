@@ -6,7 +6,7 @@ use crate::serve::routes::{Answers, Found, ROUTES, find};
 use crate::serve::shelf::Shelved;
 use crate::serve::trace_context::TraceContext;
 use crate::serve::vitals::Vitals;
-use crate::serve::{date, pages, rank};
+use crate::serve::{date, explain, pages, rank};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::Full;
@@ -58,7 +58,8 @@ async fn answer(visit: &mut Visit, request: Request<Incoming>) -> Reply {
             match ROUTES[at].answers {
                 Answers::Rank => rank::rank(visit, None, &head, body).await,
                 Answers::RankPlan => rank::rank(visit, Some(name), &head, body).await,
-                other => pages::page(visit, other, name, &head, body).await,
+                Answers::Explain => explain::explain(visit, &head, body).await,
+                other => pages::page(visit, other, name),
             }
         }
         Found::OtherMethod(methods) => {

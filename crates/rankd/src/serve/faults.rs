@@ -121,6 +121,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         metrics: Metrics::new(1),
         log: Log::start(None, None).unwrap(),
         gauges: engine.gauges(),
+        engine: engine.settings().clone(),
         ready: AtomicBool::new(true),
         open: AtomicUsize::new(0),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),

@@ -2,7 +2,7 @@
 //!
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Reading order: [`app`] (what loops share), [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`pages`], [`reply`], [`admission`] (who may run
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`explain`], [`pages`], [`reply`], [`admission`] (who may run
 //! now), [`shelf`], [`reload`] and [`fresh`] (plans), [`metrics`] and [`exposition`], [`log`] and [`audit`], [`openapi`].
 
 pub(crate) mod admission;
@@ -13,6 +13,7 @@ mod connection;
 mod date;
 mod desk;
 mod exchange;
+mod explain;
 mod exposition;
 #[cfg(test)]
 mod faults;
@@ -78,6 +79,7 @@ pub(crate) fn serve(start: Start, loaded: LoadedRegistry, engine: Engine, log: L
         metrics: Metrics::new(loops),
         log,
         gauges: engine.gauges(),
+        engine: engine.settings().clone(),
         ready: AtomicBool::new(false),
         open: AtomicUsize::new(0),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),

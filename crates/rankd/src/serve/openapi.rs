@@ -44,6 +44,7 @@ fn operation(route: &Route, w: &mut Writer) {
     }
     let takes = match route.answers {
         Answers::Rank | Answers::RankPlan => Some("Request"),
+        Answers::Explain => Some("Question"),
         _ => None,
     };
     if let Some(schema) = takes {
@@ -82,7 +83,7 @@ fn success(answers: Answers, w: &mut Writer) {
         Answers::Tasks => content(w, JSON, r#"{"type":"array","items":{"type":"object"}}"#),
         Answers::Alive | Answers::Ready => content(w, JSON, &reference("Status")),
         Answers::Metrics => content(w, "text/plain", r#"{"type":"string"}"#),
-        Answers::OpenApi | Answers::Version => content(w, JSON, r#"{"type":"object"}"#),
+        Answers::Explain | Answers::OpenApi | Answers::Version => content(w, JSON, r#"{"type":"object"}"#),
     }
 }
 
@@ -90,7 +91,7 @@ fn success(answers: Answers, w: &mut Writer) {
 fn failures(answers: Answers) -> BTreeMap<u16, String> {
     let mut all: BTreeMap<u16, String> = BTreeMap::new();
     match answers {
-        Answers::Rank | Answers::RankPlan => {
+        Answers::Rank | Answers::RankPlan | Answers::Explain => {
             for kind in ErrorKind::ALL {
                 let text = all.entry(status::of(*kind).as_u16()).or_default();
                 let comma = if text.is_empty() { "" } else { ", " };
@@ -133,6 +134,9 @@ const SCHEMAS: &str = r##"{
   "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}},
   "outputs":{"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}}},
   "trace":{"type":"object"}}},
+"Question":{"type":"object","required":["plan"],"additionalProperties":false,"properties":{
+  "plan":{"type":"string"},"analyze":{"type":"boolean","description":"Run it once"},
+  "request":{"type":"object","description":"What to run it with; by default for user 1"}}},
 "Failure":{"type":"object","required":["request_id","error"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
   "error":{"type":"object","required":["code","kind","message"],"properties":{

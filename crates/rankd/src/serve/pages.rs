@@ -8,13 +8,11 @@ use crate::serve::reply::{Reply, TEXT};
 use crate::serve::routes::Answers;
 use crate::serve::shelf::{Problem, Shelved};
 use hyper::StatusCode;
-use hyper::body::Incoming;
-use hyper::http::request::Parts;
 use rankd_engine::{ErrorKind, RunError};
 use rankd_plan::json::Writer;
 use std::sync::atomic::Ordering;
 
-pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str, _head: &Parts, _body: Incoming) -> Reply {
+pub(crate) fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply {
     let app = visit.desk.app.clone();
     match which {
         Answers::Alive => Reply::json(r#"{"status":"ok"}"#),
@@ -40,7 +38,10 @@ pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str, _head: &
             Some(plan) => Reply::json(in_full(plan)),
             None => Reply::error(visit.id(), None, &no_plan(name, app.shelf.load().nearest(name))),
         },
-        Answers::Rank | Answers::RankPlan => Reply::error(visit.id(), None, &RunError::bug("a page that is none")),
+        // These run plans and are answered elsewhere.
+        Answers::Rank | Answers::RankPlan | Answers::Explain => {
+            Reply::error(visit.id(), None, &RunError::bug("a page that is none"))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use hyper::Method;
 pub(crate) enum Answers {
     Rank,
     RankPlan,
+    Explain,
     Plans,
     Plan,
     Tasks,
@@ -34,11 +35,16 @@ const fn post(path: &'static str, answers: Answers, summary: &'static str) -> Ro
     Route { method: Method::POST, path, answers, summary }
 }
 
-pub(crate) const ROUTE_COUNT: usize = 10;
+pub(crate) const ROUTE_COUNT: usize = 11;
 
 pub(crate) static ROUTES: [Route; ROUTE_COUNT] = [
     post("/rank", Answers::Rank, "Run the plan that the request names"),
     post("/rank/{plan}", Answers::RankPlan, "Run a plan"),
+    post(
+        "/explain",
+        Answers::Explain,
+        "Say what a plan does, node by node; with analyze, also what a run of it was like",
+    ),
     get("/plans", Answers::Plans, "List the plans and their state"),
     get("/plans/{name}", Answers::Plan, "One plan: its state, its nodes, and what is wrong with its newest version"),
     get("/tasks", Answers::Tasks, "List the tasks that plans are made of"),

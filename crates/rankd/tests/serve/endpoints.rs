@@ -34,6 +34,24 @@ fn every_path_answers_over_both_versions_of_http() {
 }
 
 #[test]
+fn a_plan_is_explained_and_run_when_that_is_asked() {
+    let server = Server::start(&repository().join("plans"), &[]);
+    let url = server.url("/explain");
+    let planned = post(&url, r#"{"plan":"complex_dag"}"#);
+    assert_eq!(planned.status, 200, "{}", planned.body);
+    let run = post(&url, r#"{"plan":"complex_dag","analyze":true,"request":{"user_id":1}}"#);
+    assert_eq!(run.status, 200, "{}", run.body);
+    assert!(run.json().has("plan") && run.body.len() > planned.body.len(), "{}", run.body);
+    for (body, status) in [
+        (r#"{"plan":"complex_da"}"#, 404),
+        (r#"{"plan":7}"#, 400),
+        (r#"{"plan":"complex_dag","analyze":true,"request":{"user_id":0}}"#, 400),
+    ] {
+        assert_eq!(post(&url, body).status, status, "{body}");
+    }
+}
+
+#[test]
 fn the_answer_is_that_of_rankd_run() {
     let server = Server::start(&repository().join("plans"), &[]);
     let request = r#"{"user_id":1,"request_id":"same","params":{"weight":2},"output_keys":["score"]}"#;
