@@ -8,6 +8,8 @@ use crate::task::Tally;
 use crate::unfold::{Told, unfold};
 use rankd_column::{Key, RowSet};
 use rankd_plan::plan::NodeIx;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The thread that a node ran on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +86,8 @@ pub struct NodeTrace {
     pub bytes: u64,
     /// Stored values that were not what their place takes.
     pub skipped: u64,
-    pub keys_in: Vec<Key>,
-    pub keys_out: Vec<Key>,
+    pub keys_in: Arc<[Key]>,
+    pub keys_out: Arc<[Key]>,
     /// Whether the answer could not have come earlier without this node being faster.
     pub critical: bool,
 }
@@ -120,6 +122,48 @@ struct Recording {
     at: Vec<Option<usize>>,
     /// By fused step: what its nodes did.
     told: Vec<(NodeIx, Told)>,
+    keys: KnownKeys,
+}
+
+/// The keys of the last few batches: many nodes hand on the batch that they were given.
+#[derive(Default)]
+struct KnownKeys {
+    none: Arc<[Key]>,
+    /// The rows are kept so that no other batch comes to lie in the same place.
+    known: VecDeque<(RowSet, Arc<[Key]>)>,
+}
+
+impl KnownKeys {
+    const KNOWN_MAX: usize = 4;
+
+    fn of(&mut self, rows: &RowSet) -> Arc<[Key]> {
+        let known = self.known.iter().find(|(known, _)| std::ptr::eq(known.batch(), rows.batch()));
+        if let Some((_, keys)) = known {
+            return keys.clone();
+        }
+        let columns = rows.batch().columns().iter().map(|(key, _)| *key);
+        let keys: Arc<[Key]> = std::iter::once(Key::ID).chain(columns).collect();
+        self.known.truncate(KnownKeys::KNOWN_MAX - 1);
+        self.known.push_front((rows.clone(), keys.clone()));
+        keys
+    }
+
+    /// The keys of all inputs together.
+    fn of_all<'a>(&mut self, inputs: impl Iterator<Item = &'a RowSet>) -> Arc<[Key]> {
+        let mut all = self.none.clone();
+        for rows in inputs {
+            let keys = self.of(rows);
+            if all.is_empty() || all == keys {
+                all = keys;
+            } else {
+                let mut both: Vec<Key> = all.iter().chain(keys.iter()).copied().collect();
+                both.sort_unstable();
+                both.dedup();
+                all = both.into();
+            }
+        }
+        all
+    }
 }
 
 impl Recorder {
@@ -127,7 +171,8 @@ impl Recorder {
         let nodes = plan.nodes.len();
         let recording = || {
             let (ready, at) = (vec![(0, None); nodes], vec![None; nodes]);
-            Box::new(Recording { began, trace: Trace::default(), ready, at, told: Vec::new() })
+            let trace = Trace { nodes: Vec::with_capacity(nodes), total_ns: 0 };
+            Box::new(Recording { began, trace, ready, at, told: Vec::new(), keys: KnownKeys::default() })
         };
         Recorder { on: on.then(recording) }
     }
@@ -200,11 +245,8 @@ impl Recorder {
     ) {
         let Some(on) = &mut self.on else { return };
         let start_ns = nanos_between(on.began, now);
-        let (mut rows_in, mut keys_in) = (0, Vec::new());
-        for rows in inputs {
-            rows_in += rows.len() as u64;
-            add_keys(rows, &mut keys_in);
-        }
+        let mut rows_in = 0;
+        let keys_in = on.keys.of_all(inputs.into_iter().inspect(|rows| rows_in += rows.len() as u64));
         on.at[node as usize] = Some(on.trace.nodes.len());
         on.trace.nodes.push(NodeTrace {
             node,
@@ -222,7 +264,7 @@ impl Recorder {
             bytes: 0,
             skipped: 0,
             keys_in,
-            keys_out: Vec::new(),
+            keys_out: on.keys.none.clone(),
             critical: false,
         });
     }
@@ -246,7 +288,7 @@ impl Recorder {
         record.bytes = tally.bytes.get();
         record.skipped = tally.skipped.get();
         if let Some(rows) = rows {
-            add_keys(rows, &mut record.keys_out);
+            record.keys_out = on.keys.of(rows);
         }
     }
 
@@ -280,18 +322,5 @@ fn mark_critical(plan: &Linked, trace: &mut Trace, at: &[Option<usize>]) {
         trace.nodes[record].critical = true;
         let inputs = &plan.node(trace.nodes[record].node).inputs;
         next = inputs.iter().filter_map(|input| at[*input as usize]).max_by_key(|record| trace.nodes[*record].end_ns);
-    }
-}
-
-/// Adds the keys of these rows to a list in key order.
-fn add_keys(rows: &RowSet, keys: &mut Vec<Key>) {
-    let columns = rows.batch().columns();
-    let first = keys.is_empty();
-    keys.reserve(columns.len() + 1);
-    keys.push(Key::ID);
-    keys.extend(columns.iter().map(|(key, _)| *key));
-    if !first {
-        keys.sort_unstable();
-        keys.dedup();
     }
 }

@@ -7,6 +7,7 @@ use crate::trace::{End, NodeTrace};
 use rankd_column::Key;
 use rankd_column::expr::pass::Part;
 use rankd_plan::plan::NodeIx;
+use std::sync::Arc;
 
 /// What a fused step has told of its nodes.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,9 @@ pub(crate) struct Told {
 
 /// Puts the records of all its nodes in place of each fused step's. `told` are by step.
 pub(crate) fn unfold(records: Vec<NodeTrace>, steps: &Steps, told: &[(NodeIx, Told)]) -> Vec<NodeTrace> {
+    if records.iter().all(|record| steps.step(record.node).pass.is_none()) {
+        return records;
+    }
     let mut all = Vec::with_capacity(records.len());
     for record in records {
         let step = steps.step(record.node);
@@ -54,13 +58,13 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, told: &Told) -> NodeTrace
         rows_in: if at == 0 { record.rows_in } else { out_of(at - 1) },
         rows_out: if end == End::Done { out_of(at) } else { 0 },
         keys_in: keys_after(at, record, step),
-        keys_out: if end == End::Done { keys_after(at + 1, record, step) } else { Vec::new() },
+        keys_out: if end == End::Done { keys_after(at + 1, record, step) } else { Arc::default() },
         ..record.clone()
     }
 }
 
 /// The keys that are there after so many nodes of the step.
-fn keys_after(count: usize, record: &NodeTrace, step: &Step) -> Vec<Key> {
+fn keys_after(count: usize, record: &NodeTrace, step: &Step) -> Arc<[Key]> {
     let parts = step.pass.iter().flat_map(|pass| pass.parts()).take(count);
     let written = parts.filter_map(|part| match part {
         Part::Compute { key, .. } => Some(*key),
@@ -69,5 +73,5 @@ fn keys_after(count: usize, record: &NodeTrace, step: &Step) -> Vec<Key> {
     let mut keys: Vec<Key> = record.keys_in.iter().copied().chain(written).collect();
     keys.sort_unstable();
     keys.dedup();
-    keys
+    keys.into()
 }
