@@ -1,12 +1,13 @@
 //! Chores of the repository: `cargo xtask ready` is what must pass before a change lands.
 
+mod bench;
 mod redis;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench";
+const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench [SECTION…]";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
@@ -14,7 +15,10 @@ fn main() -> ExitCode {
         "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, DOCS, TIDY],
         "tidy" => &[TIDY],
         "fmt" => &[FORMAT],
-        "bench" => &[BENCH],
+        "bench" => {
+            let asked: Vec<String> = std::env::args().skip(2).collect();
+            return if bench::run(&asked) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
         _ => {
             say(USAGE);
             return ExitCode::from(2);
@@ -46,9 +50,6 @@ const DOCS: Step = ("docs", || {
     succeeds(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
 });
 const TIDY: Step = ("tidy", tidy::run);
-const BENCH: Step = ("bench", || {
-    cargo(&["run", "--release", "--manifest-path", "bench/Cargo.toml", "--features", "peers", "--locked"])
-});
 
 /// Formats by the list of files: the task files are found by a build script, which `cargo fmt` does not follow.
 fn format(flags: &[&str]) -> bool {

@@ -51,6 +51,7 @@ pub struct Host {
     pub(crate) stats: Arc<Stats>,
     pub(crate) policy: Policy,
     /// The state of runs that are over, for the next ones.
+    #[expect(clippy::vec_box, reason = "a state is large and changes hands twice a run")]
     spare: RefCell<Vec<Box<State>>>,
 }
 
