@@ -1,7 +1,7 @@
 //! What runs on the loop and in one job: how far, how deep, and that time is noticed there, too. Real threads and a real clock, so
 //! limits on time are coarse.
 
-#![expect(clippy::unwrap_used, reason = "what tests call fails the test, as an assertion would")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "what tests call fails the test, as an assertion would")]
 
 #[path = "scripted/plan.rs"]
 mod plan;
@@ -56,7 +56,6 @@ fn ten_thousand_nodes_follow_each_other_on_a_small_stack() {
             assert_eq!(trace.nodes.last().and_then(|node| node.inlined).map(|inlined| inlined.depth), Some(10_000));
         });
     };
-    #[expect(clippy::disallowed_methods, reason = "the size of the stack is what this is about")]
     let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(on_a_small_stack);
     thread.unwrap().join().unwrap();
 }
