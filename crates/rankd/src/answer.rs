@@ -1,5 +1,6 @@
-//! An outcome as the response's JSON, written straight from the columns.
+//! An outcome as the response's JSON, or its rows as an Arrow stream, written straight from the columns.
 
+use crate::arrow::{self, Field, TooMuchText};
 use rankd_column::{Column, Key, RowSet};
 use rankd_engine::trace::{NodeTrace, Trace};
 use rankd_engine::{Linked, Outcome, RunError};
@@ -20,22 +21,46 @@ impl Answer<'_> {
     pub(crate) fn render(&self, outcome: &Outcome) -> String {
         let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
         match &outcome.result {
-            Ok(outputs) => self.rows(outputs, trace),
+            Ok(outputs) => self.response(outputs, Some(&self.rows(outputs)), trace),
             Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
         }
     }
 
-    fn rows(&self, outputs: &[RowSet], trace: Option<&Trace>) -> String {
+    /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
+    pub(crate) fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooMuchText> {
+        let about = self.response(outputs, None, trace.filter(|_| self.with_trace));
+        arrow::stream(&self.fields(outputs), outputs, ("response", &about))
+    }
+
+    /// The keys that were asked for, or those that any output has, in registry order.
+    fn fields(&self, outputs: &[RowSet]) -> Vec<Field<'_>> {
+        let mut keys: Vec<Key> = match self.output_keys {
+            Some(keys) => keys.to_vec(),
+            None => outputs.iter().flat_map(|output| output.batch().columns()).map(|(key, _)| *key).collect(),
+        };
+        keys.sort_unstable();
+        keys.dedup();
+        let entries = keys.into_iter().filter(|key| *key != Key::ID).map(|key| (key, self.registry.key(key)));
+        entries.map(|(key, entry)| Field { key, name: &entry.name, type_of: entry.type_of }).collect()
+    }
+
+    fn rows(&self, outputs: &[RowSet]) -> String {
+        let mut rows = String::from("[");
+        for output in outputs {
+            self.push_rows(output, &mut rows);
+        }
+        rows.push(']');
+        rows
+    }
+
+    fn response(&self, outputs: &[RowSet], candidates: Option<&str>, trace: Option<&Trace>) -> String {
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("request_id").string(self.request_id);
             w.field("plan").string(&self.plan.name);
-            let mut rows = String::from("[");
-            for output in outputs {
-                self.push_rows(output, &mut rows);
+            if let Some(candidates) = candidates {
+                w.field("candidates").raw(candidates);
             }
-            rows.push(']');
-            w.field("candidates").raw(&rows);
             if outputs.len() > 1 {
                 w.field("outputs").array(|w| {
                     for (output, rows) in self.plan.outputs.iter().zip(outputs) {

@@ -2,9 +2,10 @@
 //!
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Reading order: [`app`] (what loops share), [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`explain`], [`pages`], [`reply`], [`admission`] (who may run
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`admission`] (who may run
 //! now), [`shelf`], [`reload`] and [`fresh`] (plans), [`metrics`] and [`exposition`], [`log`] and [`audit`], [`openapi`].
 
+mod accept;
 pub(crate) mod admission;
 pub(crate) mod app;
 mod audit;

@@ -1,5 +1,6 @@
 //! The OpenAPI document, written from the table of routes and the table of statuses.
 
+use crate::arrow;
 use crate::serve::reply::JSON;
 use crate::serve::routes::{Answers, ROUTES, Route};
 use crate::status;
@@ -77,6 +78,8 @@ fn success(answers: Answers, w: &mut Writer) {
     match answers {
         Answers::Rank | Answers::RankPlan => {
             content(w, JSON, &reference("Response"));
+            // The candidates as a table; the rest of the response is JSON in the schema's metadata, under "response".
+            content(w, arrow::MEDIA_TYPE, "{}");
         }
         Answers::Plans => content(w, JSON, &list("Plan")),
         Answers::Plan => content(w, JSON, &reference("Plan")),

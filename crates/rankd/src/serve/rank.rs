@@ -1,7 +1,9 @@
-//! `POST /rank`: a request's JSON in, a plan run on this loop, rows out.
+//! `POST /rank`: a request's JSON in, a plan run on this loop, rows out, as JSON or as Arrow.
 
 use crate::answer::Answer;
+use crate::arrow;
 use crate::input::{self, Input, Refused as Unreadable};
+use crate::serve::accept;
 use crate::serve::admission::Permit;
 use crate::serve::audit;
 use crate::serve::body;
@@ -48,6 +50,14 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
             }
             Reply::failed(error.kind, answer.render(&outcome))
         }
+        Ok(outputs) if accept::arrow(&head.headers) => match answer.arrow(outputs, outcome.trace.as_ref()) {
+            Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
+            Err(arrow::TooMuchText { key }) => {
+                let message = format!("{key:?} has more text than an Arrow stream can hold: ask for {JSON}");
+                let error = RunError::new(ErrorKind::BadRequest, "E125", message);
+                Reply::error(&visit.request_id, Some(&linked.name), &error)
+            }
+        },
         Ok(_) => Reply::json(answer.render(&outcome)),
     }
 }

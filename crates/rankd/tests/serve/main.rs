@@ -7,9 +7,11 @@
     reason = "a test starts servers and threads, writes plans, prints what it measured and says what is wrong"
 )]
 
+mod arrow;
 mod client;
 mod endpoints;
 mod json;
+mod python;
 mod refusals;
 mod reload;
 mod schema;

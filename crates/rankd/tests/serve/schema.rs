@@ -3,29 +3,11 @@
 //! Where Python or PyPI is not there, this says SKIPPED and looks only at the document itself.
 
 use crate::client::get;
-use crate::server::{Folder, Server, repository, rows};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use crate::python;
+use crate::server::{Folder, Server, rows};
+use std::process::Command;
 
 const VERSION: &str = "schemathesis==4.32.5";
-
-/// The program, installed into the target folder once.
-fn schemathesis() -> Result<PathBuf, String> {
-    let venv = repository().join("target/tmp/schemathesis");
-    let program = venv.join("bin/schemathesis");
-    if program.is_file() {
-        return Ok(program);
-    }
-    let run = |program: PathBuf, args: &[&str]| -> Result<Output, String> {
-        let output = Command::new(&program).args(args).stdin(Stdio::null()).output();
-        let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
-        let told = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
-        if output.status.success() { Ok(output) } else { Err(told) }
-    };
-    run("python3".into(), &["-m", "venv", &venv.display().to_string()])?;
-    run(venv.join("bin/pip"), &["install", "--quiet", "--timeout", "10", "--retries", "1", VERSION])?;
-    Ok(program)
-}
 
 #[test]
 fn the_server_does_what_its_document_says() {
@@ -35,8 +17,8 @@ fn the_server_does_what_its_document_says() {
     let server = Server::start(&folder.0, &["--queue-ms", "10000"]);
     let document = get(&server.url("/openapi.json")).json();
     assert_eq!(document.text("openapi"), "3.1.0");
-    let program = match schemathesis() {
-        Ok(program) => program,
+    let program = match python::programs(VERSION) {
+        Ok(programs) => programs.join("schemathesis"),
         Err(why) => {
             println!("SKIPPED: schemathesis cannot be installed here: {why}");
             return;
