@@ -1,12 +1,15 @@
 //! One event loop without a server around it: plans made from graphs, run again and again.
 
+pub mod moody;
+
 use crate::graph::Graph;
 use rankd_column::{Batch, Cells, Column, RowSet, Value};
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
 use rankd_engine::error::TaskError;
+use rankd_engine::host::Host;
 use rankd_engine::pool::Pool;
-use rankd_engine::run::{self, Host};
+use rankd_engine::run;
 use rankd_engine::store::Stores;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Task};
 use rankd_engine::{Linked, Policy, Request};

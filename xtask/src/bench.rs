@@ -7,8 +7,9 @@ use crate::{command, root, say};
 use std::process::Stdio;
 
 /// A section of the report, and the flags of cargo for the bench behind it.
-const SECTIONS: [(&str, &[&str]); 5] = [
+const SECTIONS: [(&str, &[&str]); 6] = [
     ("nodes", &["--bin", "nodes"]),
+    ("turns", &["--bin", "turns"]),
     ("rows", &["--bin", "rows", "--features", "peers"]),
     ("schedulers", &["--bin", "schedulers"]),
     ("redis", &["--bin", "redis", "--features", "redis-rs"]),

@@ -3,12 +3,13 @@
 use crate::clock;
 use crate::deadline::Limits;
 use crate::error::RunError;
+use crate::host::Host;
 use crate::link::Linked;
 use crate::place::Policy;
 use crate::pool::Pool;
 use crate::pools::{self, IoPool};
 use crate::request::Request;
-use crate::run::{self, Cancel, Host, Outcome};
+use crate::run::{self, Cancel, Outcome};
 use crate::seat::{Guest, Invite, Seat, Turns};
 use crate::sequential::Sequential;
 use crate::stats::Stats;

@@ -1,10 +1,11 @@
 //! Everything that waits or decides when: how a linked plan becomes an answer.
 //!
 //! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
-//! plan made ready) and `fuse` (what of it is done in one go), [`steps`] and `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`]
-//! and [`deadline`], [`pool`], [`place`] (where a step runs), [`run`] (the heart: one request on its event loop), `turn` (what it
-//! computes there), `flight` (what leaves it), `watch` (its timer), [`trace`] and `unfold`, the other two schedulers [`sequential`] and
-//! [`pools`], [`seat`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
+//! plan made ready) and `fuse` (what of it is done in one go), [`steps`] and `progress` (how it is walked), [`cost`] (what a step
+//! takes), [`store`] (where reads go), [`clock`] and [`deadline`], [`pool`], [`place`] (where a step runs), [`host`] (what the runs
+//! of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes there), `flight` (what leaves it),
+//! `watch` (its timer), [`trace`] and `unfold`, the other two schedulers [`sequential`] and [`pools`], [`seat`] (a place on a loop
+//! for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
 pub mod cost;
@@ -13,6 +14,7 @@ pub mod engine;
 pub mod error;
 mod flight;
 mod fuse;
+pub mod host;
 pub mod link;
 pub mod place;
 pub mod pool;

@@ -9,26 +9,19 @@ use crate::clock::{self, Instant};
 use crate::deadline::{Deadline, Limits};
 use crate::error::{ErrorKind, RunError, TaskError};
 use crate::flight::{self, Landed, Mailbox, Sending, Whereabouts};
+use crate::host::{Host, Lease, State};
 use crate::link::Linked;
-use crate::place::{Place, Policy, place};
-use crate::pool::Offload;
-use crate::progress::Progress;
+use crate::place::{Place, place};
 use crate::request::Request;
-use crate::stats::Stats;
 use crate::steps::{Step, Steps};
-use crate::store::Stores;
 use crate::task::Task;
 use crate::trace::{Recorder, Trace, Where};
-use crate::turn::{Pace, Paused};
-use crate::watch::Watch;
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use crate::turn::Paused;
+use futures_util::stream::StreamExt;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,26 +35,6 @@ pub struct Outcome {
     pub result: Result<Vec<RowSet>, Box<RunError>>,
     pub trace: Option<Trace>,
     pub took: Duration,
-}
-
-/// What the runs of one loop share.
-pub struct Host {
-    pub(crate) stores: Stores,
-    pub(crate) pool: Arc<dyn Offload + Send + Sync>,
-    pub(crate) stats: Arc<Stats>,
-    pub(crate) policy: Policy,
-    /// The state of runs that are over, for the next ones.
-    #[expect(clippy::vec_box, reason = "a state is large and changes hands twice a run")]
-    spare: RefCell<Vec<Box<State>>>,
-}
-
-/// More runs at once than this are rare, and what they needed is given back.
-const SPARE_MAX: usize = 256;
-
-impl Host {
-    pub fn new(stores: Stores, pool: Arc<dyn Offload + Send + Sync>, stats: Arc<Stats>, policy: Policy) -> Host {
-        Host { stores, pool, stats, policy, spare: RefCell::default() }
-    }
 }
 
 /// Ends a run from outside: the caller has gone, or the process stops.
@@ -87,7 +60,7 @@ pub async fn run(
     cancel: Arc<Cancel>,
 ) -> Outcome {
     let began = clock::now();
-    let mut lease = Lease { host: &host, state: None };
+    let mut lease = Lease::new(&host);
     let mut run = Run::new(&plan, &request, &host, limits, &cancel, began, lease.take());
     let verdict = poll_fn(|cx| run.poll(cx)).await;
     run.close();
@@ -101,47 +74,6 @@ enum Event {
     /// The time of this node, or of the whole request while it was in flight.
     TimeIsUp(NodeIx, Deadline),
     Cancelled,
-}
-
-type Fetching = Pin<Box<dyn Future<Output = Landed>>>;
-
-/// What a run needs while it goes on. Kept by the loop from run to run, so that a run allocates none of it.
-#[derive(Default)]
-pub(crate) struct State {
-    pub(crate) progress: Progress,
-    /// Steps for the loop, from `next_ready` on, with what they are predicted to take.
-    pub(crate) ready: Vec<(NodeIx, f32)>,
-    pub(crate) next_ready: usize,
-    /// Reads that nobody has polled yet.
-    pub(crate) fresh: Vec<Fetching>,
-    fetches: FuturesUnordered<Fetching>,
-    landed: VecDeque<Landed>,
-    watch: Watch,
-    /// Those in flight, by their first step, so that the trace can tell what became of them.
-    stretches: Vec<(NodeIx, Arc<Whereabouts>)>,
-    pub(crate) pace: Pace,
-}
-
-/// A state for as long as a run goes on.
-struct Lease<'h> {
-    host: &'h Host,
-    state: Option<Box<State>>,
-}
-
-impl Lease<'_> {
-    fn take(&mut self) -> &mut State {
-        let host = self.host;
-        self.state.get_or_insert_with(|| host.spare.borrow_mut().pop().unwrap_or_default())
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        let mut spare = self.host.spare.borrow_mut();
-        if spare.len() < SPARE_MAX {
-            spare.extend(self.state.take());
-        }
-    }
 }
 
 pub(crate) struct Run<'r> {

@@ -5,9 +5,10 @@
 
 use crate::clock;
 use crate::deadline::Limits;
+use crate::host::Host;
 use crate::link::Linked;
 use crate::request::Request;
-use crate::run::{self, Cancel, Host, Outcome};
+use crate::run::{self, Cancel, Outcome};
 use crate::stats::Stats;
 use std::future::Future;
 use std::pin::Pin;

@@ -10,8 +10,9 @@ mod tasks;
 
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
+use rankd_engine::host::Host;
 use rankd_engine::pool::Pool;
-use rankd_engine::run::{self, Host};
+use rankd_engine::run;
 use rankd_engine::store::Stores;
 use rankd_engine::trace::Where;
 use rankd_engine::{Engine, ErrorKind, Linked, Outcome, Policy, Request, Settings};
