@@ -5,6 +5,7 @@ use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, Places, WRONG, say};
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::ServeSettings;
+use crate::serve::collector::{CollectorSettings, Destination};
 use crate::serve::log::{Log, Target};
 use crate::serve::reload::ReloadSettings;
 use crate::serve::vitals::Patience;
@@ -67,6 +68,12 @@ pub(crate) struct ServeArgs {
     /// Trace one request in so many for the metrics of ops; 0 for none
     #[arg(long, value_name = "N", default_value = "64")]
     trace_every: u64,
+    /// Send spans of requests and their nodes to this OpenTelemetry collector, as OTLP over HTTP with JSON
+    #[arg(long, value_name = "URL")]
+    otlp: Option<Destination>,
+    /// Send the spans of one request in so many, besides those whose caller records its trace; 0 for only those
+    #[arg(long, value_name = "N", default_value = "64", requires = "otlp")]
+    otlp_sample: u64,
     /// Write a JSON line for each request to a file, or to stderr if it is -
     #[arg(long, value_name = "FILE")]
     access_log: Option<String>,
@@ -108,6 +115,7 @@ impl ServeArgs {
             listen: self.listen,
             settings,
             reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
+            collector: self.otlp.clone().map(|to| CollectorSettings { to, sample: self.otlp_sample }),
             watch: (self.watch_ms > 0).then(|| ms(self.watch_ms)),
             drain: ms(self.drain_ms),
         }

@@ -1,6 +1,7 @@
-//! What all loops of the server share: its settings, the plans, the metrics, the log and how many connections are open.
+//! What all loops of the server share: its settings, the plans, the metrics, the log, the way to a collector and how many connections are open.
 
 use crate::serve::admission::AdmissionSettings;
+use crate::serve::collector::Collector;
 use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;
 use crate::serve::shelf::Shelf;
@@ -30,6 +31,7 @@ pub(crate) struct App {
     pub(crate) shelf: ArcSwap<Shelf>,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
+    pub(crate) collector: Option<Collector>,
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
     /// Whether a balancer should send requests here.

@@ -7,10 +7,15 @@ pub(crate) fn now() -> String {
     rfc3339(millis())
 }
 
-/// Milliseconds since 1970; 0 before that.
+/// Nanoseconds since 1970; 0 before that.
 #[expect(clippy::disallowed_methods, reason = "the program knows the date")]
+pub(crate) fn nanos() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Milliseconds since 1970; 0 before that.
 pub(crate) fn millis() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    nanos() / 1_000_000
 }
 
 pub(crate) fn rfc3339(millis: u64) -> String {

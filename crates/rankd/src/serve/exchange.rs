@@ -4,6 +4,7 @@ use crate::serve::desk::{Desk, Stage};
 use crate::serve::reply::Reply;
 use crate::serve::routes::{Answers, Found, ROUTES, find};
 use crate::serve::shelf::Shelved;
+use crate::serve::spans::{Run, Told};
 use crate::serve::trace_context::TraceContext;
 use crate::serve::vitals::Vitals;
 use crate::serve::{date, explain, pages, rank};
@@ -93,6 +94,12 @@ pub(crate) struct Visit {
     pub(crate) bytes_in: usize,
     pub(crate) rows: u64,
     pub(crate) queued_ns: u64,
+    /// Whether a collector is told about it.
+    pub(crate) sampled: bool,
+    /// When its run began, in nanoseconds from `since`.
+    pub(crate) began_ns: u64,
+    /// Its run, once that is over, if it was traced.
+    pub(crate) run: Option<Run>,
     finished: bool,
 }
 
@@ -111,6 +118,9 @@ impl Visit {
             bytes_in: 0,
             rows: 0,
             queued_ns: 0,
+            sampled: false,
+            began_ns: 0,
+            run: None,
             finished: false,
         }
     }
@@ -121,6 +131,13 @@ impl Visit {
             self.request_id = uuid::Uuid::now_v7().to_string();
         }
         &self.request_id
+    }
+
+    /// Decides whether a collector is told: about those that the caller records, and one in so many.
+    pub(crate) fn sample(&mut self) {
+        let Some(collector) = &self.desk.app.collector else { return };
+        let one_of_many = self.desk.metrics.spanned_next(collector.sample);
+        self.sampled = one_of_many || self.trace_context.is_some_and(|context| context.sampled);
     }
 
     fn panicked(&mut self) -> Reply {
@@ -135,7 +152,7 @@ impl Visit {
         self.tell(reply.status.as_u16(), reply.failure, reply.bytes());
     }
 
-    fn tell(&self, status: u16, failure: Option<ErrorKind>, bytes_out: usize) {
+    fn tell(&mut self, status: u16, failure: Option<ErrorKind>, bytes_out: usize) {
         let took_ns = nanos_between(self.since, clock::now());
         let metrics = &self.desk.metrics;
         metrics.count_response(self.route, status);
@@ -149,6 +166,26 @@ impl Visit {
         }
         if self.desk.app.log.access {
             self.desk.app.log.request(self.line(status, failure, bytes_out, took_ns));
+        }
+        if self.sampled {
+            self.tell_collector(status, failure, took_ns);
+        }
+    }
+
+    fn tell_collector(&mut self, status: u16, failure: Option<ErrorKind>, took_ns: u64) {
+        let told = Told {
+            context: self.trace_context,
+            start_ns: date::nanos().saturating_sub(took_ns),
+            took_ns,
+            route: self.route.map_or("", |at| ROUTES[at].path),
+            status,
+            failure,
+            request_id: std::mem::take(&mut self.request_id),
+            rows: self.rows,
+            run: self.run.take(),
+        };
+        if let Some(collector) = &self.desk.app.collector {
+            collector.tell(told);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::process;
 use crate::serve::admission::Refused;
 use crate::serve::app::App;
+use crate::serve::collector::Collector;
 use crate::serve::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
 use crate::serve::routes::ROUTES;
 use crate::serve::vitals::Cut;
@@ -320,6 +321,15 @@ fn itself(page: &mut Page, app: &App) {
         "Lines that the log could not keep up with.",
         app.log.dropped(),
     );
+    page.family(
+        "rankd_span_requests_total",
+        "counter",
+        "Requests whose spans the collector took, or that were dropped.",
+    );
+    for (result, of) in [("sent", Collector::sent as fn(&Collector) -> u64), ("dropped", Collector::dropped)] {
+        let count = app.collector.as_ref().map_or(0, of);
+        page.sample("rankd_span_requests_total", &[("result", result)], count);
+    }
     page.one("rankd_started_seconds", "gauge", "When the process started, since 1970.", app.started_ms as f64 / 1e3);
     page.one("rankd_cpu_seconds_total", "counter", "CPU time of the process.", process::cpu_seconds());
     if let Some(bytes) = process::resident_bytes() {

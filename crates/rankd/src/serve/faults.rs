@@ -120,6 +120,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         shelf: ArcSwap::from_pointee(shelf()),
         metrics: Metrics::new(1),
         log: Log::start(None, None).unwrap(),
+        collector: None,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         ready: AtomicBool::new(true),

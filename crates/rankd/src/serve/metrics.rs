@@ -123,6 +123,7 @@ pub(crate) struct LoopMetrics {
     pub(crate) no_plan: PlanCounts,
     pub(crate) panics: Count,
     seen: Count,
+    seen_for_spans: Count,
     pub(crate) traced: Count,
     /// By position in the list of tasks.
     pub(crate) ops: Vec<OpCounts>,
@@ -151,6 +152,12 @@ impl LoopMetrics {
     pub(crate) fn traced_next(&self, every: u64) -> bool {
         self.seen.add(1);
         every > 0 && self.seen.get().is_multiple_of(every)
+    }
+
+    /// Whether the spans of the next request should be sent, if those of one in `every` are.
+    pub(crate) fn spanned_next(&self, every: u64) -> bool {
+        self.seen_for_spans.add(1);
+        every > 0 && self.seen_for_spans.get().is_multiple_of(every)
     }
 
     pub(crate) fn count_trace(&self, plan: &Linked, trace: &Trace) {

@@ -3,13 +3,14 @@
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Reading order: [`app`] (what loops share), [`desk`] (one loop: listener and connections), [`connection`] and
 //! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`admission`] (who may run
-//! now), [`shelf`], [`reload`] and [`fresh`] (plans), [`metrics`] and [`exposition`], [`log`] and [`audit`], [`openapi`].
+//! now), [`shelf`], [`reload`] and [`fresh`] (plans), [`metrics`] and [`exposition`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
 
 mod accept;
 pub(crate) mod admission;
 pub(crate) mod app;
 mod audit;
 mod body;
+pub(crate) mod collector;
 mod connection;
 mod date;
 mod desk;
@@ -28,6 +29,7 @@ pub(crate) mod reload;
 mod reply;
 mod routes;
 mod shelf;
+mod spans;
 mod trace_context;
 pub(crate) mod vitals;
 
@@ -35,6 +37,7 @@ use crate::cli::say;
 use crate::library::LoadedRegistry;
 use app::{App, ServeSettings};
 use arc_swap::ArcSwap;
+use collector::{Collector, CollectorSettings};
 use desk::Desk;
 use log::Log;
 use metrics::Metrics;
@@ -62,6 +65,8 @@ pub(crate) struct Start {
     pub(crate) listen: SocketAddr,
     pub(crate) settings: ServeSettings,
     pub(crate) reload: ReloadSettings,
+    /// Where spans go; `None` for nowhere.
+    pub(crate) collector: Option<CollectorSettings>,
     /// How often the plans are looked at; `None` for never.
     pub(crate) watch: Option<Duration>,
     pub(crate) drain: Duration,
@@ -69,6 +74,7 @@ pub(crate) struct Start {
 
 /// Serves until it is told to stop. What goes wrong before is said in words.
 pub(crate) fn serve(start: Start, loaded: LoadedRegistry, engine: Engine, log: Log) -> Result<(), String> {
+    let collector = start.collector.map(Collector::start).transpose()?;
     let loops = engine.settings().loops;
     let listeners = listen(start.listen, loops).map_err(|error| format!("{}: {error}", start.listen))?;
     let address = listeners.first().and_then(|first| first.local_addr().ok()).unwrap_or(start.listen);
@@ -79,6 +85,7 @@ pub(crate) fn serve(start: Start, loaded: LoadedRegistry, engine: Engine, log: L
         shelf: ArcSwap::from_pointee(shelf),
         metrics: Metrics::new(loops),
         log,
+        collector,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         ready: AtomicBool::new(false),
@@ -109,6 +116,9 @@ pub(crate) fn serve(start: Start, loaded: LoadedRegistry, engine: Engine, log: L
     // Without a loop there is nobody to tell.
     let _ = stop.send(Some(until));
     engine.stop(start.drain + AFTER_DRAIN);
+    if let Some(collector) = &app.collector {
+        collector.end();
+    }
     app.log.event("info", "stopped");
     app.log.end();
     Ok(())

@@ -11,6 +11,7 @@ use crate::serve::desk::Desk;
 use crate::serve::exchange::Visit;
 use crate::serve::reply::{JSON, Reply};
 use crate::serve::shelf::Shelved;
+use crate::serve::spans::Run;
 use crate::serve::vitals::Vitals;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: Incoming) -> Reply {
     visit.ranks = true;
+    visit.sample();
     if let Err(error) = takes_json(&head.headers) {
         return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
@@ -34,15 +36,15 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
     let Input { mut request, output_keys, .. } = input;
     let with_trace = request.trace;
     let traced = visit.desk.metrics.traced_next(visit.desk.app.settings.trace_every);
-    request.trace = with_trace || traced || visit.desk.app.log.audit;
-    let outcome = run(visit, &linked, request).await;
+    request.trace = with_trace || traced || visit.desk.app.log.audit || visit.sampled;
+    let mut outcome = run(visit, &linked, request).await;
     audit::tell(visit, &linked, &outcome);
     if let Ok(outputs) = &outcome.result {
         visit.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
     }
     let (registry, output_keys) = (&plan.registry, output_keys.as_deref());
     let answer = Answer { request_id: &visit.request_id, plan: &linked, registry, output_keys, with_trace };
-    match &outcome.result {
+    let reply = match &outcome.result {
         Err(error) => {
             if error.kind == ErrorKind::Bug {
                 let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
@@ -59,7 +61,9 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
             }
         },
         Ok(_) => Reply::json(answer.render(&outcome)),
-    }
+    };
+    visit.run = outcome.trace.take().map(|trace| Run { plan: linked, trace, began_ns: visit.began_ns });
+    reply
 }
 
 /// Everything up to the run: the body, the request in it, the plan that it is for.
@@ -143,6 +147,8 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
     let run = desk.seat.run(linked, request, visit.since, listed.cancel.clone());
     let outcome = desk.admission.timed(run).await;
     drop(listed);
+    let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
+    visit.began_ns = nanos_between(visit.since, clock::now()).saturating_sub(took_ns);
     if let Some(plan) = &visit.plan {
         desk.admission.learn(outcome.took, &plan.standing.metrics.loops[desk.seat.number()].alone_ns);
     }

@@ -11,6 +11,7 @@ mod arrow;
 mod client;
 mod endpoints;
 mod json;
+mod otlp;
 mod python;
 mod refusals;
 mod reload;
