@@ -1,13 +1,14 @@
 //! Measures what the engine is made of: ours, its floors and its peers.
 //!
 //! Reading order: [`harness`]; rows: [`data`], [`floor`], [`rankd`], [`mod@engine`], `peers` (behind the feature of that name);
-//! nodes: [`graph`], [`stage`]; reads: [`redis`].
+//! nodes: [`graph`], [`stage`]; reads: [`redis`]; the server: [`http`].
 
 pub mod data;
 pub mod engine;
 pub mod floor;
 pub mod graph;
 pub mod harness;
+pub mod http;
 #[cfg(feature = "peers")]
 pub mod peers;
 pub mod rankd;

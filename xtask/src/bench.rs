@@ -14,6 +14,7 @@ const SECTIONS: [(&str, &[&str]); 6] = [
     ("schedulers", &["--bin", "schedulers"]),
     ("redis", &["--bin", "redis", "--features", "redis-rs"]),
     ("outages", &["--bin", "outages"]),
+    ("http", &["--bin", "http"]),
 ];
 
 const HEADER: &str = "# Report\n\nWritten by `cargo xtask bench`. [README.md](README.md) tells the method, [FINDINGS.md](FINDINGS.md) what follows from it.\n";

@@ -1,0 +1,158 @@
+//! `rankd serve` beside the floor, and what it costs to start, to be idle, to have many clients and to read from stores.
+//!
+//! `target/release/rankd` must be built and `wrk` installed. What both are asked and answer is in `http::shape`; before
+//! anything is timed, their answers must be the same but for the request's id.
+
+use rankd_bench::http::load::{CONNECTIONS, Rounds, race};
+use rankd_bench::http::server::{Server, repository};
+use rankd_bench::http::shape::{FIFTY, TINY, write_plans};
+use rankd_bench::redis;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+const ONE_LOOP: [&str; 4] = ["--loops", "1", "--watch-ms", "0"];
+const TWO_LOOPS: [&str; 4] = ["--loops", "2", "--watch-ms", "0"];
+const IDLE_CLIENTS: usize = 10_000;
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("floor") {
+        rankd_bench::http::floor::serve().expect("the floor serves");
+        return;
+    }
+    let folder = Folder::new();
+    write_plans(&folder.0);
+    println!(
+        "wrk, one thread, {CONNECTIONS} connections, {ROUNDS} alternating rounds of 2 s; CPU is the server's; the load shares the machine's cores.\n"
+    );
+    against_the_floor(&folder.0);
+    ten_nodes(&folder.0);
+    at_rest(&folder.0);
+}
+
+/// A folder for this run, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        let path = std::env::temp_dir().join(format!("rankd-bench-http-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn against_the_floor(plans: &Path) {
+    let (floor, rankd, two) = (Server::floor(), Server::rankd(plans, &ONE_LOOP), Server::rankd(plans, &TWO_LOOPS));
+    for plan in [FIFTY, TINY] {
+        let body = |server: &Server| {
+            let answer = server.ask(plan).expect("it answers");
+            answer.split_once("\"plan\":").expect("rows").1.to_owned()
+        };
+        assert_eq!(body(&floor), body(&rankd), "the answers are the same");
+    }
+    println!("| | plan | requests/s, best | median | CPU µs a request, best | median | p99 ms, median |");
+    println!("|---|---|---|---|---|---|---|");
+    for (plan, name) in [(TINY, "tiny"), (FIFTY, "50 candidates")] {
+        let all = race(&[(&floor, plan), (&rankd, plan), (&two, plan)], ROUNDS);
+        for (who, rounds) in ["floor", "rankd, one loop", "rankd, two loops"].iter().zip(&all) {
+            row(&format!("{who} | {name}"), rounds);
+        }
+        let [floor, one, two] = all.as_slice() else { unreachable!("three contenders") };
+        ratio(&format!("rankd, one loop ÷ floor | {name}"), one, floor);
+        ratio(&format!("two loops ÷ one loop | {name}"), two, one);
+    }
+    println!();
+}
+
+fn row(name: &str, Rounds { best, median }: &Rounds) {
+    let rates = format!("{:.0} | {:.0}", best.a_second, median.a_second);
+    println!("| {name} | {rates} | {:.1} | {:.1} | {:.2} |", best.cpu, median.cpu, median.p99);
+}
+
+fn ratio(name: &str, over: &Rounds, under: &Rounds) {
+    let rates = format!(
+        "{:.2} | {:.2}",
+        over.best.a_second / under.best.a_second,
+        over.median.a_second / under.median.a_second
+    );
+    let cpu = format!("{:.2} | {:.2}", over.best.cpu / under.best.cpu, over.median.cpu / under.median.cpu);
+    println!("| {name} | {rates} | {cpu} | |");
+}
+
+/// The plan of ten nodes, five of which read, from the embedded store and from a redis-server of the bench's own.
+fn ten_nodes(folder: &Path) {
+    let plans = folder.join("ten");
+    std::fs::create_dir_all(&plans).expect("a folder can be made");
+    let plan = "complex_dag.plan.json";
+    std::fs::copy(repository().join("plans").join(plan), plans.join(plan)).expect("the plan is there");
+    let store = redis::server::Server::start();
+    let registry = folder.join("registry");
+    std::fs::create_dir_all(&registry).expect("a folder can be made");
+    for file in ["keys.toml", "params.toml"] {
+        std::fs::copy(repository().join("registry").join(file), registry.join(file)).expect("the registry is there");
+    }
+    let local = std::fs::read_to_string(repository().join("registry/endpoints.local.toml")).expect("it is there");
+    let own = local.replace("memory:data/demo.ndjson", &store.url());
+    std::fs::write(registry.join("endpoints.bench.toml"), own).expect("a registry can be written");
+    let registry = registry.to_str().expect("a path in UTF-8");
+    let embedded = Server::rankd(&plans, &ONE_LOOP);
+    let redis = Server::rankd(&plans, &[&ONE_LOOP[..], &["--registry", registry, "--env", "bench"]].concat());
+    for server in [&embedded, &redis] {
+        let answer = server.ask("complex_dag").expect("it answers");
+        assert_eq!(answer.matches("{\"id\":").count(), 50, "fifty rows: {answer}");
+    }
+    println!(
+        "| ten nodes, one loop, from | requests/s, best | median | CPU µs a request, best | median | p99 ms, median |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let all = race(&[(&embedded, "complex_dag"), (&redis, "complex_dag")], ROUNDS);
+    for (name, rounds) in ["the embedded store", "redis-server"].iter().zip(&all) {
+        row(name, rounds);
+    }
+    println!();
+}
+
+/// Starting, and what an idle server takes.
+fn at_rest(plans: &Path) {
+    let mut starts: Vec<f64> = (0..ROUNDS).map(|_| start_to_answer(plans)).collect();
+    starts.sort_unstable_by(f64::total_cmp);
+    println!("| at rest, two plans, one loop | |\n|---|---|");
+    println!("| start to first answer, ms, best | {:.1} |", starts[0]);
+    println!("| start to first answer, ms, median | {:.1} |", starts[ROUNDS / 2]);
+    let flags = [&ONE_LOOP[..], &["--idle-ms", "600000"]].concat();
+    let limit = descriptors();
+    let server = Server::rankd(plans, &flags);
+    let _ = server.ask(FIFTY).expect("it answers");
+    println!("| idle, MiB resident | {:.1} |", server.resident());
+    let count = IDLE_CLIENTS.min(limit.saturating_sub(100) as usize);
+    let idle: Vec<TcpStream> = (0..count).map(|_| TcpStream::connect(&server.address).expect("room")).collect();
+    // Answered on a connection made last, so all before it are accepted.
+    let _ = server.ask(FIFTY).expect("it answers");
+    println!("| with {} idle connections, MiB resident | {:.1} |", idle.len(), server.resident());
+}
+
+fn start_to_answer(plans: &Path) -> f64 {
+    let began = Instant::now();
+    let server = Server::rankd(plans, &ONE_LOOP);
+    let answer = server.ask(FIFTY).expect("it answers");
+    let took = began.elapsed();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    took.as_secs_f64() * 1e3
+}
+
+/// How many descriptors we may have: as many as the system lets us.
+fn descriptors() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => maximum.unwrap_or(u64::MAX),
+        Err(_) => current.unwrap_or(u64::MAX),
+    }
+}

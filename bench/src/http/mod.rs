@@ -1,0 +1,8 @@
+//! `rankd serve` under load, beside a floor that does the least that can give the same answer over HTTP.
+//!
+//! Reading order: [`shape`] (what is asked and answered), [`floor`], [`server`] (both as processes of their own), [`load`].
+
+pub mod floor;
+pub mod load;
+pub mod server;
+pub mod shape;

@@ -1,0 +1,70 @@
+//! What is asked and answered: rows of an id, a float, a word and an int, as a plan for rankd and as columns for the floor.
+
+use rankd_plan::json::{push_float, push_int, push_string};
+use std::path::Path;
+
+pub const FIFTY: &str = "fifty";
+pub const TINY: &str = "tiny";
+pub const BODY: &str = r#"{"user_id":1}"#;
+
+const COUNTRIES: [&str; 4] = ["US", "DE", "BR", "JP"];
+
+pub struct Rows {
+    ids: Vec<i64>,
+    scores: Vec<f64>,
+    countries: Vec<&'static str>,
+    likes: Vec<i64>,
+}
+
+impl Rows {
+    /// Scores with as many digits as real ones have; the same every time.
+    pub fn new(count: usize) -> Rows {
+        let score = |at: u64| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
+        Rows {
+            ids: (1..=count as i64).collect(),
+            scores: (1..=count as u64).map(score).collect(),
+            countries: COUNTRIES.iter().copied().cycle().take(count).collect(),
+            likes: (0..count as i64).map(|at| 100 + 37 * at).collect(),
+        }
+    }
+
+    /// The body of an answer, as `rankd serve` gives it.
+    pub fn push_answer(&self, plan: &str, out: &mut String) {
+        out.push_str(r#"{"request_id":"019a8a3e-7b7c-7000-8000-000000000000","plan":"#);
+        push_string(out, plan);
+        out.push_str(r#","candidates":["#);
+        for at in 0..self.ids.len() {
+            out.push_str(if at == 0 { "{\"id\":" } else { ",{\"id\":" });
+            push_int(out, self.ids[at]);
+            out.push_str(",\"score\":");
+            push_float(out, self.scores[at]);
+            out.push_str(",\"country\":");
+            push_string(out, self.countries[at]);
+            out.push_str(",\"likes\":");
+            push_int(out, self.likes[at]);
+            out.push('}');
+        }
+        out.push_str("]}");
+    }
+
+    fn plan(&self, name: &str) -> String {
+        let Rows { ids, scores, countries, likes } = self;
+        let columns = format!(r#"{{"score":{scores:?},"country":{countries:?},"likes":{likes:?}}}"#);
+        let params = format!(r#"{{"row_count":{},"columns":{columns}}}"#, ids.len());
+        format!(
+            r#"{{"schema_version":1,"plan_name":"{name}","nodes":[{{"node_id":"n0","op":"fixed_source","inputs":[],"params":{params}}}],"outputs":["n0"]}}"#
+        )
+    }
+}
+
+pub fn rows(plan: &str) -> Rows {
+    Rows::new(if plan == FIFTY { 50 } else { 1 })
+}
+
+/// Puts both plans into a folder.
+pub fn write_plans(folder: &Path) {
+    for plan in [FIFTY, TINY] {
+        let written = std::fs::write(folder.join(format!("{plan}.plan.json")), rows(plan).plan(plan));
+        written.expect("a plan can be written");
+    }
+}
