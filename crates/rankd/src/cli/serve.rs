@@ -30,7 +30,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     engine: EngineArgs,
     /// How long a request may be in line before it is sent away
-    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     queue_ms: u64,
     /// The most runs that may be under way on each loop, however well they do
     #[arg(long, value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
