@@ -21,14 +21,14 @@ impl Answer<'_> {
     pub(crate) fn render(&self, outcome: &Outcome) -> String {
         let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
         match &outcome.result {
-            Ok(outputs) => self.response(outputs, Some(&self.rows(outputs)), trace),
+            Ok(outputs) => self.response(outputs, true, trace),
             Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
         }
     }
 
     /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
     pub(crate) fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooMuchText> {
-        let about = self.response(outputs, None, trace.filter(|_| self.with_trace));
+        let about = self.response(outputs, false, trace.filter(|_| self.with_trace));
         arrow::stream(&self.fields(outputs), outputs, ("response", &about))
     }
 
@@ -44,22 +44,20 @@ impl Answer<'_> {
         entries.map(|(key, entry)| Field { key, name: &entry.name, type_of: entry.type_of }).collect()
     }
 
-    fn rows(&self, outputs: &[RowSet]) -> String {
-        let mut rows = String::from("[");
-        for output in outputs {
-            self.push_rows(output, &mut rows);
-        }
-        rows.push(']');
-        rows
-    }
-
-    fn response(&self, outputs: &[RowSet], candidates: Option<&str>, trace: Option<&Trace>) -> String {
-        let mut writer = Writer::new();
+    /// With the rows themselves, or with everything but them.
+    fn response(&self, outputs: &[RowSet], with_rows: bool, trace: Option<&Trace>) -> String {
+        let mut writer = Writer::with_capacity(if with_rows { bytes_about(outputs) } else { 0 });
         writer.object(|w| {
             w.field("request_id").string(self.request_id);
             w.field("plan").string(&self.plan.name);
-            if let Some(candidates) = candidates {
-                w.field("candidates").raw(candidates);
+            if with_rows {
+                w.field("candidates").pushed(|out| {
+                    out.push('[');
+                    for output in outputs {
+                        self.push_rows(output, out);
+                    }
+                    out.push(']');
+                });
             }
             if outputs.len() > 1 {
                 w.field("outputs").array(|w| {
@@ -196,6 +194,12 @@ pub(crate) fn failure(
         more(w);
     });
     writer.finish()
+}
+
+/// How long rows will be as JSON: a guess that saves growing step by step.
+fn bytes_about(outputs: &[RowSet]) -> usize {
+    let rows = |output: &RowSet| output.len() * (16 + 24 * output.batch().columns().len());
+    256 + outputs.iter().map(rows).sum::<usize>()
 }
 
 fn field_start(name: &str) -> String {

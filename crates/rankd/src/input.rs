@@ -1,5 +1,6 @@
 //! A request's JSON, read strictly: what is not known, not of its type or not in range is refused by name, nothing is guessed.
 
+use crate::request_id;
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Key, RowSet, Type, Value};
 use rankd_engine::{ErrorKind, Request, RunError};
@@ -48,7 +49,7 @@ pub(crate) fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> 
     let input = parse(bytes, registry, &mut id);
     // The id may stand behind what was refused.
     let id = id.or_else(|| input.is_err().then(|| find_request_id(bytes)).flatten());
-    let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    let id = id.unwrap_or_else(request_id::make);
     match input {
         Ok(mut input) => {
             input.request.request_id = id;

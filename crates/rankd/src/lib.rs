@@ -1,8 +1,9 @@
 //! The programs `rankd` and `dslc`. The only room that knows arguments, the environment, files and terminals.
 //!
 //! Reading order: [`cli`] (what the user typed), [`library`] (plans and registries on disk), [`endpoints`] (stores for the
-//! engine), [`input`] and [`answer`] (a request's JSON in, a response's out), [`arrow`] (rows as an Arrow stream), [`perfetto`] (traces for a viewer), [`explain`] (a plan told),
-//! [`serve`] (all of it behind HTTP), [`status`], [`files`], [`process`] (what the system says about this process).
+//! engine), [`input`], [`request_id`] and [`answer`] (a request's JSON in, a response's out), [`arrow`] (rows as an Arrow stream),
+//! [`perfetto`] (traces for a viewer), [`explain`] (a plan told), [`serve`] (all of it behind HTTP), [`status`], [`files`], [`process`] (what
+//! the system says about this process).
 
 mod answer;
 mod arrow;
@@ -14,6 +15,7 @@ mod input;
 mod library;
 mod perfetto;
 mod process;
+mod request_id;
 mod serve;
 mod status;
 

@@ -12,6 +12,11 @@ impl Writer {
         Writer::default()
     }
 
+    /// With room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Writer {
+        Writer { out: String::with_capacity(bytes), comma: false }
+    }
+
     pub fn object(&mut self, fields: impl FnOnce(&mut Writer)) -> &mut Writer {
         self.nested('{', fields, '}')
     }
@@ -60,6 +65,13 @@ impl Writer {
     pub fn raw(&mut self, json: &str) -> &mut Writer {
         self.separate();
         self.out.push_str(json);
+        self
+    }
+
+    /// A value that is pushed as JSON, right where it belongs.
+    pub fn pushed(&mut self, push: impl FnOnce(&mut String)) -> &mut Writer {
+        self.separate();
+        push(&mut self.out);
         self
     }
 

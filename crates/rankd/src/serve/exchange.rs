@@ -1,5 +1,6 @@
 //! One request on one connection, from its head to its answer: routed, answered, counted and logged, whatever happens.
 
+use crate::request_id;
 use crate::serve::desk::{Desk, Stage};
 use crate::serve::reply::Reply;
 use crate::serve::routes::{Answers, Found, ROUTES, find};
@@ -128,7 +129,7 @@ impl Visit {
     /// The request's id, made up where it did not bring one.
     pub(crate) fn id(&mut self) -> &str {
         if self.request_id.is_empty() {
-            self.request_id = uuid::Uuid::now_v7().to_string();
+            self.request_id = request_id::make();
         }
         &self.request_id
     }

@@ -12,7 +12,7 @@ mod audit;
 mod body;
 pub(crate) mod collector;
 mod connection;
-mod date;
+pub(crate) mod date;
 mod desk;
 mod exchange;
 mod explain;
