@@ -7,7 +7,7 @@ use crate::{command, root, say};
 use std::process::Stdio;
 
 /// A section of the report, and the flags of cargo for the bench behind it.
-const SECTIONS: [(&str, &[&str]); 6] = [
+const SECTIONS: [(&str, &[&str]); 7] = [
     ("nodes", &["--bin", "nodes"]),
     ("turns", &["--bin", "turns"]),
     ("rows", &["--bin", "rows", "--features", "peers"]),
