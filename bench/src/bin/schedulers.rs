@@ -1,4 +1,5 @@
-//! The three schedulers on the same plans: what waiting at once is worth, and what a node costs.
+//! The three schedulers on the same plans: what waiting at once is worth, what a trip to the CPU pool costs, and from which size
+//! on it pays.
 //!
 //! Real engine, real tasks, the embedded store with the demo data. One request at a time unless said otherwise.
 
@@ -8,7 +9,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 use rankd_column::Value;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
-use rankd_engine::{Engine, Linked, Request, Scheduler, Settings};
+use rankd_engine::{Engine, Linked, Policy, Request, Scheduler, Settings};
 use rankd_plan::registry::Text;
 use rankd_plan::{Registry, check};
 use rankd_tasks::{DEFINITIONS, SIGNATURES};
@@ -36,7 +37,22 @@ fn main() {
     ] {
         println!("| {name} | {} |", SCHEDULERS.map(|scheduler| bench.row(scheduler, &plan, 200, 1e6)).join(" | "));
     }
+    bench.settings();
 }
+
+/// What the executor may do, by name.
+const POLICIES: [(&str, Policy); 4] = [
+    (
+        "all on the loop",
+        Policy { inline: true, chaining: true, inline_threshold_ns: u32::MAX, max_inline_depth: 10_000 },
+    ),
+    ("as it is set", Policy { inline: true, chaining: true, inline_threshold_ns: 10_000, max_inline_depth: 10_000 }),
+    ("inline off", Policy { inline: false, chaining: true, inline_threshold_ns: 10_000, max_inline_depth: 10_000 }),
+    (
+        "inline and chaining off",
+        Policy { inline: false, chaining: false, inline_threshold_ns: 10_000, max_inline_depth: 10_000 },
+    ),
+];
 
 struct Bench {
     repository: PathBuf,
@@ -45,6 +61,27 @@ struct Bench {
 }
 
 impl Bench {
+    /// One and two branches of vm, filter, sort and take, with the executor's settings side by side.
+    fn settings(&self) {
+        println!(
+            "\nMicroseconds a request of `vm → filter → sort → take`, in one branch and in two side by side, min / median.\n"
+        );
+        println!("| branches, rows | {} |", POLICIES.map(|(name, _)| name).join(" | "));
+        println!("|---|{}", "---|".repeat(POLICIES.len()));
+        for branches in [1, 2] {
+            for rows in [10, 100, 1_000, 10_000, 100_000] {
+                let plan = ranked(branches, rows);
+                let requests = if rows > 1_000 { 20 } else { 200 };
+                let cell = |(_, policy): (&str, Policy)| {
+                    // Linked anew, so that nothing is known of it.
+                    let settings = Settings { cpu_threads: 2, policy, ..Settings::default() };
+                    self.timed(settings, &self.link(&plan), requests, 1e6)
+                };
+                println!("| {branches}, {rows} | {} |", POLICIES.map(cell).join(" | "));
+            }
+        }
+    }
+
     fn new() -> Bench {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let read = |name: &str| std::fs::read_to_string(repository.join(name)).expect("a file of the repository");
@@ -69,7 +106,10 @@ impl Bench {
 
     /// Min / median of the rounds, a request, in parts of a second.
     fn row(&self, scheduler: Scheduler, plan: &Arc<Linked>, requests: u32, per_second: f64) -> String {
-        let settings = Settings { scheduler, loops: 1, cpu_threads: 2, ..Settings::default() };
+        self.timed(Settings { scheduler, loops: 1, cpu_threads: 2, ..Settings::default() }, plan, requests, per_second)
+    }
+
+    fn timed(&self, settings: Settings, plan: &Arc<Linked>, requests: u32, per_second: f64) -> String {
         let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(self.data.clone(), Vec::new()))];
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
         let params: Vec<Value> = self.registry.params.list().iter().map(|_| Value::Null).collect();
@@ -107,6 +147,28 @@ fn hops(count: usize) -> String {
         .collect();
     let output = if count == 0 { "\"a\"".to_owned() } else { format!("\"b{}\"", count - 1) };
     plan(&nodes, &output)
+}
+
+/// Branches over the same rows, each an expression, a filter, a sort and a take.
+fn ranked(branches: usize, rows: usize) -> String {
+    let node = |id: String, op: &str, input: String, params: &str| {
+        format!(r#",{{"node_id":"{id}","op":"{op}","inputs":["{input}"],"params":{{{params}}}}}"#)
+    };
+    let branch = |n: usize| {
+        let id = |letter: &str| format!("{letter}{n}");
+        node(id("v"), "vm", "a".into(), r#""out_key":"score","expr":"e""#)
+            + &node(id("f"), "filter", id("v"), r#""pred":"p""#)
+            + &node(id("s"), "sort", id("f"), r#""key":"score","order":"desc""#)
+            + &node(id("t"), "take", id("s"), r#""count":50"#)
+    };
+    let nodes: String = (0..branches).map(branch).collect();
+    let outputs: Vec<String> = (0..branches).map(|n| format!("\"t{n}\"")).collect();
+    let expr = r#"{"op":"mul","a":{"op":"key_ref","key":"quality"},"b":{"op":"coalesce","a":{"op":"key_ref","key":"age_hours"},"b":{"op":"const_number","value":0.5}}}"#;
+    let pred = r#"{"op":"cmp","cmp":">=","a":{"op":"key_ref","key":"score"},"b":{"op":"const_number","value":0.2}}"#;
+    format!(
+        r#"{{"schema_version":1,"plan_name":"bench","nodes":[{{"node_id":"a","op":"fixed_source","params":{{"row_count":{rows},"columns":{{"quality":{{"hash":{{"seed":1}}}},"age_hours":{{"hash":{{"seed":2}}}}}}}}}}{nodes}],"outputs":[{}],"expr_table":{{"e":{expr}}},"pred_table":{{"p":{pred}}}}}"#,
+        outputs.join(",")
+    )
 }
 
 fn plan(nodes: &str, outputs: &str) -> String {
