@@ -7,7 +7,7 @@ use crate::{command, root, say};
 use std::process::Stdio;
 
 /// A section of the report, and the flags of cargo for the bench behind it.
-const SECTIONS: [(&str, &[&str]); 7] = [
+const SECTIONS: &[(&str, &[&str])] = &[
     ("nodes", &["--bin", "nodes"]),
     ("turns", &["--bin", "turns"]),
     ("rows", &["--bin", "rows", "--features", "peers"]),
@@ -56,7 +56,7 @@ fn replaced(report: &str, name: &str, section: &str) -> String {
         Some(report[start..end].trim_end().to_owned())
     };
     let mut out = HEADER.to_owned();
-    for (known, _) in SECTIONS {
+    for (known, _) in SECTIONS.iter().copied() {
         let text = if known == name { Some(section.trim_end().to_owned()) } else { section_of(known) };
         if let Some(text) = text {
             out += &format!("\n{text}\n");

@@ -22,6 +22,11 @@ pub trait Offload {
     fn submit(&self, job: Job);
 }
 
+/// How much the pool gives way to the event loops where there are fewer cores than threads: a loop that has to wait for the time
+/// slice of a long job keeps all of its requests waiting.
+#[cfg(target_os = "linux")]
+const BEHIND_THE_LOOPS: i32 = 5;
+
 /// Real threads.
 pub struct Pool {
     jobs: Option<Sender<Job>>,
@@ -44,6 +49,9 @@ impl Pool {
         for number in 0..threads {
             let (queue, open) = (queue.clone(), pool.open.clone());
             let thread = thread::Builder::new().name(format!("rankd-cpu-{number}")).spawn(move || {
+                // Linux keeps this for each thread. Elsewhere, and where it is refused, all threads are alike.
+                #[cfg(target_os = "linux")]
+                let _ = rustix::process::nice(BEHIND_THE_LOOPS);
                 for job in queue {
                     // A job catches its own panics; should one escape all the same, the thread and the count survive it.
                     let worker = Worker { number: number as u16, started: None };
