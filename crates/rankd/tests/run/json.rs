@@ -1,5 +1,7 @@
 //! What the program printed, as a tree to look things up in. It must be strict JSON, or the test ends here.
 
+#![allow(dead_code, reason = "each test binary that mounts this module uses a part of it")]
+
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 
 #[derive(Clone, Debug, PartialEq)]

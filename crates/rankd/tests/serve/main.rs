@@ -10,6 +10,7 @@
 mod arrow;
 mod client;
 mod endpoints;
+#[path = "../run/json.rs"]
 mod json;
 mod otlp;
 mod python;
