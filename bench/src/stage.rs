@@ -48,7 +48,7 @@ impl Stage {
         let definitions: Vec<Definition> = OURS.iter().chain(rankd_tasks::DEFINITIONS).copied().collect();
         let definitions: &'static [Definition] = definitions.leak();
         let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
-        let pool = Arc::new(Pool::start(1).expect("a thread starts"));
+        let pool = Arc::new(Pool::start(2).expect("threads start"));
         let host = Rc::new(Host::new(Stores::open(&[]), pool, Arc::default(), policy));
         let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
         let runtime = runtime.expect("a runtime starts");
