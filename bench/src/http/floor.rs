@@ -21,7 +21,7 @@ pub fn serve() -> std::io::Result<()> {
     let mut clients: Vec<Option<Client>> = Vec::new();
     let mut events = Vec::with_capacity(256);
     let (fifty, tiny) = (rows(FIFTY), rows(TINY));
-    let (mut body, mut out) = (String::new(), Vec::new());
+    let (mut body, mut out) = (Vec::new(), Vec::new());
     loop {
         events.clear();
         epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), None)?;
@@ -46,7 +46,7 @@ pub fn serve() -> std::io::Result<()> {
 impl Client {
     /// Answers what has come; false once the client has gone. Answers are small, so a socket that does not take one whole
     /// belongs to somebody who does not read.
-    fn serve(&mut self, fifty: &Rows, tiny: &Rows, body: &mut String, out: &mut Vec<u8>) -> bool {
+    fn serve(&mut self, fifty: &Rows, tiny: &Rows, body: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
         let mut bytes = [0; 4096];
         match self.stream.read(&mut bytes) {
             Ok(0) => return false,
@@ -65,7 +65,7 @@ impl Client {
             out.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ");
             out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
             out.extend_from_slice(b"\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n");
-            out.extend_from_slice(body.as_bytes());
+            out.extend_from_slice(body);
             self.buffer.drain(..end);
         }
         self.stream.write_all(out).is_ok()

@@ -29,22 +29,23 @@ impl Rows {
     }
 
     /// The body of an answer, as `rankd serve` gives it.
-    pub fn push_answer(&self, plan: &str, out: &mut String) {
-        out.push_str(r#"{"request_id":"019a8a3e-7b7c-7000-8000-000000000000","plan":"#);
+    pub fn push_answer(&self, plan: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"request_id":"019a8a3e-7b7c-7000-8000-000000000000","plan":"#);
         push_string(out, plan);
-        out.push_str(r#","candidates":["#);
+        out.extend_from_slice(br#","candidates":["#);
         for at in 0..self.ids.len() {
-            out.push_str(if at == 0 { "{\"id\":" } else { ",{\"id\":" });
+            let before: &[u8] = if at == 0 { b"{\"id\":" } else { b",{\"id\":" };
+            out.extend_from_slice(before);
             push_int(out, self.ids[at]);
-            out.push_str(",\"score\":");
+            out.extend_from_slice(b",\"score\":");
             push_float(out, self.scores[at]);
-            out.push_str(",\"country\":");
+            out.extend_from_slice(b",\"country\":");
             push_string(out, self.countries[at]);
-            out.push_str(",\"likes\":");
+            out.extend_from_slice(b",\"likes\":");
             push_int(out, self.likes[at]);
-            out.push('}');
+            out.push(b'}');
         }
-        out.push_str("]}");
+        out.extend_from_slice(b"]}");
     }
 
     fn plan(&self, name: &str) -> String {

@@ -4,6 +4,7 @@
 //! its own. These are limits for mistakes and mischief in plan code; they are no protection from a bug in the engine itself.
 
 use crate::resolve::{Import, RUNTIME_MODULE, resolve};
+use rankd_plan::json::Writer;
 use rquickjs::context::intrinsic::{Eval, Json, MapSet, Promise, Proxy, RegExp, RegExpCompiler};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
@@ -133,8 +134,9 @@ impl<'js> Run<'js> {
 
     /// A module of ours that imports the plan, so that a plan without a default export is our message and not the engine's.
     fn entry_code(&self, entry: &str) -> String {
-        let mut specifier = String::new();
-        rankd_plan::json::push_string(&mut specifier, &format!("./{entry}"));
+        let mut specifier = Writer::new();
+        specifier.string(&format!("./{entry}"));
+        let specifier = specifier.finish();
         format!("import * as file from {specifier}; export const plan = file.default;")
     }
 

@@ -325,7 +325,10 @@ impl<'r> Run<'r> {
         if let Some(mailbox) = &self.mailbox {
             mailbox.close(stats);
         }
-        state.fetches.clear();
+        // Clearing makes it anew, which most runs need not pay for.
+        if !state.fetches.is_empty() {
+            state.fetches.clear();
+        }
         state.fresh.clear();
         // A read that was there and not taken has cost nothing.
         for job in state.landed.drain(..).filter(|landed| matches!(landed.on, Where::Pool(_))) {

@@ -28,7 +28,7 @@ pub(crate) fn make() -> String {
         // The system gave none, or was interrupted: the slow way asks again.
         None => Uuid::now_v7(),
     };
-    id.to_string()
+    id.hyphenated().encode_lower(&mut Uuid::encode_buffer()).to_owned()
 }
 
 impl Supply {

@@ -1,9 +1,9 @@
-//! Writes JSON straight into a string.
+//! Writes JSON straight into a buffer.
 
 /// Builds one JSON value; commas are its own business.
 #[derive(Default)]
 pub struct Writer {
-    out: String,
+    out: Vec<u8>,
     comma: bool,
 }
 
@@ -14,22 +14,22 @@ impl Writer {
 
     /// With room for so many bytes.
     pub fn with_capacity(bytes: usize) -> Writer {
-        Writer { out: String::with_capacity(bytes), comma: false }
+        Writer { out: Vec::with_capacity(bytes), comma: false }
     }
 
     pub fn object(&mut self, fields: impl FnOnce(&mut Writer)) -> &mut Writer {
-        self.nested('{', fields, '}')
+        self.nested(b'{', fields, b'}')
     }
 
     pub fn array(&mut self, items: impl FnOnce(&mut Writer)) -> &mut Writer {
-        self.nested('[', items, ']')
+        self.nested(b'[', items, b']')
     }
 
     /// A field's name; its value must follow.
     pub fn field(&mut self, name: &str) -> &mut Writer {
         self.separate();
         push_string(&mut self.out, name);
-        self.out.push(':');
+        self.out.push(b':');
         self.comma = false;
         self
     }
@@ -64,22 +64,28 @@ impl Writer {
     /// A value that is JSON already.
     pub fn raw(&mut self, json: &str) -> &mut Writer {
         self.separate();
-        self.out.push_str(json);
+        self.out.extend_from_slice(json.as_bytes());
         self
     }
 
     /// A value that is pushed as JSON, right where it belongs.
-    pub fn pushed(&mut self, push: impl FnOnce(&mut String)) -> &mut Writer {
+    pub fn pushed(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> &mut Writer {
         self.separate();
         push(&mut self.out);
         self
     }
 
     pub fn finish(self) -> String {
+        // Only UTF-8 is written; if something else were, it should be seen and not lost.
+        String::from_utf8(self.out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    /// For whoever sends it on as it is.
+    pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
 
-    fn nested(&mut self, open: char, inside: impl FnOnce(&mut Writer), close: char) -> &mut Writer {
+    fn nested(&mut self, open: u8, inside: impl FnOnce(&mut Writer), close: u8) -> &mut Writer {
         self.separate();
         self.out.push(open);
         self.comma = false;
@@ -91,47 +97,51 @@ impl Writer {
 
     fn separate(&mut self) {
         if std::mem::replace(&mut self.comma, true) {
-            self.out.push(',');
+            self.out.push(b',');
         }
     }
 }
 
-pub fn push_int(out: &mut String, value: i64) {
-    out.push_str(itoa::Buffer::new().format(value));
+pub fn push_int(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// The shortest digits that read back as the same number, with a point or an exponent, so that a float looks like one.
-pub fn push_float(out: &mut String, value: f64) {
+pub fn push_float(out: &mut Vec<u8>, value: f64) {
     debug_assert!(value.is_finite());
-    out.push_str(zmij::Buffer::new().format_finite(value));
+    out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
 }
 
-pub fn push_string(out: &mut String, value: &str) {
-    out.push('"');
-    let mut written = 0;
-    for (at, byte) in value.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0..=0x1f => "",
-            _ => continue,
-        };
-        out.push_str(&value[written..at]);
-        if escape.is_empty() {
-            const HEX: &[u8; 16] = b"0123456789abcdef";
-            out.push_str("\\u00");
-            out.push(HEX[usize::from(byte >> 4)].into());
-            out.push(HEX[usize::from(byte & 15)].into());
-        } else {
-            out.push_str(escape);
-        }
-        written = at + 1;
+pub fn push_string(out: &mut Vec<u8>, value: &str) {
+    let mut rest = value.as_bytes();
+    out.reserve(rest.len() + 2);
+    out.push(b'"');
+    while let Some((at, byte)) = first_to_escape(rest) {
+        out.extend_from_slice(&rest[..at]);
+        push_escaped(out, byte);
+        rest = &rest[at + 1..];
     }
-    out.push_str(&value[written..]);
-    out.push('"');
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+fn first_to_escape(bytes: &[u8]) -> Option<(usize, u8)> {
+    let at = bytes.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\'))?;
+    Some((at, bytes[at]))
+}
+
+fn push_escaped(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -146,16 +156,17 @@ mod tests {
                 w.int(1).float(0.5).null();
             });
             w.field("b").object(|_| {});
-            w.field("c").string("x\"\n\u{1}é");
+            w.field("c").string("x\"\n\r\t\\\u{1}\u{1f}é");
         });
-        assert_eq!(writer.finish(), r#"{"a":[1,0.5,null],"b":{},"c":"x\"\n\u0001é"}"#);
+        assert_eq!(writer.finish(), r#"{"a":[1,0.5,null],"b":{},"c":"x\"\n\r\t\\\u0001\u001fé"}"#);
     }
 
     #[test]
     fn floats_read_back_as_themselves() {
         for value in [0.1, 20.3, 1e300, -2.5e-8, 3.0, -0.0, 123456789012345680.0, f64::MIN_POSITIVE] {
-            let mut out = String::new();
+            let mut out = Vec::new();
             push_float(&mut out, value);
+            let out = String::from_utf8(out).unwrap();
             assert_eq!(out.parse::<f64>().unwrap().to_bits(), value.to_bits(), "{out}");
         }
     }

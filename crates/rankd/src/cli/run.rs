@@ -198,7 +198,7 @@ impl Session<'_> {
                 code = FAILED;
             }
             // A closed pipe means that nobody wants the rest.
-            if writeln!(responses, "{response}").and_then(|()| responses.flush()).is_err() {
+            if write_line(&mut responses, &response).is_err() {
                 return code;
             }
         }
@@ -212,7 +212,7 @@ impl Session<'_> {
         }
     }
 
-    fn answer(&mut self, line: &[u8]) -> (String, bool) {
+    fn answer(&mut self, line: &[u8]) -> (Vec<u8>, bool) {
         let refused = |id: &str, plan: &str, error: &RunError| (answer::failure(id, Some(plan), error, |_| {}), false);
         let mut input = match input::read(line, &self.loaded.registry) {
             Ok(input) => input,
@@ -242,6 +242,12 @@ impl Session<'_> {
         let answer = Answer { request_id: &id, plan: &self.plan, registry, output_keys, with_trace };
         (answer.render(&outcome), outcome.result.is_ok())
     }
+}
+
+fn write_line(out: &mut impl Write, line: &[u8]) -> std::io::Result<()> {
+    out.write_all(line)?;
+    out.write_all(b"\n")?;
+    out.flush()
 }
 
 /// Reads a line without its end. Of one that is too long, only so much is kept that it is seen to be; false at the end.

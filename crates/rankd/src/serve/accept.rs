@@ -7,6 +7,9 @@ use hyper::header::ACCEPT;
 
 /// Whether a caller would rather have Arrow than JSON: only one who names it. Of two that are named and wanted alike, JSON.
 pub(crate) fn arrow(headers: &HeaderMap) -> bool {
+    if !headers.contains_key(ACCEPT) {
+        return false;
+    }
     let given = headers.get_all(ACCEPT);
     let ranges: Vec<(&str, u16)> =
         given.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(range).collect();

@@ -11,10 +11,7 @@ use rankd_engine::Seat;
 use rankd_engine::clock::{self, nanos_between};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
@@ -81,14 +78,14 @@ impl Admission {
         })
     }
 
-    /// Lets a request in, at once or after a while in line.
-    pub(crate) async fn enter(self: &Rc<Admission>, seat: &Seat) -> Result<Permit, Refused> {
+    /// Lets a request in, at once or after a while in line: for so many nanoseconds.
+    pub(crate) async fn enter(self: &Rc<Admission>, seat: &Seat) -> Result<(Permit, u64), Refused> {
         self.probe(seat);
         if u128::from(self.round_ns.get()) > self.settings.queue.as_nanos() {
             return Err(Refused::Behind);
         }
         if f64::from(self.under_way.get()) < self.limit.get() {
-            return Ok(self.permit());
+            return Ok((self.permit(), 0));
         }
         let ahead = self.line.borrow().len() as f64 + 1.0;
         if ahead * self.took_ns.get() / self.limit.get() > self.settings.queue.as_nanos() as f64 {
@@ -96,8 +93,9 @@ impl Admission {
         }
         let (turn, come) = oneshot::channel();
         self.line.borrow_mut().push_back(turn);
-        match timeout_at(clock::now() + self.settings.queue, come).await {
-            Ok(Ok(permit)) => Ok(permit),
+        let asked = clock::now();
+        match timeout_at(asked + self.settings.queue, come).await {
+            Ok(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
             _ => Err(Refused::Line),
         }
     }
@@ -116,9 +114,12 @@ impl Admission {
         });
     }
 
-    /// A run whose time on the loop is counted for the round.
-    pub(crate) fn timed<F: Future>(&self, run: F) -> Timed<'_, F> {
-        Timed { admission: self, run: Box::pin(run) }
+    /// Does a piece of a run on the loop; its time is counted for the round.
+    pub(crate) fn timed<T>(&self, piece: impl FnOnce() -> T) -> T {
+        let began = clock::now();
+        let done = piece();
+        self.round_ns.set(self.round_ns.get() + nanos_between(began, clock::now()));
+        done
     }
 
     fn permit(self: &Rc<Admission>) -> Permit {
@@ -166,24 +167,6 @@ impl Admission {
                 permit.give_back();
             }
         }
-    }
-}
-
-/// A run while its time on the loop is counted.
-pub(crate) struct Timed<'a, F> {
-    admission: &'a Admission,
-    run: Pin<Box<F>>,
-}
-
-impl<F: Future> Future for Timed<'_, F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let began = clock::now();
-        let polled = self.run.as_mut().poll(cx);
-        let round_ns = &self.admission.round_ns;
-        round_ns.set(round_ns.get() + nanos_between(began, clock::now()));
-        polled
     }
 }
 

@@ -20,6 +20,8 @@ use hyper::{HeaderMap, StatusCode};
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -129,9 +131,11 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         took: std::time::Duration::ZERO,
     };
     let desk = visit.desk.clone();
-    let asked = clock::now();
     let _admitted = match desk.admission.enter(&desk.seat).await {
-        Ok(permit) => Admitted::new(permit, &desk),
+        Ok((permit, queued_ns)) => {
+            visit.queued_ns = queued_ns;
+            Admitted::new(permit, &desk)
+        }
         Err(refused) => {
             desk.metrics.rejected[refused as usize].add(1);
             return overloaded("E601", "the server has more to do than it can; try again");
@@ -141,14 +145,15 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         desk.metrics.plan_limit_rejected.add(1);
         return overloaded("E602", "as many runs of this plan as may be are under way; try again");
     };
-    visit.queued_ns = nanos_between(asked, clock::now());
     desk.metrics.queued.add(visit.queued_ns);
     let listed = Listed::new(&visit.vitals);
-    let run = desk.seat.run(linked, request, visit.since, listed.cancel.clone());
-    let outcome = desk.admission.timed(run).await;
+    let mut run = pin!(desk.seat.run(linked, request, visit.since, listed.cancel.clone()));
+    let outcome = poll_fn(|cx| desk.admission.timed(|| run.as_mut().poll(cx))).await;
     drop(listed);
-    let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
-    visit.began_ns = nanos_between(visit.since, clock::now()).saturating_sub(took_ns);
+    if visit.sampled {
+        let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
+        visit.began_ns = nanos_between(visit.since, clock::now()).saturating_sub(took_ns);
+    }
     if let Some(plan) = &visit.plan {
         desk.admission.learn(outcome.took, &plan.standing.metrics.loops[desk.seat.number()].alone_ns);
     }
@@ -198,6 +203,10 @@ impl Drop for Listed {
 /// Whether a body says that it is JSON; one that says nothing is taken for it.
 pub(crate) fn takes_json(headers: &HeaderMap) -> Result<(), RunError> {
     let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    // Almost everybody writes it just so.
+    if given == JSON {
+        return Ok(());
+    }
     let media = given.to_str().unwrap_or("").split(';').next().unwrap_or("").trim();
     if media.eq_ignore_ascii_case(JSON) {
         return Ok(());

@@ -21,18 +21,31 @@ pub(crate) enum Answers {
 pub(crate) struct Route {
     /// GET also answers HEAD.
     pub(crate) method: Method,
-    /// `{name}` stands for one segment.
+    /// `{name}` stands for one segment, the last one.
     pub(crate) path: &'static str,
+    /// What is before that segment, in a path that has one.
+    before_name: Option<&'static str>,
     pub(crate) answers: Answers,
     pub(crate) summary: &'static str,
 }
 
 const fn get(path: &'static str, answers: Answers, summary: &'static str) -> Route {
-    Route { method: Method::GET, path, answers, summary }
+    Route { method: Method::GET, path, before_name: before_name(path), answers, summary }
 }
 
 const fn post(path: &'static str, answers: Answers, summary: &'static str) -> Route {
-    Route { method: Method::POST, path, answers, summary }
+    Route { method: Method::POST, path, before_name: before_name(path), answers, summary }
+}
+
+const fn before_name(path: &'static str) -> Option<&'static str> {
+    let mut at = 0;
+    while at < path.len() {
+        if path.as_bytes()[at] == b'{' {
+            return Some(path.split_at(at).0);
+        }
+        at += 1;
+    }
+    None
 }
 
 pub(crate) const ROUTE_COUNT: usize = 11;
@@ -72,7 +85,7 @@ pub(crate) enum Found<'p> {
 pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
     let mut found = Found::Nowhere;
     for (at, route) in ROUTES.iter().enumerate() {
-        let Some(name) = matched(route.path, path) else { continue };
+        let Some(name) = route.matched(path) else { continue };
         let head = *method == Method::HEAD && route.method == Method::GET;
         if route.method == *method || head {
             return Found::Route(at, name);
@@ -82,11 +95,13 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
     found
 }
 
-/// What stands for the pattern's `{…}`, or nothing, if the path is one of the pattern's.
-fn matched<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
-    match pattern.split_once('{') {
-        None => (pattern == path).then_some(""),
-        Some((before, _)) => path.strip_prefix(before).filter(|name| !name.is_empty() && !name.contains('/')),
+impl Route {
+    /// What stands for `{name}`, or nothing, if the path is one of this route's.
+    fn matched<'p>(&self, path: &'p str) -> Option<&'p str> {
+        match self.before_name {
+            None => (self.path == path).then_some(""),
+            Some(before) => path.strip_prefix(before).filter(|name| !name.is_empty() && !name.contains('/')),
+        }
     }
 }
 

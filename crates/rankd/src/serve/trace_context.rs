@@ -1,6 +1,9 @@
 //! The W3C `traceparent` header: which distributed trace a request belongs to.
 
 use hyper::HeaderMap;
+use hyper::header::HeaderName;
+
+static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceContext {
@@ -14,7 +17,7 @@ pub(crate) struct TraceContext {
 impl TraceContext {
     /// The context of a request, if it has a valid one; anything else is as good as none, as the standard says.
     pub(crate) fn of(headers: &HeaderMap) -> Option<TraceContext> {
-        parse(headers.get("traceparent")?.to_str().ok()?)
+        parse(headers.get(&TRACEPARENT)?.to_str().ok()?)
     }
 
     /// Thirty-two hexadecimal digits.

@@ -1,11 +1,16 @@
-//! An outcome as the response's JSON, or its rows as an Arrow stream, written straight from the columns.
+//! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`].
+
+mod rows;
 
 use crate::arrow::{self, Field, TooMuchText};
-use rankd_column::{Column, Key, RowSet};
+use rankd_column::{Key, RowSet};
 use rankd_engine::trace::{NodeTrace, Trace};
 use rankd_engine::{Linked, Outcome, RunError};
 use rankd_plan::Registry;
-use rankd_plan::json::{Writer, push_float, push_int, push_string};
+use rankd_plan::json::Writer;
+
+/// About what an answer takes besides its rows.
+const AROUND_ROWS: usize = 256;
 
 /// What a response is made of, besides its outcome.
 pub(crate) struct Answer<'a> {
@@ -18,17 +23,17 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    pub(crate) fn render(&self, outcome: &Outcome) -> String {
+    pub(crate) fn render(&self, outcome: &Outcome) -> Vec<u8> {
         let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
         match &outcome.result {
-            Ok(outputs) => self.response(outputs, true, trace),
+            Ok(outputs) => self.response(outputs, true, trace).into_bytes(),
             Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
         }
     }
 
     /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
     pub(crate) fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooMuchText> {
-        let about = self.response(outputs, false, trace.filter(|_| self.with_trace));
+        let about = self.response(outputs, false, trace.filter(|_| self.with_trace)).finish();
         arrow::stream(&self.fields(outputs), outputs, ("response", &about))
     }
 
@@ -45,18 +50,18 @@ impl Answer<'_> {
     }
 
     /// With the rows themselves, or with everything but them.
-    fn response(&self, outputs: &[RowSet], with_rows: bool, trace: Option<&Trace>) -> String {
-        let mut writer = Writer::with_capacity(if with_rows { bytes_about(outputs) } else { 0 });
+    fn response(&self, outputs: &[RowSet], with_rows: bool, trace: Option<&Trace>) -> Writer {
+        let mut writer = Writer::with_capacity(AROUND_ROWS + if with_rows { rows::bytes_about(outputs) } else { 0 });
         writer.object(|w| {
             w.field("request_id").string(self.request_id);
             w.field("plan").string(&self.plan.name);
             if with_rows {
                 w.field("candidates").pushed(|out| {
-                    out.push('[');
+                    out.push(b'[');
                     for output in outputs {
-                        self.push_rows(output, out);
+                        rows::push_rows(out, output, self.registry, self.output_keys);
                     }
-                    out.push(']');
+                    out.push(b']');
                 });
             }
             if outputs.len() > 1 {
@@ -71,27 +76,7 @@ impl Answer<'_> {
             }
             self.trace(trace, w);
         });
-        writer.finish()
-    }
-
-    /// Each row its id first, then its keys in registry order; a null is left out.
-    fn push_rows(&self, output: &RowSet, out: &mut String) {
-        let batch = output.batch();
-        let wanted = |key: Key| self.output_keys.is_none_or(|keys| keys.contains(&key));
-        let columns: Vec<(String, &Column)> = batch
-            .columns()
-            .iter()
-            .filter(|(key, _)| wanted(*key))
-            .map(|(key, column)| (field_start(&self.registry.key(*key).name), &**column))
-            .collect();
-        for row in output.rows().iter() {
-            out.push_str(if out.ends_with('[') { "{\"id\":" } else { ",{\"id\":" });
-            push_int(out, batch.ids()[row]);
-            for (start, column) in &columns {
-                push_cell(out, start, column, row);
-            }
-            out.push('}');
-        }
+        writer
     }
 
     fn trace(&self, trace: Option<&Trace>, w: &mut Writer) {
@@ -172,7 +157,7 @@ pub(crate) fn failure(
     plan: Option<&str>,
     error: &RunError,
     more: impl FnOnce(&mut Writer),
-) -> String {
+) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("request_id").string(request_id);
@@ -193,33 +178,7 @@ pub(crate) fn failure(
         });
         more(w);
     });
-    writer.finish()
-}
-
-/// How long rows will be as JSON: a guess that saves growing step by step.
-fn bytes_about(outputs: &[RowSet]) -> usize {
-    let rows = |output: &RowSet| output.len() * (16 + 24 * output.batch().columns().len());
-    256 + outputs.iter().map(rows).sum::<usize>()
-}
-
-fn field_start(name: &str) -> String {
-    let mut start = String::from(",");
-    push_string(&mut start, name);
-    start.push(':');
-    start
-}
-
-fn push_cell(out: &mut String, start: &str, column: &Column, row: usize) {
-    if column.valid().is_some_and(|valid| !valid[row]) {
-        return;
-    }
-    out.push_str(start);
-    match column {
-        Column::Int(cells) => push_int(out, cells.values()[row]),
-        Column::Float(cells) => push_float(out, cells.values()[row]),
-        Column::Bool(cells) => out.push_str(if cells.values()[row] { "true" } else { "false" }),
-        Column::Str(cells, dictionary) => push_string(out, dictionary.get(cells.values()[row])),
-    }
+    writer.into_bytes()
 }
 
 fn micros(nanos: u64) -> f64 {
