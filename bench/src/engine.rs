@@ -67,16 +67,18 @@ impl Engine {
     /// `fused` is whether neighbours in the plan are done in one pass.
     pub fn new(table: &Table, fused: bool) -> Engine {
         *ROWS.lock().expect("nobody panicked with it") = Some(rankd::rows(table));
+        let policy = Policy { chaining: fused, inline_threshold_ns: u32::MAX, ..Policy::default() };
+        Engine::of(&plan(table), &registry(), vec![Value::Float(table.w), Value::Float(table.x)], policy)
+    }
+
+    /// A plan of the project's tasks, and of the source above.
+    pub fn of(text: &str, registry: &Registry, params: Vec<Value>, policy: Policy) -> Engine {
         let definitions: Vec<Definition> = rankd_tasks::DEFINITIONS.iter().copied().chain([SOURCE]).collect();
         let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
-        let registry = registry();
-        let text = plan(table);
-        let checked = rankd_plan::check(text.as_bytes(), &registry, signatures.leak());
+        let checked = rankd_plan::check(text.as_bytes(), registry, signatures.leak());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
-        let plan = Linked::link(&plan, &definitions, &registry).expect("a checked plan can be linked");
-        let params = vec![Value::Float(table.w), Value::Float(table.x)];
+        let plan = Linked::link(&plan, &definitions, registry).expect("a checked plan can be linked");
         let request = Request { user_id: 1, params, ..Request::default() };
-        let policy = Policy { chaining: fused, inline_threshold_ns: u32::MAX, ..Policy::default() };
         let pool = Pool::start(1).expect("a thread can be started");
         let host = Host::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);
         Engine { plan: Arc::new(plan), request: Arc::new(request), host: Rc::new(host) }
@@ -89,7 +91,7 @@ impl Engine {
         let mut cx = Context::from_waker(Waker::noop());
         loop {
             if let Poll::Ready(outcome) = run.as_mut().poll(&mut cx) {
-                let mut outputs = outcome.result.expect("scores are finite");
+                let mut outputs = outcome.result.expect("the plan runs");
                 return outputs.pop().expect("there is one output");
             }
         }

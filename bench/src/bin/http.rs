@@ -3,10 +3,12 @@
 //! `target/release/rankd` must be built and `wrk` installed. What both are asked and answer is in `http::shape`; before
 //! anything is timed, their answers must be the same but for the request's id.
 
-use rankd_bench::http::load::{CONNECTIONS, Rounds, race};
+use rankd_bench::http::alone;
+use rankd_bench::http::load::{CONNECTIONS, Rounds, Users, race, round};
 use rankd_bench::http::server::{Server, repository};
-use rankd_bench::http::shape::{FIFTY, TINY, write_plans};
-use rankd_bench::redis;
+use rankd_bench::http::shape::{FIFTY, SMALL, TEN_OPERATORS, TINY, rows, write_plans, write_shapes};
+use rankd_bench::redis::floor::Floor;
+use rankd_bench::redis::{self, Reader, measure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,10 @@ const ROUNDS: usize = 5;
 const ONE_LOOP: [&str; 4] = ["--loops", "1", "--watch-ms", "0"];
 const TWO_LOOPS: [&str; 4] = ["--loops", "2", "--watch-ms", "0"];
 const IDLE_CLIENTS: usize = 10_000;
+/// Of the raw client, in a round.
+const RAW_REQUESTS: usize = 6_000;
+/// As the published figures have it.
+const IN_FLIGHT: usize = 16;
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("floor") {
@@ -29,6 +35,7 @@ fn main() {
     );
     against_the_floor(&folder.0);
     ten_nodes(&folder.0);
+    shapes(&folder.0);
     at_rest(&folder.0);
 }
 
@@ -61,12 +68,16 @@ fn against_the_floor(plans: &Path) {
     println!("| | plan | requests/s, best | median | CPU µs a request, best | median | p99 ms, median |");
     println!("|---|---|---|---|---|---|---|");
     for (plan, name) in [(TINY, "tiny"), (FIFTY, "50 candidates")] {
-        let all = race(&[(&floor, plan), (&rankd, plan), (&two, plan)], ROUNDS);
+        let all = race(&[(&floor, plan), (&rankd, plan), (&two, plan)], Users::One, ROUNDS);
         for (who, rounds) in ["floor", "rankd, one loop", "rankd, two loops"].iter().zip(&all) {
             row(&format!("{who} | {name}"), rounds);
         }
         let [floor, one, two] = all.as_slice() else { unreachable!("three contenders") };
         ratio(&format!("rankd, one loop ÷ floor | {name}"), one, floor);
+        let alone = alone::micros(&rows(plan).plan(plan), ROUNDS);
+        let [best, median] =
+            [(one.best, floor.best), (one.median, floor.median)].map(|(one, floor)| (one.cpu - alone) / floor.cpu);
+        println!("| the same without the plan's own {alone:.1} µs | {name} | | | {best:.2} | {median:.2} | |");
         ratio(&format!("two loops ÷ one loop | {name}"), two, one);
     }
     println!();
@@ -109,13 +120,44 @@ fn ten_nodes(folder: &Path) {
         let answer = server.ask("complex_dag").expect("it answers");
         assert_eq!(answer.matches("{\"id\":").count(), 50, "fifty rows: {answer}");
     }
+    let mut raw = Floor::connect(store.port, false);
+    let mut raw: [(&str, &mut dyn Reader); 1] = [("raw", &mut raw)];
+    let raw = measure::race(&store, &mut raw, &redis::users(RAW_REQUESTS, None), CONNECTIONS, ROUNDS)[0];
     println!(
-        "| ten nodes, one loop, from | requests/s, best | median | CPU µs a request, best | median | p99 ms, median |"
+        "Ten nodes, five of which read, from redis-server each time for another user; and a raw client that only reads the same.\n"
     );
+    println!("| one loop, from | requests/s, best | median | CPU µs a request, best | median | p99 ms, median |");
     println!("|---|---|---|---|---|---|");
-    let all = race(&[(&embedded, "complex_dag"), (&redis, "complex_dag")], ROUNDS);
-    for (name, rounds) in ["the embedded store", "redis-server"].iter().zip(&all) {
-        row(name, rounds);
+    // The embedded store knows few users.
+    let embedded = race(&[(&embedded, "complex_dag")], Users::One, ROUNDS);
+    let redis = race(&[(&redis, "complex_dag")], Users::Many(redis::USERS), ROUNDS);
+    row("the embedded store, one user", &embedded[0]);
+    row("redis-server", &redis[0]);
+    let (best, median) = (raw.best.requests_per_second, raw.median.requests_per_second);
+    println!(
+        "| redis-server, raw client, {CONNECTIONS} in flight | {best:.0} | {median:.0} | {:.1} | {:.1} | |",
+        raw.best.client_us, raw.median.client_us
+    );
+    println!(
+        "| redis-server ÷ raw client | {:.2} | {:.2} | | | |\n",
+        redis[0].best.a_second / best,
+        redis[0].median.a_second / median
+    );
+}
+
+/// Plans of the shapes that others have published figures for, on all cores.
+fn shapes(folder: &Path) {
+    let plans = folder.join("shapes");
+    std::fs::create_dir_all(&plans).expect("a folder can be made");
+    write_shapes(&plans);
+    let server = Server::rankd(&plans, &TWO_LOOPS);
+    println!("Static rows, {IN_FLIGHT} connections, two loops; rows in and out.\n");
+    println!("| plan | requests/s, best | median | CPU µs a request, best | median | p99 ms, median |");
+    println!("|---|---|---|---|---|---|");
+    for (plan, name) in [(SMALL, "100 rows, 4 operators, 20 out"), (TEN_OPERATORS, "1,000 rows, 9 operators, 500 out")]
+    {
+        let rounds: Vec<_> = (0..ROUNDS).map(|_| round(&server, plan, Users::One, IN_FLIGHT)).collect();
+        row(name, &Rounds::of(&rounds));
     }
     println!();
 }

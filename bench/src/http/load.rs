@@ -6,6 +6,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 pub const CONNECTIONS: usize = 32;
+/// Who asks: one user in all requests, or another one each time.
+#[derive(Clone, Copy)]
+pub enum Users {
+    One,
+    Many(i64),
+}
 const SECONDS: u32 = 2;
 
 #[derive(Clone, Copy)]
@@ -24,11 +30,11 @@ pub struct Rounds {
 }
 
 /// One round of load.
-pub fn round(server: &Server, plan: &str) -> Round {
+pub fn round(server: &Server, plan: &str, users: Users, connections: usize) -> Round {
     let before = server.cpu_seconds();
     let wrk = Command::new("wrk")
-        .args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{SECONDS}s"), "--latency", "-s"])
-        .arg(script())
+        .args(["-t1", &format!("-c{connections}"), &format!("-d{SECONDS}s"), "--latency", "-s"])
+        .arg(script(users))
         .arg(format!("http://{}/rank/{plan}", server.address))
         .output()
         .expect("wrk is installed");
@@ -48,17 +54,20 @@ pub fn round(server: &Server, plan: &str) -> Round {
 }
 
 /// Rounds of each server and plan in turn.
-pub fn race(contenders: &[(&Server, &str)], count: usize) -> Vec<Rounds> {
+pub fn race(contenders: &[(&Server, &str)], users: Users, count: usize) -> Vec<Rounds> {
     let mut rounds = vec![Vec::with_capacity(count); contenders.len()];
     for _ in 0..count {
         for (at, (server, plan)) in contenders.iter().enumerate() {
-            rounds[at].push(round(server, plan));
+            rounds[at].push(round(server, plan, users, CONNECTIONS));
         }
     }
-    rounds
-        .into_iter()
-        .map(|rounds| Rounds { best: quantile(&rounds, 0), median: quantile(&rounds, count / 2) })
-        .collect()
+    rounds.iter().map(|rounds| Rounds::of(rounds)).collect()
+}
+
+impl Rounds {
+    pub fn of(rounds: &[Round]) -> Rounds {
+        Rounds { best: quantile(rounds, 0), median: quantile(rounds, rounds.len() / 2) }
+    }
 }
 
 /// The values at one place of their own order, best first.
@@ -81,10 +90,15 @@ fn milliseconds(text: &str) -> f64 {
 }
 
 /// What wrk sends, in the language that it is told in.
-fn script() -> PathBuf {
+fn script(users: Users) -> PathBuf {
     let path = std::env::temp_dir().join(format!("rankd-bench-{}.lua", std::process::id()));
-    let text =
-        format!("wrk.method = \"POST\"\nwrk.body = '{BODY}'\nwrk.headers[\"content-type\"] = \"application/json\"\n");
+    let start = "wrk.method = \"POST\"\nwrk.headers[\"content-type\"] = \"application/json\"\n";
+    let text = match users {
+        Users::One => format!("{start}wrk.body = '{BODY}'\n"),
+        Users::Many(count) => format!(
+            "{start}request = function()\n  return wrk.format(nil, nil, nil, '{{\"user_id\":' .. math.random({count}) .. '}}')\nend\n"
+        ),
+    };
     std::fs::write(&path, text).expect("a script can be written");
     path
 }

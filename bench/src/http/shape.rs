@@ -48,7 +48,7 @@ impl Rows {
         out.extend_from_slice(b"]}");
     }
 
-    fn plan(&self, name: &str) -> String {
+    pub fn plan(&self, name: &str) -> String {
         let Rows { ids, scores, countries, likes } = self;
         let columns = format!(r#"{{"score":{scores:?},"country":{countries:?},"likes":{likes:?}}}"#);
         let params = format!(r#"{{"row_count":{},"columns":{columns}}}"#, ids.len());
@@ -62,10 +62,55 @@ pub fn rows(plan: &str) -> Rows {
     Rows::new(if plan == FIFTY { 50 } else { 1 })
 }
 
-/// Puts both plans into a folder.
+/// A plan of the size that others publish figures for: a hundred rows, scored, sorted and cut.
+pub const SMALL: &str = "small";
+/// And a thousand: two static sources, merged; a copy, a discount and a normalised score; filtered, sorted, cut to 500.
+pub const TEN_OPERATORS: &str = "ten_operators";
+
+const SMALL_PLAN: &str = r#"import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({
+  name: "small",
+  build: (ctx) =>
+    ctx
+      .fixedSource({ rowCount: 100, columns: { score: { hash: { seed: 1 } }, likes: { sequence: { start: 100, step: 37 } } } })
+      .vm({ outKey: Key.final_score, expr: Key.score * 0.7 + Key.likes * 0.001 })
+      .sort({ key: Key.final_score, order: "desc" })
+      .take({ count: 20 }),
+});
+"#;
+
+const TEN_OPERATORS_PLAN: &str = r#"import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({
+  name: "ten_operators",
+  build: (ctx) => {
+    const source = (seed) =>
+      ctx.fixedSource({
+        rowCount: 500,
+        columns: { score: { hash: { seed } }, age_hours: { hash: { seed: seed + 9 } }, likes: { hash: { seed, modulus: 1000 } } },
+      });
+    return source(1)
+      .concat({ rhs: source(2) })
+      .vm({ outKey: Key.final_score, expr: Key.score })
+      .vm({ outKey: Key.score, expr: Key.final_score * (1 - Key.age_hours * 0.5) })
+      .vm({ outKey: Key.quality, expr: Key.score / (1 + Key.score) })
+      .filter({ pred: Key.quality >= 0.05 })
+      .sort({ key: Key.quality, order: "desc" })
+      .take({ count: 500 });
+  },
+});
+"#;
+
+/// Puts those of our own size into a folder.
 pub fn write_plans(folder: &Path) {
     for plan in [FIFTY, TINY] {
         let written = std::fs::write(folder.join(format!("{plan}.plan.json")), rows(plan).plan(plan));
         written.expect("a plan can be written");
+    }
+}
+
+/// Puts those of others' sizes into a folder.
+pub fn write_shapes(folder: &Path) {
+    for (plan, text) in [(SMALL, SMALL_PLAN), (TEN_OPERATORS, TEN_OPERATORS_PLAN)] {
+        std::fs::write(folder.join(format!("{plan}.plan.ts")), text).expect("a plan can be written");
     }
 }
