@@ -6,6 +6,7 @@ use crate::serve::desk::{Desk, Stage};
 use crate::serve::exchange::Exchange;
 use crate::serve::vitals::{Cut, Io, Vitals};
 use hyper::rt::Executor;
+use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use rankd_engine::{Seat, clock};
 use std::future::Future;
@@ -48,7 +49,7 @@ pub(crate) fn protocol(seat: &Seat) -> auto::Builder<OnThisLoop> {
 pub(crate) struct Connection {
     desk: Rc<Desk>,
     vitals: Rc<Vitals>,
-    http: Pin<Box<auto::Connection<'static, Io, Exchange, OnThisLoop>>>,
+    http: Pin<Box<auto::Connection<'static, TokioIo<Io>, Exchange, OnThisLoop>>>,
     timer: Pin<Box<Sleep>>,
     closing: bool,
 }
@@ -59,7 +60,8 @@ impl Connection {
         let vitals = Rc::new(Vitals::new(now));
         desk.came(&vitals);
         let exchange = Exchange { desk: desk.clone(), vitals: vitals.clone() };
-        let http = desk.protocol.serve_connection(Io::new(stream, vitals.clone()), exchange);
+        let io = TokioIo::new(Io::new(stream, vitals.clone()));
+        let http = desk.protocol.serve_connection(io, exchange);
         let http = Box::pin(http.into_owned());
         let timer = Box::pin(sleep_until(now + LOOK));
         Connection { desk: desk.clone(), vitals, http, timer, closing: false }
@@ -88,6 +90,12 @@ impl Connection {
             // What has not even asked by now will not be answered.
             Stage::LastCall if self.vitals.half_sent() => return Some(Cut::Stopping),
             _ => {}
+        }
+        if let Some(at) = self.vitals.gone_at()
+            && at < self.timer.deadline()
+            && clock::now() < at
+        {
+            self.timer.as_mut().reset(at);
         }
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = clock::now();

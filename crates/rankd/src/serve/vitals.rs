@@ -3,8 +3,6 @@
 //! Touched by its loop's thread only. The bytes that come and go are noted here by [`Io`]; what follows from it, that a silent
 //! or stuck client is cut, is decided in `connection`.
 
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::TokioIo;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::run::Cancel;
 use std::cell::{Cell, RefCell};
@@ -14,7 +12,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+
+/// So long a client that has closed its side is taken for one that waits for its answer.
+const MAYBE_THERE: Duration = Duration::from_millis(50);
 
 /// How long each kind of silence may last.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,8 @@ pub(crate) struct Vitals {
     head_since: Cell<Option<Instant>>,
     /// Since when the client has not taken what we have for it.
     stalled_since: Cell<Option<Instant>>,
+    /// When the client closed its side, if that was while it had an answer to come.
+    closed_since: Cell<Option<Instant>>,
     /// Several requests at once, and frames that belong to none of them.
     pub(crate) multiplexed: Cell<bool>,
     /// The room is needed for somebody else.
@@ -55,6 +59,7 @@ impl Vitals {
             waiting_since: Cell::new(now),
             head_since: Cell::new(None),
             stalled_since: Cell::new(None),
+            closed_since: Cell::new(None),
             multiplexed: Cell::new(false),
             evicted: Cell::new(false),
             runs: RefCell::default(),
@@ -88,6 +93,26 @@ impl Vitals {
     /// Whether a request has begun to come in and its head is not complete.
     pub(crate) fn half_sent(&self) -> bool {
         self.serving.get() == 0 && self.head_since.get().is_some()
+    }
+
+    /// Whether the protocol shall not know yet that the client has closed its side. To us, a client that is gone is the same as one
+    /// that has said all it had to say: only what is written to it tells. So runs are given a moment before they are stopped.
+    fn keeps_from_closing(&self) -> bool {
+        if self.stalled_since.get().is_some() {
+            return true;
+        }
+        if self.serving.get() == 0 {
+            return false;
+        }
+        let now = clock::now();
+        let since = self.closed_since.get().unwrap_or(now);
+        self.closed_since.set(Some(since));
+        now < since + MAYBE_THERE
+    }
+
+    /// When runs are stopped because their client seems to be gone.
+    pub(crate) fn gone_at(&self) -> Option<Instant> {
+        self.closed_since.get().map(|since| since + MAYBE_THERE)
     }
 
     /// When patience ends, and with what. Nothing is said while a request is served: that has limits of its own.
@@ -132,13 +157,13 @@ impl Cut {
 
 /// A socket whose comings and goings are noted.
 pub(crate) struct Io {
-    stream: TokioIo<TcpStream>,
+    stream: TcpStream,
     vitals: Rc<Vitals>,
 }
 
 impl Io {
     pub(crate) fn new(stream: TcpStream, vitals: Rc<Vitals>) -> Io {
-        Io { stream: TokioIo::new(stream), vitals }
+        Io { stream, vitals }
     }
 
     fn wrote<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -153,10 +178,14 @@ impl Io {
     }
 }
 
-impl Read for Io {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+impl AsyncRead for Io {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         let vitals = &self.vitals;
+        if matches!(polled, Poll::Ready(Ok(()))) && buf.filled().len() == before && vitals.keeps_from_closing() {
+            return Poll::Pending;
+        }
         if polled.is_ready() && vitals.serving.get() == 0 && vitals.head_since.get().is_none() {
             vitals.head_since.set(Some(clock::now()));
         }
@@ -164,7 +193,7 @@ impl Read for Io {
     }
 }
 
-impl Write for Io {
+impl AsyncWrite for Io {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.wrote(polled)

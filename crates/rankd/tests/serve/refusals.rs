@@ -3,6 +3,7 @@
 use crate::client::{Line, curl, metric, metrics_until, post};
 use crate::server::{Folder, Server, node, rows};
 use std::io::Write;
+use std::net::Shutdown;
 
 fn server() -> (Folder, Server) {
     let folder = Folder::new();
@@ -73,6 +74,20 @@ fn a_plan_s_own_limit_sends_the_next_one_away_at_once() {
     drop(first);
     let metrics = under_way(0.0);
     assert!(metrics.contains("rankd_requests_total{plan=\"slow\",outcome=\"cancelled\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_client_that_has_said_all_it_had_to_say_is_answered() {
+    let (_folder, server) = server();
+    let get = "GET /plans HTTP/1.1\r\nhost: x\r\n\r\n";
+    let rank = "POST /rank/rows HTTP/1.1\r\nhost: x\r\ncontent-length: 13\r\n\r\n{\"user_id\":1}";
+    for request in [get, rank].repeat(10) {
+        let mut line = Line::open(&server.address);
+        line.send(request).unwrap();
+        line.stream.get_ref().shutdown(Shutdown::Write).unwrap();
+        assert_eq!(line.answer().unwrap().status, 200, "{request}");
+        assert!(line.is_closed());
+    }
 }
 
 #[test]
