@@ -12,6 +12,7 @@ mod client;
 mod endpoints;
 #[path = "../run/json.rs"]
 mod json;
+mod metric_names;
 mod otlp;
 mod python;
 mod refusals;
