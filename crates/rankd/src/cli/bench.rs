@@ -40,7 +40,7 @@ pub(crate) struct BenchArgs {
     /// How many requests to make
     #[arg(short = 'n', long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: u64,
-    /// How many requests to keep in flight
+    /// How many requests to keep in flight; with --url, how many connections to have
     #[arg(short = 'c', long, value_name = "C", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     concurrency: u64,
     #[command(flatten)]

@@ -1,7 +1,8 @@
 //! `rankd bench --url`: a server under load over HTTP/1.1, closed or open loop, with the report of the other benches.
 //!
 //! The client is no more than a bench needs: it writes requests that were made beforehand and reads answers with a length. With
-//! `--rate`, requests are due at fixed times and their latency counts from then on; those that find all connections busy wait.
+//! `--rate`, requests are due at fixed times and their latency counts from then on; those that find all connections busy wait, and
+//! are counted as late. A request that got no answer is counted by why.
 
 use crate::cli::bench::{Load, Tally, latencies, request_texts};
 use crate::cli::listing::Listing;
@@ -22,6 +23,8 @@ use tokio::time::{sleep, timeout};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Timers wake this late at most; the rest of the time is spent waiting for the moment itself.
 const TIMER: Duration = Duration::from_millis(2);
+/// A request that is sent so long after it was due is late.
+const LATE: Duration = Duration::from_millis(1);
 
 struct Target {
     address: String,
@@ -59,6 +62,9 @@ fn try_run(url: &str, load: &Load, json_only: bool) -> Result<(), String> {
     let requests: Vec<Vec<u8>> = request_texts(load)?.iter().map(|text| target.request(text)).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    // One that cannot be reached is said before it is counted a thousand times.
+    let look = runtime.block_on(TcpStream::connect(&target.address));
+    look.map_err(|error| format!("{}: {error}", target.address))?;
     let cpu_before = process::cpu_seconds();
     let drive = Drive {
         target: &target,
@@ -69,13 +75,7 @@ fn try_run(url: &str, load: &Load, json_only: bool) -> Result<(), String> {
         seen: RefCell::default(),
         bar: RefCell::new(say::Progress::new("bench", load.iterations as usize)),
     };
-    runtime.block_on(async {
-        // One that cannot be reached is said before it is counted a thousand times.
-        TcpStream::connect(&target.address).await.map_err(|error| format!("{}: {error}", target.address))?;
-        let lines = (0..load.concurrency).map(|_| drive.line());
-        futures_util::future::join_all(lines).await;
-        Ok::<(), String>(())
-    })?;
+    runtime.block_on(futures_util::future::join_all((0..load.concurrency).map(|_| drive.line())));
     let wall = clock::now().saturating_duration_since(drive.began);
     drive.bar.borrow_mut().at(load.iterations as usize);
     let report = Report { url, load, seen: &drive.seen.borrow(), wall, cpu: process::cpu_seconds() - cpu_before };
@@ -94,6 +94,8 @@ struct Seen {
     good: Option<Histogram<u64>>,
     statuses: BTreeMap<u16, u64>,
     ended: u64,
+    /// Requests that were sent late, because all connections were busy or this process was.
+    late: u64,
 }
 
 struct Drive<'a> {
@@ -119,7 +121,7 @@ impl Drive<'_> {
             if answer.is_err() {
                 stream = None;
             }
-            self.count(took, answer.ok(), &buffer);
+            self.count(took, &answer, &buffer);
         }
     }
 
@@ -132,6 +134,9 @@ impl Drive<'_> {
         self.next.set(at + 1);
         let Some(rate) = self.load.more.rate else { return Some((at, clock::now())) };
         let due = self.began + Duration::from_secs_f64(at as f64 / rate as f64);
+        if clock::now() > due + LATE {
+            self.seen.borrow_mut().late += 1;
+        }
         loop {
             let left = due.saturating_duration_since(clock::now());
             match left {
@@ -144,34 +149,26 @@ impl Drive<'_> {
 
     /// Sends a request and reads its answer into the buffer; gives the status.
     async fn ask(&self, stream: &mut Option<TcpStream>, request: &[u8], buffer: &mut Vec<u8>) -> io::Result<u16> {
-        buffer.clear();
-        let stream = match stream {
-            Some(stream) => stream,
-            None => {
-                let new = TcpStream::connect(&self.target.address).await?;
-                new.set_nodelay(true)?;
-                stream.insert(new)
-            }
-        };
-        stream.write_all(request).await?;
-        loop {
-            if let Some((status, whole)) = head(buffer)
-                && buffer.len() >= whole
-            {
-                return Ok(status);
-            }
-            if stream.read_buf(buffer).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+        if let Some(kept) = stream {
+            match exchange(kept, request, buffer).await {
+                // Servers close connections that were idle for too long; such a one was never asked.
+                Err(error) if buffer.is_empty() && is_closed(&error) => {}
+                done => return done,
             }
         }
+        let new = TcpStream::connect(&self.target.address).await?;
+        new.set_nodelay(true)?;
+        exchange(stream.insert(new), request, buffer).await
     }
 
-    fn count(&self, took: Duration, status: Option<u16>, answer: &[u8]) {
+    fn count(&self, took: Duration, status: &io::Result<u16>, answer: &[u8]) {
         let mut seen = self.seen.borrow_mut();
         let nanos = took.as_nanos() as u64;
         seen.tally.nanos.saturating_record(nanos);
-        *seen.statuses.entry(status.unwrap_or(0)).or_default() += 1;
-        if status == Some(200) {
+        if let Ok(status) = status {
+            *seen.statuses.entry(*status).or_default() += 1;
+        }
+        if matches!(status, Ok(200)) {
             seen.good.get_or_insert_with(|| Tally::default().nanos).saturating_record(nanos);
         } else {
             *seen.tally.errors.entry(kind(status, answer)).or_default() += 1;
@@ -183,19 +180,46 @@ impl Drive<'_> {
     }
 }
 
+/// One request and its answer on a connection.
+async fn exchange(stream: &mut TcpStream, request: &[u8], buffer: &mut Vec<u8>) -> io::Result<u16> {
+    buffer.clear();
+    stream.write_all(request).await?;
+    loop {
+        if let Some((status, whole)) = head(buffer)
+            && buffer.len() >= whole
+        {
+            return Ok(status);
+        }
+        if stream.read_buf(buffer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// Whether the other side closed the connection.
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
 /// The status of an answer whose head is whole, and how long it is with its body.
 fn head(answer: &[u8]) -> Option<(u16, usize)> {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&answer[..end]).ok()?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+    let length = head.lines().filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
+        if name.eq_ignore_ascii_case("content-length") { value.trim().parse::<usize>().ok() } else { None }
+    });
     Some((status, end + length.unwrap_or(0)))
 }
 
-/// The kind of error that an answer tells.
-fn kind(status: Option<u16>, answer: &[u8]) -> &'static str {
-    if status.is_none() {
-        return "no_answer";
+/// The kind of error that an answer tells, or why there is none.
+fn kind(status: &io::Result<u16>, answer: &[u8]) -> &'static str {
+    match status {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return "connection_refused",
+        Err(error) if is_closed(error) => return "connection_closed",
+        Err(_) => return "no_answer",
+        Ok(_) => {}
     }
     let text = String::from_utf8_lossy(answer);
     let told = text.split("\"kind\":\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -230,8 +254,14 @@ impl Report<'_> {
         let seconds = self.wall.as_secs_f64();
         let mut out = format!("{}: {iterations} requests, {load}\n", self.url);
         out += &format!("{all:.0} a second, {good:.0} of them with rows, {seconds:.2} s\n");
+        if self.seen.late > 0 {
+            let late = self.seen.late;
+            out += &format!(
+                "{late} sent late, their wait counted in: more connections (-c) keep the rate if this machine can\n"
+            );
+        }
         for (kind, count) in &self.seen.tally.errors {
-            out += &format!("{kind}: {count}\n");
+            out += &format!("without rows: {count} {kind}\n");
         }
         let mut latency = Listing::new(&["latency", "all µs", "with rows µs"]);
         let good = self.seen.good.as_ref().map(latencies);
@@ -249,7 +279,7 @@ impl Report<'_> {
             w.field("iterations").int(self.load.iterations as i64);
             w.field("concurrency").int(self.load.concurrency as i64);
             if let Some(rate) = self.load.more.rate {
-                w.field("rate").int(rate as i64);
+                w.field("rate").int(rate as i64).field("sent_late").int(self.seen.late as i64);
             }
             w.field("errors").object(|w| {
                 for (kind, count) in &self.seen.tally.errors {
@@ -287,7 +317,15 @@ mod tests {
     fn an_answer_is_whole_when_its_body_is_there() {
         assert_eq!(head(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), None);
         assert_eq!(head(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"), Some((200, 40)));
-        assert_eq!(kind(Some(503), b"{\"error\":{\"code\":\"E601\",\"kind\":\"overloaded\"}}"), "overloaded");
-        assert_eq!(kind(None, b""), "no_answer");
+        assert_eq!(head(b"HTTP/1.1 200 OK\r\nContent-Length:2\r\n\r\n{"), Some((200, 39)));
+        assert_eq!(kind(&Ok(503), b"{\"error\":{\"code\":\"E601\",\"kind\":\"overloaded\"}}"), "overloaded");
+        assert_eq!(kind(&Ok(502), b"<html>"), "other");
+        for (error, expected) in [
+            (io::ErrorKind::ConnectionRefused, "connection_refused"),
+            (io::ErrorKind::ConnectionReset, "connection_closed"),
+            (io::ErrorKind::TimedOut, "no_answer"),
+        ] {
+            assert_eq!(kind(&Err(error.into()), b""), expected);
+        }
     }
 }

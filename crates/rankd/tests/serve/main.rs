@@ -8,6 +8,7 @@
 )]
 
 mod arrow;
+mod bench;
 mod client;
 mod endpoints;
 #[path = "../run/json.rs"]
