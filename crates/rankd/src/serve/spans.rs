@@ -65,8 +65,8 @@ pub(crate) fn export(all: &[Told]) -> String {
 
 impl Told {
     fn spans(&self, w: &mut Writer) {
-        // Unique also among the spans of other processes; never zero, because of the bits that say what it is.
-        let fresh = || uuid::Uuid::now_v7().as_u128();
+        // Random, as the standard wants them: samplers look at the last bytes. Never zero, because of the bits that say what it is.
+        let fresh = || uuid::Uuid::new_v4().as_u128();
         let trace_id = self.context.map_or_else(|| format!("{:032x}", fresh()), |context| context.trace_id());
         let span_id = || format!("{:016x}", fresh() as u64);
         let own = span_id();
