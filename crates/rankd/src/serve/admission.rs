@@ -3,18 +3,19 @@
 //! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, from the moment
 //! that a probe gets into the loop's line to the moment that it is through. The runs: how many are under way, by a limit that
 //! shrinks when runs wait inside, for the pool or a store, for longer than that, and grows when they do not; who does not fit waits
-//! in line for at most the same time. Sending somebody away is not work: it must not keep the next one out. One of these for
-//! each loop; nothing here is shared.
+//! in line for at most the same time. Sending somebody away is not work: it must not keep the next one out. But it takes the
+//! processor from those who were let in, so clients who ask again at once are answered a little later. One of these for each
+//! loop; nothing here is shared.
 
 use crate::serve::metrics::Count;
 use rankd_engine::Seat;
-use rankd_engine::clock::{self, nanos_between};
+use rankd_engine::clock::{self, Instant, nanos_between};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::timeout_at;
+use tokio::time::{sleep_until, timeout_at};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdmissionSettings {
@@ -30,6 +31,14 @@ const TOLERANCE: f64 = 1.5;
 /// How much of the way to a new value one run moves the limit, and the averages.
 const SMOOTH: f64 = 0.1;
 const LIMIT_FIRST: f64 = 64.0;
+/// So many are sent away at once in so much time; those after them when it has passed. A loop goes before the pool's threads, so
+/// without it a few clients that ask again and again would leave the pool no time.
+const PROMPT: u32 = 16;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The most that one turn of a run counts for. Runs give way long before; where one seems not to, it was the system that kept
+/// the thread waiting, and those who are next have nothing to do with it.
+const TURN_NS_MAX: u64 = 1_000_000;
 
 /// Why a request was sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +71,8 @@ pub(crate) struct Admission {
     /// Whether a probe is in the loop's line, and what runs have done on the loop since it got there.
     probing: Cell<bool>,
     round_ns: Cell<u64>,
+    /// When the pause under way is over, and how many have been sent away in it.
+    pause: Cell<(Option<Instant>, u32)>,
 }
 
 impl Admission {
@@ -75,11 +86,22 @@ impl Admission {
             slowdown: Cell::new(0.0),
             probing: Cell::new(false),
             round_ns: Cell::new(0),
+            pause: Cell::default(),
         })
     }
 
     /// Lets a request in, at once or after a while in line: for so many nanoseconds.
     pub(crate) async fn enter(self: &Rc<Admission>, seat: &Seat) -> Result<(Permit, u64), Refused> {
+        match self.try_enter(seat).await {
+            Err(refused) => {
+                self.pace().await;
+                Err(refused)
+            }
+            admitted => admitted,
+        }
+    }
+
+    async fn try_enter(self: &Rc<Admission>, seat: &Seat) -> Result<(Permit, u64), Refused> {
         self.probe(seat);
         if u128::from(self.round_ns.get()) > self.settings.queue.as_nanos() {
             return Err(Refused::Behind);
@@ -97,6 +119,19 @@ impl Admission {
         match timeout_at(asked + self.settings.queue, come).await {
             Ok(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
             _ => Err(Refused::Line),
+        }
+    }
+
+    /// Comes back when one who is sent away may be told so.
+    async fn pace(&self) {
+        let now = clock::now();
+        let (over, told) = match self.pause.get() {
+            (Some(over), told) if now < over => (over, told),
+            _ => (now + PAUSE, 0),
+        };
+        self.pause.set((Some(over), told + 1));
+        if told >= PROMPT {
+            sleep_until(over).await;
         }
     }
 
@@ -118,7 +153,7 @@ impl Admission {
     pub(crate) fn timed<T>(&self, piece: impl FnOnce() -> T) -> T {
         let began = clock::now();
         let done = piece();
-        self.round_ns.set(self.round_ns.get() + nanos_between(began, clock::now()));
+        self.round_ns.set(self.round_ns.get() + nanos_between(began, clock::now()).min(TURN_NS_MAX));
         done
     }
 
@@ -197,6 +232,7 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
 
     fn admission(queue_ms: u64) -> Rc<Admission> {
         let queue = Duration::from_millis(queue_ms);
@@ -241,5 +277,31 @@ mod tests {
         assert_eq!((admission.under_way(), admission.in_line()), (2, 0));
         assert!(come.try_recv().is_ok());
         assert_eq!(admission.under_way(), 1, "it went with the one who took it and let it go");
+    }
+
+    #[test]
+    fn a_thread_that_was_held_up_has_not_worked_all_the_time() {
+        let admission = admission(10);
+        admission.timed(|| {
+            let until = clock::now() + Duration::from_millis(12);
+            while clock::now() < until {}
+        });
+        assert_eq!(admission.round_ns.get(), TURN_NS_MAX);
+    }
+
+    #[test]
+    fn a_few_are_sent_away_at_once_and_the_others_after_a_pause() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let admission = admission(20);
+            let began = clock::now();
+            let mut paces: Vec<_> = (0..2 * PROMPT).map(|_| Box::pin(admission.pace())).collect();
+            let later: Vec<_> =
+                paces.iter_mut().filter_map(|pace| pace.now_or_never().is_none().then_some(pace)).collect();
+            assert_eq!(later.len(), PROMPT as usize);
+            futures_util::future::join_all(later).await;
+            assert!(clock::now() >= began + PAUSE);
+            assert!(admission.pace().now_or_never().is_some(), "the pause is over");
+        });
     }
 }

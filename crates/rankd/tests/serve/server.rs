@@ -70,7 +70,18 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on a free port and waits until it says that it serves.
     pub(crate) fn start(plans: &Path, flags: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rankd"))
+        Server::start_by(Command::new(env!("CARGO_BIN_EXE_rankd")), plans, flags)
+    }
+
+    /// The same with a limit of the system's, in the words of `prlimit`.
+    pub(crate) fn start_limited(limit: &str, plans: &Path, flags: &[&str]) -> Server {
+        let mut command = Command::new("prlimit");
+        command.args([limit, env!("CARGO_BIN_EXE_rankd")]);
+        Server::start_by(command, plans, flags)
+    }
+
+    fn start_by(mut command: Command, plans: &Path, flags: &[&str]) -> Server {
+        let mut child = command
             .current_dir(repository())
             .args(["serve", "--listen", "127.0.0.1:0", "--plan-dir"])
             .arg(plans)

@@ -1,6 +1,6 @@
 //! Clients that are slow, silent or many: they are cut, they cost little, and others do not notice.
 
-use crate::client::{Line, metric, metrics_until, post};
+use crate::client::{Line, get, metric, metrics_until, post};
 use crate::server::{Folder, Server, rows};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -57,6 +57,18 @@ fn when_room_runs_out_the_idlest_makes_room_and_health_is_still_answered() {
         metrics_until(&server.address, |now| metric(now, "rankd_connections_cut_total{reason=\"evicted\"}") >= 150.0);
     assert!(metric(&metrics, "rankd_connections_open") <= 51.0, "{metrics}");
     assert_eq!(post(&server.url("/rank/rows"), r#"{"user_id":1}"#).status, 200);
+    drop(idle);
+}
+
+#[test]
+fn a_thousand_clients_and_256_descriptors_leave_room_for_health() {
+    let (folder, _) = server(&[]);
+    let server = Server::start_limited("--nofile=256:256", &folder.0, &["--idle-ms", "60000"]);
+    let idle: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    for _ in 0..5 {
+        assert_eq!(get(&server.url("/healthz")).status, 200);
+        assert_eq!(post(&server.url("/rank/rows"), r#"{"user_id":1}"#).status, 200);
+    }
     drop(idle);
 }
 

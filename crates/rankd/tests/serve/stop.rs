@@ -12,7 +12,7 @@ fn every_accepted_request_is_answered_and_a_half_sent_one_is_cut() {
     let nodes =
         [node("n0", "fixed_source", &[], "\"row_count\":5"), node("n1", "sleep", &["n0"], "\"duration_ms\":20")];
     folder.plan("feed", &nodes, "n1");
-    let mut server = Server::start(&folder.0, &["--loops", "2", "--queue-ms", "10000"]);
+    let mut server = Server::start(&folder.0, &["--loops", "2"]);
     let mut half = Line::open(&server.address);
     half.send("POST /rank/feed HTTP/1.1\r\nhost: x\r\ncontent-le").unwrap();
     let answered = AtomicUsize::new(0);
@@ -36,7 +36,8 @@ fn every_accepted_request_is_answered_and_a_half_sent_one_is_cut() {
                 }
             }
         };
-        let askers: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
+        // As many as may always run at once, so that none is sent away, however crowded the machine is.
+        let askers: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
         while answered.load(Ordering::Relaxed) < 100 {
             thread::yield_now();
         }
