@@ -1,10 +1,11 @@
 //! Measures what the engine is made of: ours, its floors and its peers.
 //!
 //! Reading order: [`harness`]; rows: [`data`], [`floor`], [`rankd`], [`mod@engine`], `peers` (behind the feature of that name);
-//! nodes: [`graph`], [`stage`]; reads: [`redis`]; the server: [`http`].
+//! nodes: [`graph`], [`stage`]; reads: [`redis`]; the server: [`http`], [`faults`].
 
 pub mod data;
 pub mod engine;
+pub mod faults;
 pub mod floor;
 pub mod graph;
 pub mod harness;

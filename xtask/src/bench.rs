@@ -15,6 +15,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("redis", &["--bin", "redis", "--features", "redis-rs"]),
     ("outages", &["--bin", "outages"]),
     ("http", &["--bin", "http"]),
+    ("faults", &["--bin", "faults"]),
 ];
 
 const HEADER: &str = "# Report\n\nWritten by `cargo xtask bench`. [README.md](README.md) tells the method, [FINDINGS.md](FINDINGS.md) what follows from it.\n";

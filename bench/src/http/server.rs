@@ -6,7 +6,8 @@ use crate::redis::server::cpu_seconds;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 pub struct Server {
     child: Child,
@@ -26,7 +27,21 @@ impl Server {
 
     /// `rankd serve` with the plans of a folder, once it says that it serves.
     pub fn rankd(plans: &Path, flags: &[&str]) -> Server {
-        let mut child = Command::new(repository().join("target/release/rankd"))
+        Server::rankd_under(&[], plans, flags)
+    }
+
+    /// The same, started by a command that becomes it, such as `taskset -c 0`.
+    pub fn rankd_under(command: &[&str], plans: &Path, flags: &[&str]) -> Server {
+        let program = repository().join("target/release/rankd");
+        let mut start = match command.split_first() {
+            Some((first, rest)) => {
+                let mut start = Command::new(first);
+                start.args(rest).arg(program);
+                start
+            }
+            None => Command::new(program),
+        };
+        let mut child = start
             .current_dir(repository())
             .args(["serve", "--listen", "127.0.0.1:0", "--plan-dir"])
             .arg(plans)
@@ -51,18 +66,43 @@ impl Server {
 
     /// Mebibytes of memory that it has in use.
     pub fn resident(&self) -> f64 {
+        self.mebibytes("VmRSS:")
+    }
+
+    /// The most that it has ever had in use.
+    pub fn most_resident(&self) -> f64 {
+        self.mebibytes("VmHWM:")
+    }
+
+    fn mebibytes(&self, field: &str) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         let kibibytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
         kibibytes.map_or(f64::NAN, |kibibytes| kibibytes / 1024.0)
     }
 
+    pub fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("it can be asked for")
+    }
+
     /// One request on a connection of its own; gives the whole answer.
     pub fn ask(&self, plan: &str) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(&self.address)?;
         let length = BODY.len();
         let head = format!("POST /rank/{plan} HTTP/1.1\r\nhost: bench\r\ncontent-length: {length}");
-        stream.write_all(format!("{head}\r\n\r\n{BODY}").as_bytes())?;
+        self.send(format!("{head}\r\n\r\n{BODY}").as_bytes())
+    }
+
+    /// The answer to some bytes on a connection of their own.
+    pub fn send(&self, request: &[u8]) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(request)?;
         let mut answer = Vec::new();
         let mut bytes = [0; 4096];
         while whole(&answer).is_none() {

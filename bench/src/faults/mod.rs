@@ -1,0 +1,17 @@
+//! `rankd serve` when things go wrong around it: too many requests, clients that are slow, plans that are broken, an end.
+//!
+//! Reading order: [`load`] (requests at fixed times), [`tally`] (what came of them), [`stage`] (plans, servers, tables), then
+//! a file for each fault.
+
+pub mod balancer;
+pub mod ceiling;
+pub mod clock;
+pub mod hog;
+pub mod load;
+pub mod overload;
+pub mod reload;
+pub mod slow;
+pub mod stage;
+pub mod stop;
+pub mod tally;
+pub mod upgrade;
