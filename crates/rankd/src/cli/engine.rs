@@ -12,7 +12,7 @@ pub(crate) struct EngineArgs {
     /// Give each node at most so many milliseconds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     node_timeout_ms: Option<u64>,
-    /// Threads of the CPU pool [default: the machine's cores]
+    /// Threads of the CPU pool [default: the machine's cores, at least 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpu_threads: Option<u16>,
     /// Event loops, each one thread; a request lives on one of them
@@ -40,11 +40,12 @@ enum Switch {
 
 impl EngineArgs {
     pub(crate) fn settings(&self, scheduler: Scheduler) -> Settings {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Never only one: whatever goes to the pool would wait behind the first computation that takes long.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
         Settings {
             scheduler,
             loops: self.loops.into(),
-            cpu_threads: self.cpu_threads.map_or(cores, usize::from),
+            cpu_threads: self.cpu_threads.map_or(threads, usize::from),
             deadline: self.deadline_ms.map(Duration::from_millis),
             node_timeout: self.node_timeout_ms.map(Duration::from_millis),
             policy: Policy {
