@@ -1,11 +1,12 @@
 //! `rankd serve` beside the floor, and what it costs to start, to be idle, to have many clients and to read from stores.
 //!
 //! `target/release/rankd` must be built and `wrk` installed. What both are asked and answer is in `http::shape`; before
-//! anything is timed, their answers must be the same but for the request's id.
+//! anything is timed, their answers must be the same but for the request's id. Arguments: which parts to run, of `floor`, `nodes`,
+//! `shapes` and `rest`; all without any.
 
 use rankd_bench::http::alone;
 use rankd_bench::http::load::{CONNECTIONS, Rounds, Users, race, round};
-use rankd_bench::http::server::{Server, repository};
+use rankd_bench::http::server::{FLOOR_ITSELF, Server, repository};
 use rankd_bench::http::shape::{FIFTY, SMALL, TEN_OPERATORS, TINY, rows, write_plans, write_shapes};
 use rankd_bench::redis::floor::Floor;
 use rankd_bench::redis::{self, Reader, measure};
@@ -24,7 +25,7 @@ const RAW_REQUESTS: usize = 6_000;
 const IN_FLIGHT: usize = 16;
 
 fn main() {
-    if std::env::args().nth(1).as_deref() == Some("floor") {
+    if std::env::args().nth(1).as_deref() == Some(FLOOR_ITSELF) {
         rankd_bench::http::floor::serve().expect("the floor serves");
         return;
     }
@@ -33,10 +34,14 @@ fn main() {
     println!(
         "wrk, one thread, {CONNECTIONS} connections, {ROUNDS} alternating rounds of 2 s; CPU is the server's; the load shares the machine's cores.\n"
     );
-    against_the_floor(&folder.0);
-    ten_nodes(&folder.0);
-    shapes(&folder.0);
-    at_rest(&folder.0);
+    let parts: [(&str, fn(&Path)); 4] =
+        [("floor", against_the_floor), ("nodes", ten_nodes), ("shapes", shapes), ("rest", at_rest)];
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    for (name, part) in parts {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            part(&folder.0);
+        }
+    }
 }
 
 /// A folder for this run, removed at its end.

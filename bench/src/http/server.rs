@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+/// What the program is told in order to be the floor.
+pub const FLOOR_ITSELF: &str = "serve-floor";
+
 pub struct Server {
     child: Child,
     pub address: String,
@@ -18,7 +21,7 @@ impl Server {
     /// This program again, as the floor.
     pub fn floor() -> Server {
         let program = std::env::current_exe().expect("this program has a path");
-        let mut child = Command::new(program).arg("floor").stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = Command::new(program).arg(FLOOR_ITSELF).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut address = String::new();
         let out = child.stdout.take().expect("its output is piped");
         BufReader::new(out).read_line(&mut address).expect("it says where it is");

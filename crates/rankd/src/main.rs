@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// A request makes and drops many small things on one thread.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     rankd::rankd()
 }

@@ -4,7 +4,7 @@
 //! that a probe gets into the loop's line to the moment that it is through. The runs: how many are under way, by a limit that
 //! shrinks when runs wait inside, for the pool or a store, for longer than that, and grows when they do not; who does not fit waits
 //! in line for at most the same time. Sending somebody away is not work: it must not keep the next one out. But it takes the
-//! processor from those who were let in, so clients who ask again at once are answered a little later. One of these for each
+//! processor from computations in the pool, so while some wait there, clients who ask again at once are answered a little later. One of these for each
 //! loop; nothing here is shared.
 
 use crate::serve::metrics::Count;
@@ -90,15 +90,19 @@ impl Admission {
         })
     }
 
-    /// Lets a request in, at once or after a while in line: for so many nanoseconds.
-    pub(crate) async fn enter(self: &Rc<Admission>, seat: &Seat) -> Result<(Permit, u64), Refused> {
-        match self.try_enter(seat).await {
-            Err(refused) => {
-                self.pace().await;
-                Err(refused)
-            }
-            admitted => admitted,
+    /// Lets a request in, at once or after a while in line: for so many nanoseconds. `pool_is_behind` is whether computations
+    /// wait for a thread.
+    pub(crate) async fn enter(
+        self: &Rc<Admission>,
+        seat: &Seat,
+        pool_is_behind: impl FnOnce() -> bool,
+    ) -> Result<(Permit, u64), Refused> {
+        let entered = self.try_enter(seat).await;
+        // Where all is done on the loop, there is nobody to make room for, and waiting would only be more work.
+        if entered.is_err() && pool_is_behind() {
+            self.pace().await;
         }
+        entered
     }
 
     async fn try_enter(self: &Rc<Admission>, seat: &Seat) -> Result<(Permit, u64), Refused> {

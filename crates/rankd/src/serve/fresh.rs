@@ -65,6 +65,10 @@ pub(crate) fn wrong(file: &PlanFile) -> Wrong {
     (message, writer.finish())
 }
 
+/// The allocator otherwise reserves a gigabyte of addresses, and addresses are what the child's memory is limited by.
+const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
+const ALLOCATOR_RESERVE_KIB: &str = "16384";
+
 /// Compiles a plan in TypeScript in a child process. Gives the artifact.
 async fn compile(path: &Path, places: &ReloadSettings) -> Result<String, Wrong> {
     let failed = |why: String| (why, "[]".to_owned());
@@ -76,6 +80,7 @@ async fn compile(path: &Path, places: &ReloadSettings) -> Result<String, Wrong> 
         .arg(&places.registry)
         .arg("--env")
         .arg(&places.env)
+        .env(ALLOCATOR_RESERVE, ALLOCATOR_RESERVE_KIB)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

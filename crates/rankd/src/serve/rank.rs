@@ -131,7 +131,7 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         took: std::time::Duration::ZERO,
     };
     let desk = visit.desk.clone();
-    let _admitted = match desk.admission.enter(&desk.seat).await {
+    let _admitted = match desk.admission.enter(&desk.seat, || desk.app.gauges.pool_depth() > 0).await {
         Ok((permit, queued_ns)) => {
             visit.queued_ns = queued_ns;
             Admitted::new(permit, &desk)
