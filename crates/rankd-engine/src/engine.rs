@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -226,15 +226,13 @@ impl Engine {
     }
 
     /// Stops: no new requests, those under way finish within `drain` or are cancelled, then every thread ends.
-    pub fn stop(self, drain: Duration) {
-        if let Machinery::Async { mut loops, .. } = self.machinery {
-            for event_loop in &loops {
+    pub fn stop(&self, drain: Duration) {
+        if let Machinery::Async { loops, .. } = &self.machinery {
+            for event_loop in loops {
                 // A loop that is gone has nothing to drain.
                 let _ = event_loop.orders.send(Message::Stop { drain });
             }
-            for event_loop in &mut loops {
-                event_loop.join();
-            }
+            loops.iter().for_each(EventLoop::join);
         }
         self.pool.wait_idle();
     }
@@ -282,7 +280,7 @@ type Reply = Box<dyn FnOnce(Outcome) + Send>;
 struct EventLoop {
     orders: UnboundedSender<Message>,
     turns: Arc<Turns>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl EventLoop {
@@ -307,16 +305,19 @@ impl EventLoop {
                     let host = Rc::new(Host::new(Stores::open(&endpoints), pool, stats, policy));
                     let seat = Seat::new(number, host.clone(), limits, timed);
                     runtime.block_on(serve(inbox, host, seat));
+                    // Does not wait for threads that resolve the names of stores: a resolver may hang for minutes.
+                    runtime.shutdown_background();
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
         })?;
         started.recv().unwrap_or_else(|_| Err(io::Error::other("the event loop's thread did not start")))?;
-        Ok(EventLoop { orders, turns, thread: Some(thread) })
+        Ok(EventLoop { orders, turns, thread: Mutex::new(Some(thread)) })
     }
 
-    fn join(&mut self) {
-        if let Some(thread) = self.thread.take() {
+    fn join(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
             // A loop that panicked has dropped its runs, and each of them was answered as dropped.
             let _ = thread.join();
         }

@@ -52,6 +52,8 @@ impl IoPool {
                 for job in queue {
                     job(&runtime, &stores, number as u16);
                 }
+                // Does not wait for threads that resolve names: a resolver may hang for minutes.
+                runtime.shutdown_background();
             })?;
             pool.threads.push(thread);
         }
