@@ -60,6 +60,12 @@ impl Report<'_> {
         }
     }
 
+    /// The first error in one line, with its place: `keys.toml:3:1: P301 …`. `None` where there is none.
+    pub fn first_error(&self) -> Option<String> {
+        let first = self.found.list().iter().find(|found| found.code.severity() == Severity::Error)?;
+        Some(format!("{}: {} {}", self.at(first, &self.places()), first.code.id(), first.message))
+    }
+
     /// Where it is: in the author's source if that is known, else in the file itself.
     fn at(&self, diagnostic: &Diagnostic, places: &HashMap<&str, Range<usize>>) -> String {
         if let Some(source) = &diagnostic.source {
