@@ -1,8 +1,9 @@
-//! Reads files, never more of them than is allowed.
+//! Reads files, never more of them than is allowed, and none that could keep whoever reads it waiting for ever.
 
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What came of reading a file.
@@ -12,26 +13,47 @@ pub(crate) enum Contents {
     TooLarge(u64),
 }
 
-/// Reads a file of at most `max` bytes. A larger one is told by its size without being read.
-#[expect(clippy::disallowed_methods, reason = "this is the room that reads files")]
+/// Reads a regular file of at most `max` bytes. A larger one is reported by its size without being read.
+///
+/// A pipe that nobody writes to would never end and a device may have no end, so neither is read.
 pub(crate) fn read(path: &Path, max: usize) -> io::Result<Contents> {
-    let file = File::open(path)?;
+    // Without this flag, opening a pipe waits for somebody who writes to it. A regular file does not notice.
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let meta = file.metadata()?;
     if meta.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
-    if meta.len() > max as u64 {
-        return Ok(Contents::TooLarge(meta.len()));
+    if !meta.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    // A pipe has no size beforehand, so the limit is kept while reading, too.
-    let mut bytes = Vec::with_capacity(meta.len() as usize);
-    file.take(max as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(if bytes.len() > max { Contents::TooLarge(bytes.len() as u64) } else { Contents::Bytes(bytes) })
+    read_open(file, meta.len(), max)
 }
 
-/// Reads a text file of at most `max` bytes.
+fn read_open(file: File, bytes: u64, max: usize) -> io::Result<Contents> {
+    if bytes > max as u64 {
+        return Ok(Contents::TooLarge(bytes));
+    }
+    // A file may grow, and a pipe and the files of /proc have no size beforehand, so the limit is kept while reading, too.
+    let mut contents = Vec::with_capacity(bytes as usize);
+    file.take(max as u64 + 1).read_to_end(&mut contents)?;
+    Ok(if contents.len() > max { Contents::TooLarge(contents.len() as u64) } else { Contents::Bytes(contents) })
+}
+
+/// Reads a regular text file of at most `max` bytes.
 pub(crate) fn read_text(path: &Path, max: usize) -> io::Result<String> {
-    match read(path, max)? {
+    text_of(read(path, max)?, max)
+}
+
+/// The same for what a user names on the command line, which may be a pipe: `--request <(generate)`.
+#[expect(clippy::disallowed_methods, reason = "this is the room that reads files")]
+pub(crate) fn read_named_text(path: &Path, max: usize) -> io::Result<String> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    text_of(read_open(file, bytes, max)?, max)
+}
+
+fn text_of(contents: Contents, max: usize) -> io::Result<String> {
+    match contents {
         Contents::Bytes(bytes) => {
             String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
         }
@@ -47,6 +69,22 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
+}
+
+/// The same, with the folders among them, or links to such, apart from the rest.
+#[expect(clippy::disallowed_methods, reason = "this is the room that lists folders")]
+pub(crate) fn list_with_folders(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut rest, mut folders) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        // The listing knows what an entry is; only where a link leads has to be asked.
+        let is_folder = kind.is_dir() || kind.is_symlink() && path.is_dir();
+        if is_folder { &mut folders } else { &mut rest }.push(path);
+    }
+    rest.sort();
+    folders.sort();
+    Ok((rest, folders))
 }
 
 /// Writes a file, new or in place of an old one.
@@ -103,6 +141,22 @@ mod tests {
         assert!(write_if_changed(&path, "{}").unwrap());
         assert!(!write_if_changed(&path, "{}").unwrap());
         assert_eq!(read_text(&path, 10).unwrap(), "{}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_refused_without_waiting() {
+        let folder = std::env::temp_dir().join(format!("rankd-files-kinds-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let pipe = folder.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::os::unix::fs::symlink(&pipe, folder.join("link")).unwrap();
+        for path in [pipe, folder.join("link"), "/dev/zero".into(), "/dev/full".into()] {
+            let refused = read(&path, 10).map(|_| ()).unwrap_err();
+            assert_eq!(refused.to_string(), "it is not a regular file", "{}", path.display());
+        }
+        assert!(read(&folder, 10).is_err());
+        assert!(read_text(Path::new("/proc/self/stat"), 1 << 16).is_ok());
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -4,6 +4,7 @@ use crate::files::{self, Contents};
 use dslc::{Compiled, Folder, SOURCE_BYTES_MAX, SourceFile, Unreadable};
 use rankd_plan::check::too_large;
 use rankd_plan::diagnostic::{Diagnostic, SourceSpan, nearest};
+use rankd_plan::json::{Reader, Writer};
 use rankd_plan::limits::{FILE_BYTES_MAX, REGISTRY_BYTES_MAX};
 use rankd_plan::registry::{FileProblems, Text};
 use rankd_plan::render::Report;
@@ -20,6 +21,42 @@ pub(crate) struct LoadedRegistry {
     pub(crate) registry: Registry,
     /// File name, text where there is one, and what was found in it.
     pub(crate) problems: Vec<(String, Option<String>, Diagnostics)>,
+    pub(crate) texts: RegistryTexts,
+}
+
+/// What the files of a registry say: keys, parameters and endpoints. A file that cannot be read says nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RegistryTexts(pub(crate) [String; 3]);
+
+impl RegistryTexts {
+    /// The registry that they describe, with whatever in them is right.
+    pub(crate) fn parse(&self) -> Registry {
+        let text = |at: usize| Text { file: "", text: &self.0[at] };
+        Registry::parse(text(0), text(1), text(2)).0
+    }
+
+    /// As a JSON array, for a process that is to use the same registry.
+    pub(crate) fn to_json(&self) -> String {
+        let mut writer = Writer::new();
+        writer.array(|w| {
+            for text in &self.0 {
+                w.string(text);
+            }
+        });
+        writer.finish()
+    }
+
+    /// From that array; `None` where it is something else.
+    pub(crate) fn from_json(text: &str) -> Option<RegistryTexts> {
+        let mut reader = Reader::new(text, 2);
+        let mut items = reader.open_array().ok()?;
+        let mut texts = Vec::new();
+        while reader.item(&mut items).ok()? {
+            texts.push(reader.string().ok()?.into_owned());
+        }
+        reader.end().ok()?;
+        Some(RegistryTexts(texts.try_into().ok()?))
+    }
 }
 
 impl LoadedRegistry {
@@ -59,7 +96,7 @@ pub(crate) fn load_registry(folder: &Path, env: &str) -> LoadedRegistry {
     if problems.is_empty() {
         compare_environments(folder, env, &registry, &texts, &mut problems);
     }
-    LoadedRegistry { registry, problems }
+    LoadedRegistry { registry, problems, texts: RegistryTexts(texts) }
 }
 
 fn compare_environments(

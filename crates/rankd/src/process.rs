@@ -1,7 +1,9 @@
 //! What the system says about this process. Nothing where it does not say.
 
 use crate::files;
+use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
+use std::time::Duration;
 
 /// The CPU time of the whole process so far; 0 where the system does not tell.
 pub(crate) fn cpu_seconds() -> f64 {
@@ -11,6 +13,12 @@ pub(crate) fn cpu_seconds() -> f64 {
     let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     const TICKS_A_SECOND: f64 = 100.0;
     ticks as f64 / TICKS_A_SECOND
+}
+
+/// The CPU time of the calling thread so far.
+pub(crate) fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 pub(crate) fn resident_bytes() -> Option<u64> {

@@ -121,7 +121,7 @@ pub(crate) fn request_texts(load: &Load) -> Result<Vec<String>, String> {
     let text = match &load.more.request {
         None => "{\"user_id\": 1}".to_owned(),
         Some(path) => {
-            files::read_text(path, REQUESTS_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?
+            files::read_named_text(path, REQUESTS_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?
         }
     };
     let texts: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();

@@ -1,6 +1,6 @@
 //! The command line of `dslc`.
 
-use crate::cli::{DONE, WRONG, compile, with_dashes};
+use crate::cli::{DONE, WRONG, compile, exit_code, with_dashes};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -41,7 +41,7 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { WRONG } else { DONE });
         }
     };
-    ExitCode::from(match cli.command {
+    exit_code(match cli.command {
         Command::Build(args) => compile::build(&args),
         Command::Check(args) => compile::check(&args),
         Command::Watch(args) => compile::watch(&args),

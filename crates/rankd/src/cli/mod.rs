@@ -19,6 +19,7 @@ pub(crate) mod tasks;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -113,7 +114,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let command = cli.command.unwrap_or(Command::Run(cli.run));
-    ExitCode::from(match command {
+    exit_code(match command {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
@@ -126,10 +127,18 @@ pub(crate) fn main() -> ExitCode {
         Command::Tasks(args) => tasks::run(&args),
         Command::Plans(args) => plans::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "rankd", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "rankd", &mut script);
+            let mut out = std::io::stdout().lock();
+            say::wrote(out.write_all(&script).and_then(|()| out.flush()));
             DONE
         }
     })
+}
+
+/// What the program ends with. What could not be written was not done.
+fn exit_code(code: u8) -> ExitCode {
+    ExitCode::from(if say::all_written() { code } else { code.max(FAILED) })
 }
 
 /// Every flag may be written with `-` or `_`: `--plan_dir` is `--plan-dir`.

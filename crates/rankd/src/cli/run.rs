@@ -1,4 +1,6 @@
 //! `rankd run`: requests from stdin, one a line; responses to stdout, one a line, in the same order.
+//!
+//! Told to stop, it reads no further, answers the requests that it has read, and ends as if the input had ended there.
 
 use crate::answer::{self, Answer};
 use crate::cli::bench::{self, Load, LoadArgs};
@@ -8,12 +10,17 @@ use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::input::{self, REQUEST_BYTES_MAX};
 use crate::library::{self, LoadedRegistry, PlanFile};
 use crate::perfetto::Perfetto;
+use crate::signals::{Manners, Signals};
 use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
 use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
 use rankd_plan::diagnostic::nearest;
 use rankd_plan::render::excerpt;
-use std::io::{BufRead, Write};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,11 +102,27 @@ pub(crate) fn run(command: &RunCommand) -> u8 {
         let load = Load { iterations, concurrency: command.bench_concurrency, more: LoadArgs::default() };
         return bench::bench(args, &load, false);
     }
+    let signals = match Signals::listen(Manners { early: FAILED, reloads: false }) {
+        Ok(signals) => signals,
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            return WRONG;
+        }
+    };
     let Some((loaded, plan, file, engine)) = prepare(args) else { return WRONG };
+    // From here on, what was read is answered.
+    signals.finish_first(None);
+    let requests = match UntilStopped::stdin(&signals) {
+        Ok(stdin) => BufReader::new(stdin),
+        Err(error) => {
+            say::to_people(&format!("error: stdin: {error}"));
+            return WRONG;
+        }
+    };
     let mut session =
         Session { args, loaded: &loaded, plan, file, engine: &engine, perfetto: None, began: clock::now() };
     session.perfetto = args.trace.is_some().then(Perfetto::new);
-    let mut code = session.serve(std::io::stdin().lock(), std::io::stdout().lock());
+    let mut code = session.serve(requests, std::io::stdout().lock());
     if let (Some(path), Some(perfetto)) = (&args.trace, session.perfetto)
         && let Err(error) = files::write(path, &perfetto.finish())
     {
@@ -178,13 +201,15 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Answers every line until the input ends or nobody reads the output any more.
-    fn serve(&mut self, mut requests: impl BufRead, mut responses: impl Write) -> u8 {
+    fn serve(&mut self, mut requests: BufReader<UntilStopped<'_>>, mut responses: impl Write) -> u8 {
         let mut code = DONE;
         let mut line = Vec::new();
         loop {
             match read_line(&mut requests, &mut line) {
-                Ok(true) => {}
-                Ok(false) => return code,
+                Ok(End::Newline) => {}
+                // The last line may have no end. One that was cut off by a signal is no request.
+                Ok(End::Input) if !line.is_empty() && !requests.get_ref().is_stopped => {}
+                Ok(End::Input) => return code,
                 Err(error) => {
                     say::to_people(&format!("error: stdin: {error}"));
                     return WRONG;
@@ -197,8 +222,8 @@ impl Session<'_> {
             if !ok {
                 code = FAILED;
             }
-            // A closed pipe means that nobody wants the rest.
-            if write_line(&mut responses, &response).is_err() {
+            // Where nothing more can be written, nobody gets the rest.
+            if !say::wrote(write_line(&mut responses, &response)) {
                 return code;
             }
         }
@@ -244,29 +269,64 @@ impl Session<'_> {
     }
 }
 
-fn write_line(out: &mut impl Write, line: &[u8]) -> std::io::Result<()> {
+fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
     out.write_all(line)?;
     out.write_all(b"\n")?;
     out.flush()
 }
 
-/// Reads a line without its end. Of one that is too long, only so much is kept that it is seen to be; false at the end.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+/// What a line ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Newline,
+    Input,
+}
+
+/// Reads a line without its end. Of one that is too long, only so much is kept that it is seen to be.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<End> {
     line.clear();
-    let mut any = false;
     loop {
         let buffer = input.fill_buf()?;
         if buffer.is_empty() {
-            return Ok(any);
+            return Ok(End::Input);
         }
-        any = true;
         let newline = buffer.iter().position(|byte| *byte == b'\n');
         let (part, used) = newline.map_or((buffer, buffer.len()), |at| (&buffer[..at], at + 1));
         let room = (REQUEST_BYTES_MAX + 1).saturating_sub(line.len());
         line.extend_from_slice(&part[..part.len().min(room)]);
         input.consume(used);
         if newline.is_some() {
-            return Ok(true);
+            return Ok(End::Newline);
         }
+    }
+}
+
+/// Stdin, which ends when the process is told to stop.
+struct UntilStopped<'s> {
+    stdin: File,
+    signals: &'s Signals,
+    is_stopped: bool,
+}
+
+impl UntilStopped<'_> {
+    fn stdin(signals: &Signals) -> io::Result<UntilStopped<'_>> {
+        let stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        Ok(UntilStopped { stdin, signals, is_stopped: false })
+    }
+}
+
+impl Read for UntilStopped<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.is_stopped {
+            let stopped = self.signals.stopped();
+            let mut ready = [PollFd::new(&self.stdin, PollFlags::IN), PollFd::new(&stopped, PollFlags::IN)];
+            match poll(&mut ready, None) {
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) if !ready[1].revents().is_empty() => self.is_stopped = true,
+                Ok(_) => return self.stdin.read(buffer),
+            }
+        }
+        Ok(0)
     }
 }

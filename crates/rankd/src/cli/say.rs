@@ -1,11 +1,32 @@
 //! The two channels: JSON for programs on stdout, everything for people on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Writes a line for programs. A reader that has gone away ends the output, not the program.
+/// Whether something for programs could not be written.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Writes a line for programs.
 pub(crate) fn to_programs(json: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{json}");
+    let mut out = io::stdout().lock();
+    wrote(writeln!(out, "{json}").and_then(|()| out.flush()));
+}
+
+/// Heeds what came of writing to stdout; false where there is no use in writing more. A reader that has gone away ends the output, not
+/// the program. Anything else, such as a full disk, is a failure: half of an output must not look like all of it.
+pub(crate) fn wrote(result: io::Result<()>) -> bool {
+    if let Err(error) = &result
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && !FAILED.swap(true, Ordering::Relaxed)
+    {
+        to_people(&format!("error: stdout cannot be written: {error}"));
+    }
+    result.is_ok()
+}
+
+/// Whether all that was for programs could be written.
+pub(crate) fn all_written() -> bool {
+    !FAILED.load(Ordering::Relaxed)
 }
 
 /// Writes text for people.

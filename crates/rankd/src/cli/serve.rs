@@ -6,15 +6,18 @@ use crate::cli::{DONE, Places, WRONG, say};
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::ServeSettings;
 use crate::serve::collector::{CollectorSettings, Destination};
+use crate::serve::listen::listen;
 use crate::serve::log::{Log, Target};
 use crate::serve::reload::ReloadSettings;
 use crate::serve::vitals::Patience;
 use crate::serve::{self, Start};
+use crate::signals::{Manners, Signals};
 use crate::{endpoints, library};
 use clap::Args;
 use rankd_engine::{Engine, Scheduler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 /// Descriptors for everything that is not a client: stores, logs, plans, listeners.
@@ -59,7 +62,7 @@ pub(crate) struct ServeArgs {
     /// How long requests under way may take to finish when the process is told to stop
     #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     drain_ms: u64,
-    /// How often the plan folder is looked at; 0 for only on SIGHUP
+    /// How often the plan folder is looked at, in ms; 0 for only on SIGHUP. Less often where looking would take more than 1 % of a core
     #[arg(long, value_name = "N", default_value = "250", value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     watch_ms: u64,
     /// Take a new version of a plan without running it once for user 1
@@ -89,7 +92,7 @@ fn plan_limit(text: &str) -> Result<(String, usize), String> {
 }
 
 impl ServeArgs {
-    fn start(&self) -> Start {
+    fn start(&self, listeners: Vec<TcpListener>) -> Start {
         let ms = Duration::from_millis;
         let runs_max = f64::from(self.runs_max);
         let patience = Patience {
@@ -112,7 +115,7 @@ impl ServeArgs {
         };
         let Places { plan_dir, registry, env } = self.places.clone();
         Start {
-            listen: self.listen,
+            listeners,
             settings,
             reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
             collector: self.otlp.clone().map(|to| CollectorSettings { to, sample: self.otlp_sample }),
@@ -136,6 +139,10 @@ pub(crate) fn run(args: &ServeArgs) -> u8 {
 
 /// An empty message means that what is wrong has been told.
 fn try_run(args: &ServeArgs) -> Result<(), String> {
+    // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
+    let signals = Signals::listen(Manners { early: DONE, reloads: true })?;
+    let settings = args.engine.settings(Scheduler::Async);
+    let listeners = listen(args.listen, settings.loops).map_err(|error| cannot_listen(args.listen, &error))?;
     let loaded = library::load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
@@ -144,9 +151,16 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
     let target = |text: &Option<String>| text.as_deref().map(Target::parse);
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let stores = endpoints::open(&loaded.registry)?;
-    let engine = Engine::start(args.engine.settings(Scheduler::Async), stores)
-        .map_err(|error| format!("no threads: {error}"))?;
-    serve::serve(args.start(), loaded, engine, log)
+    let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
+    serve::serve(args.start(listeners), loaded, engine, log, &signals)
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => "another process is listening there; stop it, or choose another port".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("cannot listen on {address}: {why}")
 }
 
 /// How many descriptors the process may have: as many as the system lets it.

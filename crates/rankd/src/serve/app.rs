@@ -4,13 +4,14 @@ use crate::serve::admission::AdmissionSettings;
 use crate::serve::collector::Collector;
 use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;
+use crate::serve::readiness::Readiness;
 use crate::serve::shelf::Shelf;
 use crate::serve::vitals::Patience;
 use arc_swap::ArcSwap;
 use rankd_engine::engine::Gauges;
 use std::collections::HashMap;
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, PoisonError};
 
 #[derive(Clone, Debug)]
@@ -34,8 +35,7 @@ pub(crate) struct App {
     pub(crate) collector: Option<Collector>,
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
-    /// Whether a balancer should send requests here.
-    pub(crate) ready: AtomicBool,
+    pub(crate) readiness: Readiness,
     /// Connections that are open, on all loops.
     pub(crate) open: AtomicUsize,
     /// By loop, until its guest takes it.

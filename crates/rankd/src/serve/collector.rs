@@ -4,11 +4,12 @@
 
 use crate::serve::spans::{Told, export};
 use crossbeam_channel::{Receiver, Sender, after, bounded, select};
+use rankd_engine::clock;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// So many requests may wait to be sent.
@@ -21,6 +22,8 @@ const GATHERING: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the last spans may take when the process ends.
 const LAST_SPANS: Duration = Duration::from_secs(1);
+/// And how long, where the name of the collector's host is still being resolved: a resolver may hang for minutes.
+const LAST_LOOKUP: Duration = Duration::from_millis(100);
 /// The first line of an answer is not longer.
 const ANSWER_BYTES: u64 = 4096;
 const PORT: u16 = 4318;
@@ -75,6 +78,8 @@ pub(crate) struct Collector {
 struct Counts {
     sent: AtomicU64,
     dropped: AtomicU64,
+    /// The name of the collector's host is being looked up.
+    resolving: AtomicBool,
 }
 
 impl Collector {
@@ -110,9 +115,18 @@ impl Collector {
 
     /// Sends what still waits, for as long as the last spans may take.
     pub(crate) fn end(&self) {
-        if self.posts.send_timeout(Post::End, LAST_SPANS).is_ok() {
+        let until = clock::now() + LAST_SPANS;
+        let mut given = false;
+        while clock::now() < until {
+            if !given {
+                given = self.posts.send_timeout(Post::End, LAST_LOOKUP).is_ok();
+            } else if self.ended.recv_timeout(LAST_LOOKUP).is_ok() {
+                return;
+            }
             // A collector that is stuck has lost them.
-            let _ = self.ended.recv_timeout(LAST_SPANS);
+            if self.counts.resolving.load(Ordering::Relaxed) {
+                return;
+            }
         }
     }
 }
@@ -134,16 +148,16 @@ fn send_all(inbox: &Receiver<Post>, to: &Destination, counts: &Counts) {
                 recv(gathered) -> _ => break,
             }
         }
-        let count = if to.post(&export(&all)).is_ok() { &counts.sent } else { &counts.dropped };
+        let count = if to.post(&export(&all), counts).is_ok() { &counts.sent } else { &counts.dropped };
         count.fetch_add(all.len() as u64, Ordering::Relaxed);
     }
 }
 
 impl Destination {
     /// Sends a body on a connection of its own.
-    fn post(&self, body: &str) -> io::Result<()> {
+    fn post(&self, body: &str, counts: &Counts) -> io::Result<()> {
         let Destination { address, path } = self;
-        let mut stream = self.connect()?;
+        let mut stream = self.connect(counts)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let length = body.len();
@@ -159,9 +173,12 @@ impl Destination {
     }
 
     /// The first of the host's addresses that answers.
-    fn connect(&self) -> io::Result<TcpStream> {
+    fn connect(&self, counts: &Counts) -> io::Result<TcpStream> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for address in self.address.to_socket_addrs()? {
+        counts.resolving.store(true, Ordering::Relaxed);
+        let addresses = self.address.to_socket_addrs();
+        counts.resolving.store(false, Ordering::Relaxed);
+        for address in addresses? {
             match TcpStream::connect_timeout(&address, PATIENCE) {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = error,

@@ -6,6 +6,7 @@
 use crate::serve::admission::Admission;
 use crate::serve::app::App;
 use crate::serve::connection::{Connection, OnThisLoop, protocol};
+use crate::serve::listen::stop_new_connections;
 use crate::serve::metrics::LoopMetrics;
 use crate::serve::vitals::Vitals;
 use futures_util::future::{Either, select};
@@ -27,6 +28,8 @@ use tokio::time::{sleep, timeout};
 
 /// How long idle connections are kept once the process stops: a request that is on its way is answered.
 const GRACE: Duration = Duration::from_millis(300);
+/// How long connections that have begun before the process stops may take to be completed.
+const LAST_ARRIVALS: Duration = Duration::from_millis(50);
 /// How long answers to stopped runs may take to leave.
 const FAREWELL: Duration = Duration::from_millis(300);
 /// The pause after a connection could not be accepted.
@@ -92,14 +95,9 @@ impl Desk {
                 return;
             }
         }
-        // Whoever has connected already is let in: closing a listener resets those who wait in line.
-        tokio::task::yield_now().await;
-        while let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await {
-            self.welcome(stream);
-        }
-        drop(listener);
-        let until = stop.borrow().unwrap_or_else(clock::now);
         self.enter(Stage::Closing);
+        self.close(listener).await;
+        let until = stop.borrow().unwrap_or_else(clock::now);
         sleep(GRACE.min(until.saturating_duration_since(clock::now()))).await;
         self.enter(Stage::LastCall);
         if timeout(until.saturating_duration_since(clock::now()), self.emptied()).await.is_err() {
@@ -111,6 +109,25 @@ impl Desk {
         }
         self.enter(Stage::Over);
         self.emptied().await;
+    }
+
+    /// Closes the listener. Closing it resets those who have connected and wait to be accepted: so nobody new may connect from now
+    /// on, and those who have begun to do so get the time that this takes them.
+    async fn close(self: &Rc<Desk>, listener: TcpListener) {
+        if let Err(error) = stop_new_connections(&listener) {
+            let message = format!("new connections cannot be held off, so some may be reset: {error}");
+            self.app.log.event("error", &message);
+        }
+        // It never ends by itself.
+        let _ = timeout(LAST_ARRIVALS, self.accept(&listener)).await;
+        // On a crowded loop it may have had no turn. What cannot be accepted now is lost in any case.
+        let Ok(listener) = listener.into_std() else { return };
+        while let Ok((stream, _)) = listener.accept() {
+            let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+            if let Ok(stream) = stream {
+                self.welcome(stream);
+            }
+        }
     }
 
     async fn accept(self: &Rc<Desk>, listener: &TcpListener) {

@@ -61,7 +61,7 @@ async fn answer(visit: &mut Visit, request: Request<Incoming>) -> Reply {
                 Answers::Rank => rank::rank(visit, None, &head, body).await,
                 Answers::RankPlan => rank::rank(visit, Some(name), &head, body).await,
                 Answers::Explain => explain::explain(visit, &head, body).await,
-                other => pages::page(visit, other, name),
+                other => pages::page(visit, other, name).await,
             }
         }
         Found::OtherMethod(methods) => {

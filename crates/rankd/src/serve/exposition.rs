@@ -5,15 +5,20 @@ use crate::serve::admission::Refused;
 use crate::serve::app::App;
 use crate::serve::collector::Collector;
 use crate::serve::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
+use crate::serve::readiness::{Phase, Warnings};
 use crate::serve::routes::ROUTES;
+use crate::serve::slices::Slices;
 use crate::serve::vitals::Cut;
 use rankd_engine::store::health::{Breaker, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
-pub(crate) fn render(app: &App) -> String {
-    let mut page = Page::default();
-    plans(&mut page, app);
+/// Renders the page in slices, because with thousands of plans it takes long.
+pub(crate) async fn render(app: &App) -> String {
+    // About as much as it takes, so that what is there is not copied again and again.
+    let mut page = Page { out: String::with_capacity(PAGE_BYTES + PLAN_BYTES * app.shelf.load().list().len()) };
+    plans(&mut page, app).await;
     http(&mut page, app);
     admission(&mut page, app);
     ops(&mut page, app);
@@ -22,8 +27,15 @@ pub(crate) fn render(app: &App) -> String {
     page.out
 }
 
+/// The bounds of the buckets of times, as they are written; the last one is for what is longer.
+static BOUND_TEXTS: LazyLock<Vec<String>> =
+    LazyLock::new(|| BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]).collect());
+
+/// About how many bytes a page has without plans, and how many a plan adds.
+const PAGE_BYTES: usize = 64 << 10;
+const PLAN_BYTES: usize = 2 << 10;
+
 /// Text under construction.
-#[derive(Default)]
 struct Page {
     out: String,
 }
@@ -36,17 +48,48 @@ impl Page {
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Page {
+        self.sample_of(name, "", labels, &[], value)
+    }
+
+    /// A sample of one of the series that belong to a histogram.
+    fn sample_of(
+        &mut self,
+        name: &str,
+        suffix: &str,
+        labels: &[(&str, &str)],
+        more: &[(&str, &str)],
+        value: impl Display,
+    ) -> &mut Page {
         self.out.push_str(name);
-        for (at, (label, value)) in labels.iter().enumerate() {
-            self.out.push(if at == 0 { '{' } else { ',' });
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let _ = write!(self.out, "{label}=\"{value}\"");
+        self.out.push_str(suffix);
+        let mut before = '{';
+        for (label, value) in labels.iter().chain(more) {
+            self.out.push(before);
+            self.out.push_str(label);
+            self.out.push_str("=\"");
+            self.push_escaped(value);
+            self.out.push('"');
+            before = ',';
         }
-        if !labels.is_empty() {
+        if before == ',' {
             self.out.push('}');
         }
         let _ = writeln!(self.out, " {value}");
         self
+    }
+
+    fn push_escaped(&mut self, value: &str) {
+        if !value.contains(['\\', '"', '\n']) {
+            return self.out.push_str(value);
+        }
+        for letter in value.chars() {
+            match letter {
+                '\\' => self.out.push_str("\\\\"),
+                '"' => self.out.push_str("\\\""),
+                '\n' => self.out.push_str("\\n"),
+                other => self.out.push(other),
+            }
+        }
     }
 
     fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
@@ -56,14 +99,12 @@ impl Page {
     /// The times of all loops as one histogram.
     fn times<'t>(&mut self, name: &str, labels: &[(&str, &str)], parts: impl Iterator<Item = &'t Times> + Clone) {
         let mut total = 0;
-        for at in 0..=BOUNDS.len() {
+        for (at, bound) in BOUND_TEXTS.iter().enumerate() {
             total += parts.clone().map(|times| times.buckets[at].get()).sum::<u64>();
-            let bound = BOUNDS.get(at).map_or("+Inf".to_owned(), f64::to_string);
-            let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
-            self.sample(&format!("{name}_bucket"), &labels, total);
+            self.sample_of(name, "_bucket", labels, &[("le", bound)], total);
         }
         let sum = parts.map(|times| times.sum_ns.get()).sum::<u64>();
-        self.sample(&format!("{name}_sum"), labels, seconds(sum)).sample(&format!("{name}_count"), labels, total);
+        self.sample_of(name, "_sum", labels, &[], seconds(sum)).sample_of(name, "_count", labels, &[], total);
     }
 }
 
@@ -71,47 +112,62 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-fn plans(page: &mut Page, app: &App) {
-    let shelf = app.shelf.load();
+async fn plans(page: &mut Page, app: &App) {
+    let shelf = app.shelf.load_full();
     let all = shelf.list();
+    let mut slices = Slices::begin();
     let unknown: Vec<&PlanCounts> = app.metrics.loops().iter().map(|one| &one.no_plan).collect();
-    let counts = |plan: usize| -> Vec<&PlanCounts> {
-        all.get(plan).map_or(unknown.clone(), |plan| plan.standing.metrics.loops.iter().collect())
-    };
     // The requests that no plan was found for come last, under an empty name.
-    let name = |plan: usize| all.get(plan).map_or("", |plan| &plan.name);
+    let of_plans = all.iter().map(|plan| (plan.name.as_str(), plan.standing.metrics.loops.iter().collect::<Vec<_>>()));
+    let with_unknown = || of_plans.clone().chain([("", unknown.clone())]);
     page.family("rankd_requests_total", "counter", "Requests for a plan, by what became of them.");
-    for plan in 0..=all.len() {
+    for (plan, counts) in with_unknown() {
         for outcome in 0..OUTCOMES {
-            let value: u64 = counts(plan).iter().map(|counts| counts.outcome(outcome)).sum();
-            let labels = [("plan", name(plan)), ("outcome", outcome_name(outcome))];
+            let value: u64 = counts.iter().map(|counts| counts.outcome(outcome)).sum();
             // Also those that never were: the rate of a counter that begins at 1 does not show the first.
-            page.sample("rankd_requests_total", &labels, value);
+            page.sample("rankd_requests_total", &[("plan", plan), ("outcome", outcome_name(outcome))], value);
         }
+        slices.end_of_piece().await;
     }
     page.family("rankd_request_seconds", "histogram", "From the first byte of a request to its answer.");
-    for plan in 0..=all.len() {
-        let counts = counts(plan);
-        page.times("rankd_request_seconds", &[("plan", name(plan))], counts.iter().map(|counts| &counts.took));
+    for (plan, counts) in with_unknown() {
+        page.times("rankd_request_seconds", &[("plan", plan)], counts.iter().map(|counts| &counts.took));
+        slices.end_of_piece().await;
     }
     page.family("rankd_rows_total", "counter", "Rows answered.");
-    for plan in 0..all.len() {
-        let rows: u64 = counts(plan).iter().map(|counts| counts.rows.get()).sum();
-        page.sample("rankd_rows_total", &[("plan", name(plan))], rows);
+    for (plan, counts) in of_plans.clone() {
+        let rows: u64 = counts.iter().map(|counts| counts.rows.get()).sum();
+        page.sample("rankd_rows_total", &[("plan", plan)], rows);
+        slices.end_of_piece().await;
     }
     page.family(
         "rankd_plan_version",
         "gauge",
         "How many good versions of a plan there have been; 0 while it has none.",
     );
-    for plan in &all {
+    for plan in all {
         let version = plan.good.as_ref().map_or(0, |good| good.version);
         page.sample("rankd_plan_version", &[("plan", &plan.name)], version);
+        slices.end_of_piece().await;
     }
     page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not what is served.");
-    for plan in &all {
+    for plan in all {
         page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
+        slices.end_of_piece().await;
     }
+    let Warnings { plan_folder, registry } = &*app.readiness.warnings();
+    page.one(
+        "rankd_plan_folder_problem",
+        "gauge",
+        "1 while the plan folder is empty or cannot be listed, so that the last good plans are served.",
+        u8::from(plan_folder.is_some()),
+    );
+    page.one(
+        "rankd_registry_problem",
+        "gauge",
+        "1 while the registry on disk is refused, so that the one before it is in use.",
+        u8::from(registry.is_some()),
+    );
     page.family("rankd_reloads_total", "counter", "Versions of plans that were loaded, or refused.");
     page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
     page.sample("rankd_reloads_total", &[("result", "failed")], app.metrics.reloads_failed.get());
@@ -312,13 +368,19 @@ fn itself(page: &mut Page, app: &App) {
         "rankd_ready",
         "gauge",
         "1 while requests should be sent here.",
-        u8::from(app.ready.load(Ordering::Relaxed)),
+        u8::from(app.readiness.phase() == Phase::Ready),
     );
     page.one(
         "rankd_log_lines_dropped_total",
         "counter",
         "Lines that the log could not keep up with.",
         app.log.dropped(),
+    );
+    page.one(
+        "rankd_log_lines_lost_total",
+        "counter",
+        "Log lines that could not be written, as when a disk is full.",
+        app.log.lost(),
     );
     page.family(
         "rankd_span_requests_total",

@@ -2,12 +2,14 @@
 
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::{App, ServeSettings};
+use crate::serve::date;
 use crate::serve::desk::Desk;
+use crate::serve::listen::listen;
 use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;
+use crate::serve::readiness::{Phase, Readiness};
 use crate::serve::shelf::{Good, Shelf, Shelved, Standing};
 use crate::serve::vitals::Patience;
-use crate::serve::{date, listen};
 use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
@@ -19,7 +21,7 @@ use rankd_plan::{Registry, check};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -99,7 +101,7 @@ fn shelf() -> Shelf {
         registry: registry.clone(),
         standing: Arc::new(Standing::new(1, None)),
     };
-    Shelf { registry, plans: HashMap::from([("fuse".to_owned(), Arc::new(shelved))]) }
+    Shelf::new(registry, HashMap::from([("fuse".to_owned(), Arc::new(shelved))]))
 }
 
 fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, SocketAddr) {
@@ -123,7 +125,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         collector: None,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
-        ready: AtomicBool::new(true),
+        readiness: Readiness::new(Phase::Ready),
         open: AtomicUsize::new(0),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
         endpoints: Vec::new(),

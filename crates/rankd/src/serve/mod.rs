@@ -1,9 +1,10 @@
 //! `rankd serve`: the engine behind HTTP.
 //!
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
-//! accepted it. Reading order: [`app`] (what loops share), [`desk`] (one loop: listener and connections), [`connection`] and
+//! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
+//! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
 //! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`admission`] (who may run
-//! now), [`shelf`], [`reload`] and [`fresh`] (plans), [`metrics`] and [`exposition`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
+//! now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
 
 mod accept;
 pub(crate) mod admission;
@@ -19,22 +20,28 @@ mod explain;
 mod exposition;
 #[cfg(test)]
 mod faults;
+pub(crate) mod folder;
 pub(crate) mod fresh;
+pub(crate) mod listen;
 pub(crate) mod log;
 mod metrics;
 mod openapi;
 mod pages;
 mod rank;
+pub(crate) mod readiness;
 pub(crate) mod reload;
 mod reply;
 mod routes;
 mod shelf;
+mod slices;
 mod spans;
 mod trace_context;
+mod trial;
 pub(crate) mod vitals;
 
 use crate::cli::say;
 use crate::library::LoadedRegistry;
+use crate::signals::{Signals, Told};
 use app::{App, ServeSettings};
 use arc_swap::ArcSwap;
 use collector::{Collector, CollectorSettings};
@@ -43,26 +50,24 @@ use log::Log;
 use metrics::Metrics;
 use rankd_engine::Engine;
 use rankd_engine::clock::{self, Instant};
-use reload::{ReloadSettings, Reloader, Why};
+use readiness::{Phase, Readiness};
+use reload::{ReloadSettings, Reloader};
 use shelf::Shelf;
-use socket2::{Domain, Protocol, Socket, Type};
-use std::collections::HashMap;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// How long after the drain time everything else may take.
 const AFTER_DRAIN: Duration = Duration::from_secs(2);
-/// Connections that wait to be accepted.
-const BACKLOG: i32 = 4096;
+/// How long after that the last log lines and spans may take. Then the process is ended, whatever hangs.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// What a server is started with.
 pub(crate) struct Start {
-    pub(crate) listen: SocketAddr,
+    /// One for each loop.
+    pub(crate) listeners: Vec<TcpListener>,
     pub(crate) settings: ServeSettings,
     pub(crate) reload: ReloadSettings,
     /// Where spans go; `None` for nowhere.
@@ -73,44 +78,46 @@ pub(crate) struct Start {
 }
 
 /// Serves until it is told to stop. What goes wrong before is said in words.
-pub(crate) fn serve(start: Start, loaded: LoadedRegistry, engine: Engine, log: Log) -> Result<(), String> {
+pub(crate) fn serve(
+    start: Start,
+    loaded: LoadedRegistry,
+    engine: Engine,
+    log: Log,
+    signals: &Signals,
+) -> Result<(), String> {
     let collector = start.collector.map(Collector::start).transpose()?;
     let loops = engine.settings().loops;
-    let listeners = listen(start.listen, loops).map_err(|error| format!("{}: {error}", start.listen))?;
-    let address = listeners.first().and_then(|first| first.local_addr().ok()).unwrap_or(start.listen);
+    let address = start.listeners.first().and_then(|first| first.local_addr().ok());
+    let address = address.ok_or("there is no listener")?;
     let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
-    let shelf = Shelf { registry: Arc::new(loaded.registry), plans: HashMap::new() };
     let app = Arc::new(App {
         settings: start.settings,
-        shelf: ArcSwap::from_pointee(shelf),
+        shelf: ArcSwap::from_pointee(Shelf::empty(Arc::new(loaded.registry))),
         metrics: Metrics::new(loops),
         log,
         collector,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
-        ready: AtomicBool::new(false),
+        readiness: Readiness::new(Phase::Loading),
         open: AtomicUsize::new(0),
-        listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
+        listeners: Mutex::new(start.listeners.into_iter().map(Some).collect()),
         endpoints,
         started_ms: date::millis(),
     });
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("no runtime: {error}"))?;
+    let engine = Arc::new(engine);
     let (stop, stopped) = watch::channel(None);
-    runtime
-        .block_on(async {
-            let mut reloader = Reloader::new(&app, &engine, start.reload);
-            reloader.look(Why::Asked).await;
-            let guests = app.clone();
-            engine.on_every_loop(move |seat| Desk::open(guests.clone(), seat, stopped.clone()));
-            app.ready.store(true, Ordering::Relaxed);
-            say::to_people(&greeting(&app, address));
-            attend(&app, &mut reloader, start.watch).await
-        })
-        .map_err(|error| format!("no signals: {error}"))?;
-    app.ready.store(false, Ordering::Relaxed);
+    signals.finish_first(Some(start.drain + AFTER_DRAIN + LAST_WORDS));
+    let guests = app.clone();
+    engine.on_every_loop(move |seat| Desk::open(guests.clone(), seat, stopped.clone()));
+    app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
+    let reloader = Reloader::new(&app, &engine, start.reload, loaded.texts)?;
+    let greeted = app.clone();
+    let reload = reloader.start(start.watch, move || say::to_people(&greeting(&greeted, address)))?;
+    while signals.next() == Told::Reload {
+        app.log.reopen();
+        reload.ask();
+    }
+    app.readiness.reach(Phase::Stopping);
     app.log.event("info", "stopping: requests under way are finished");
     let until: Instant = clock::now() + start.drain;
     // Without a loop there is nobody to tell.
@@ -122,60 +129,6 @@ pub(crate) fn serve(start: Start, loaded: LoadedRegistry, engine: Engine, log: L
     app.log.event("info", "stopped");
     app.log.end();
     Ok(())
-}
-
-/// Looks after the plans until a signal says to stop.
-async fn attend(app: &App, reloader: &mut Reloader<'_>, watch: Option<Duration>) -> io::Result<()> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let mut hang_up = signal(SignalKind::hangup())?;
-    loop {
-        let pause = async {
-            match watch {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => std::future::pending().await,
-            }
-        };
-        let why = tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            _ = hang_up.recv() => Why::Asked,
-            () = pause => Why::Watch,
-        };
-        if why == Why::Asked {
-            app.log.reopen();
-        }
-        // A signal to stop does not wait for plans to be compiled.
-        tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            changed = reloader.look(why) => {
-                if why == Why::Asked {
-                    app.log.event("info", &format!("reloaded as asked: {changed} plans changed"));
-                }
-            }
-        }
-    }
-}
-
-/// A listener for each loop, all on the same port: the system deals connections out among them.
-fn listen(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListener>> {
-    let mut address = address;
-    let mut listeners = Vec::with_capacity(loops);
-    for _ in 0..loops {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_reuse_address(true)?;
-        if loops > 1 {
-            socket.set_reuse_port(true)?;
-        }
-        socket.set_nonblocking(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        let listener: TcpListener = socket.into();
-        // Of port 0 the system makes one for the first; the others take the same.
-        address = listener.local_addr()?;
-        listeners.push(listener);
-    }
-    Ok(listeners)
 }
 
 /// What is served and where, and how to ask.

@@ -153,6 +153,8 @@ const SCHEMAS: &str = r##"{
   "serving":{"type":"boolean"},"version":{"type":"integer"},"sha256":{"type":"string"},"loaded_at":{"type":"string"},
   "nodes":{"type":"integer"},"outputs":{"type":"array","items":{"type":"string"}},
   "problem":{"type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "registry_problem":{"description":"Why the registry on disk is not the one that the plan was made with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
   "graph":{"type":"array","items":{"type":"object"}},"diagnostics":{"type":"array","items":{"type":"object"}}}},
-"Status":{"type":"object","required":["status"],"properties":{"status":{"type":"string"}}}
+"Status":{"type":"object","required":["status"],"properties":{"status":{"type":"string"},
+  "warnings":{"description":"What is wrong while requests are served all the same","type":"array","items":{"type":"object","required":["about","at","message"],"properties":{"about":{"enum":["plan_folder","registry"]},"at":{"type":"string"},"message":{"type":"string"}}}}}}
 }"##;

@@ -1,41 +1,40 @@
 //! The paths that tell about the server itself: plans, tasks, health, metrics, version.
 
 use crate::cli::tasks;
+use crate::serve::app::App;
 use crate::serve::exchange::Visit;
 use crate::serve::exposition;
 use crate::serve::openapi;
+use crate::serve::readiness::{Phase, Warning, Warnings};
 use crate::serve::reply::{Reply, TEXT};
 use crate::serve::routes::Answers;
 use crate::serve::shelf::{Problem, Shelved};
+use crate::serve::slices::Slices;
 use hyper::StatusCode;
 use rankd_engine::{ErrorKind, RunError};
 use rankd_plan::json::Writer;
-use std::sync::atomic::Ordering;
 
-pub(crate) fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply {
+pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply {
     let app = visit.desk.app.clone();
     match which {
         Answers::Alive => Reply::json(r#"{"status":"ok"}"#),
-        Answers::Ready if app.ready.load(Ordering::Relaxed) => Reply::json(r#"{"status":"ready"}"#),
-        Answers::Ready => Reply::json(r#"{"status":"not ready"}"#).with_status(StatusCode::SERVICE_UNAVAILABLE),
-        Answers::Metrics => Reply::of(TEXT, exposition::render(&app)),
+        Answers::Ready => {
+            let reply = Reply::json(app.readiness.to_json());
+            match app.readiness.phase() {
+                Phase::Ready => reply,
+                Phase::Loading | Phase::Stopping => reply.with_status(StatusCode::SERVICE_UNAVAILABLE),
+            }
+        }
+        Answers::Metrics => Reply::of(TEXT, exposition::render(&app).await),
         Answers::OpenApi => Reply::json(openapi::document()),
         Answers::Version => Reply::json(version()),
         Answers::Tasks => {
             let all: Vec<_> = rankd_tasks::SIGNATURES.iter().collect();
             Reply::json(tasks::to_json(&all))
         }
-        Answers::Plans => {
-            let mut writer = Writer::new();
-            writer.array(|w| {
-                for plan in app.shelf.load().list() {
-                    w.object(|w| summary(plan, w));
-                }
-            });
-            Reply::json(writer.finish())
-        }
+        Answers::Plans => Reply::json(plans(&app).await),
         Answers::Plan => match app.shelf.load().get(name) {
-            Some(plan) => Reply::json(in_full(plan)),
+            Some(plan) => Reply::json(in_full(plan, &app.readiness.warnings())),
             None => Reply::error(visit.id(), None, &no_plan(name, app.shelf.load().nearest(name))),
         },
         // These run plans and are answered elsewhere.
@@ -43,6 +42,23 @@ pub(crate) fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply {
             Reply::error(visit.id(), None, &RunError::bug("a page that is none"))
         }
     }
+}
+
+/// All plans, listed in slices, because there may be thousands.
+async fn plans(app: &App) -> String {
+    let (shelf, warnings, mut slices) = (app.shelf.load_full(), app.readiness.warnings(), Slices::begin());
+    let mut out = String::from("[");
+    for (at, plan) in shelf.list().iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let mut writer = Writer::new();
+        writer.object(|w| summary(plan, &warnings, w));
+        out.push_str(&writer.finish());
+        slices.end_of_piece().await;
+    }
+    out.push(']');
+    out
 }
 
 fn version() -> String {
@@ -62,7 +78,7 @@ pub(crate) fn no_plan(name: &str, near: Option<&str>) -> RunError {
 }
 
 /// What the listing says about a plan.
-fn summary(plan: &Shelved, w: &mut Writer) {
+fn summary(plan: &Shelved, warnings: &Warnings, w: &mut Writer) {
     w.field("plan").string(&plan.name);
     w.field("file").string(&plan.file);
     w.field("ok").bool(plan.good.is_some() && plan.problem.is_none());
@@ -84,12 +100,18 @@ fn summary(plan: &Shelved, w: &mut Writer) {
             w.field("message").string(message);
         });
     }
+    // Every plan is then made with the registry before it.
+    if let Some(Warning { at, message }) = &warnings.registry {
+        w.field("registry_problem").object(|w| {
+            w.field("at").string(at).field("message").string(message);
+        });
+    }
 }
 
-fn in_full(plan: &Shelved) -> String {
+fn in_full(plan: &Shelved, warnings: &Warnings) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
-        summary(plan, w);
+        summary(plan, warnings, w);
         if let Some(good) = &plan.good {
             w.field("graph").array(|w| {
                 for node in &good.linked.nodes {

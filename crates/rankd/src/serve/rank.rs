@@ -9,6 +9,7 @@ use crate::serve::audit;
 use crate::serve::body;
 use crate::serve::desk::Desk;
 use crate::serve::exchange::Visit;
+use crate::serve::readiness::Phase;
 use crate::serve::reply::{JSON, Reply};
 use crate::serve::shelf::Shelved;
 use crate::serve::spans::Run;
@@ -107,6 +108,10 @@ async fn prepare(
         }
     };
     let Some(plan) = shelf.get(name) else {
+        if desk.app.readiness.phase() == Phase::Loading {
+            let message = "the server is still loading its plans; try again";
+            return Err(failed(id, None, &RunError::new(ErrorKind::Overloaded, "E605", message)));
+        }
         let hint = shelf.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
         let shown: String = name.chars().take(80).collect();
         let error = RunError::new(ErrorKind::UnknownPlan, "E201", format!("there is no plan {shown:?}{hint}"));

@@ -1,26 +1,25 @@
-//! Plans from the folder onto the shelf, at start and whenever a file changes.
+//! Plans from the folder onto the shelf, at start and whenever a file changes, by a thread of their own.
 //!
 //! A changed plan is compiled, checked, linked and tried beside the one that is served, and the whole shelf is swapped in one
-//! step. A plan that is not good leaves the last good version where it is. Files are looked at by their time, size and inode, not
-//! by notifications: that works on every file system and through the links that a mounted configuration swaps.
+//! step. A plan that is not good leaves the last good version where it is; so does a registry that cannot be used, and a folder that is
+//! suddenly empty. Whatever hangs here, a file system or a pipe, keeps only plans from changing: requests and signals go on.
 
-use crate::files::{self, Stamp};
-use crate::library::{self, LoadedRegistry};
+use crate::library::{self, RegistryTexts};
 use crate::serve::app::App;
 use crate::serve::date;
-use crate::serve::fresh::{Fresh, Source, fresh};
+use crate::serve::folder::{Changes, PlanFolder, Why};
+use crate::serve::fresh::{Compiler, Fresh, Source, Wrong, fresh};
+use crate::serve::readiness::{Phase, Warning, Warnings};
 use crate::serve::shelf::{Good, Problem, Shelf, Shelved, Standing};
-use rankd_engine::{Engine, ErrorKind, Linked, Request};
+use crate::serve::trial::{self, Served};
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use rankd_engine::{Engine, clock};
 use rankd_plan::Registry;
-use rankd_plan::limits::REGISTRY_BYTES_MAX;
-use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use rankd_plan::render::Report;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How long a trial run may take.
-const TRIAL: Duration = Duration::from_secs(1);
 
 /// Which plans, and how they are looked at.
 #[derive(Clone, Debug)]
@@ -32,169 +31,220 @@ pub(crate) struct ReloadSettings {
     pub(crate) trial: bool,
 }
 
-pub(crate) struct Reloader<'a> {
-    pub(crate) app: &'a App,
-    pub(crate) engine: &'a Engine,
-    pub(crate) settings: ReloadSettings,
-    /// What each plan's files looked like when it was last loaded.
-    seen: HashMap<PathBuf, Vec<Stamp>>,
-    /// What has changed since, and may still be changing.
-    changing: HashMap<PathBuf, Vec<Stamp>>,
-    /// Plans whose file was not there when last looked at.
-    missing: HashMap<String, u32>,
-    registry_digest: [u8; 32],
+pub(crate) struct Reloader {
+    app: Arc<App>,
+    engine: Arc<Engine>,
+    settings: ReloadSettings,
+    folder: PlanFolder,
+    compiler: Compiler,
+    /// What the registry in use was read from.
+    texts: Arc<RegistryTexts>,
 }
 
-/// Why plans are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// It is time to look: what has changed is taken once it has stopped changing.
-    Watch,
-    /// Somebody wants everything to be read again, now.
-    Asked,
+/// Asks the thread for everything to be read again.
+pub(crate) struct Reload(Sender<()>);
+
+impl Reload {
+    /// A wish that is not yet seen to covers a second one.
+    pub(crate) fn ask(&self) {
+        let _ = self.0.try_send(());
+    }
 }
 
-impl<'a> Reloader<'a> {
-    pub(crate) fn new(app: &'a App, engine: &'a Engine, settings: ReloadSettings) -> Reloader<'a> {
-        let (seen, changing, missing) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let registry_digest = registry_digest(&settings);
-        Reloader { app, engine, settings, seen, changing, missing, registry_digest }
+/// Plans by name: as they are now, or `None` for those that are gone.
+type Changed = BTreeMap<String, Option<Arc<Shelved>>>;
+
+/// The registry that plans are read with.
+struct With {
+    registry: Arc<Registry>,
+    texts: Arc<RegistryTexts>,
+    /// Whether it is another one than before, so that plans that have not changed are made again.
+    is_new: bool,
+}
+
+impl Reloader {
+    pub(crate) fn new(
+        app: &Arc<App>,
+        engine: &Arc<Engine>,
+        settings: ReloadSettings,
+        texts: RegistryTexts,
+    ) -> Result<Reloader, String> {
+        Ok(Reloader {
+            app: app.clone(),
+            engine: engine.clone(),
+            folder: PlanFolder::new(&settings.plan_dir),
+            compiler: Compiler::new()?,
+            texts: Arc::new(texts),
+            settings,
+        })
+    }
+
+    /// Loads the plans, then looks after them, on a thread that ends with the process. `loaded` is called in between.
+    pub(crate) fn start(
+        mut self,
+        watch: Option<Duration>,
+        loaded: impl FnOnce() + Send + 'static,
+    ) -> Result<Reload, String> {
+        let (ask, asked) = bounded(1);
+        let attend = move || {
+            self.look(Why::Asked);
+            self.app.readiness.reach(Phase::Ready);
+            loaded();
+            let mut next_look = clock::now() + self.pause(watch).unwrap_or_default();
+            loop {
+                let waited = match watch {
+                    None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                    Some(watch) => {
+                        let pause = next_look.saturating_duration_since(clock::now());
+                        asked.recv_timeout(if self.folder.is_changing() { pause.min(watch) } else { pause })
+                    }
+                };
+                match waited {
+                    Ok(()) => {
+                        let changed = self.look(Why::Asked);
+                        self.app.log.event("info", &format!("reloaded as asked: {changed} plans changed"));
+                    }
+                    Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => drop(self.look(Why::Watch)),
+                    Err(RecvTimeoutError::Timeout) => {
+                        self.look_at_changing();
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                next_look = clock::now() + self.pause(watch).unwrap_or_default();
+            }
+        };
+        std::thread::Builder::new()
+            .name("rankd-reload".to_owned())
+            .spawn(attend)
+            .map_err(|error| format!("cannot start a thread for the plans: {error}"))?;
+        Ok(Reload(ask))
+    }
+
+    /// How long to wait before the next look at the whole folder.
+    fn pause(&self, watch: Option<Duration>) -> Option<Duration> {
+        watch.map(|watch| watch.max(self.folder.interval()))
     }
 
     /// Looks at the folder and swaps in what is new. Says how many plans changed.
-    pub(crate) async fn look(&mut self, why: Why) -> usize {
-        let paths = match library::list(&self.settings.plan_dir) {
-            Ok(paths) => paths,
+    fn look(&mut self, why: Why) -> usize {
+        let current = self.app.shelf.load_full();
+        let names = current.list().iter().map(|plan| plan.name.as_str());
+        let changes = match self.folder.look(names, why) {
+            Ok(changes) => changes,
             Err(error) => {
-                let message = format!("{}: {error}; the plans stay as they are", self.settings.plan_dir.display());
-                self.app.log.event("error", &message);
+                self.warn_of_folder(Some(&format!("cannot be listed: {error}; the plans stay as they are")));
                 return 0;
             }
         };
-        let current = self.app.shelf.load_full();
-        let wanted = if why == Why::Asked { self.new_registry() } else { None };
-        if let Some((digest, registry)) = wanted {
-            let changed = self.load_all(&paths, &current, &registry, why, true).await;
-            // A plan that was made with one registry cannot answer requests that were read with another.
-            let broken = changed.values().flatten().find(|plan| plan.good.is_some() && plan.problem.is_some());
-            match broken {
-                None => {
-                    self.registry_digest = digest;
-                    return self.swap(&current, registry, changed);
-                }
-                Some(plan) => {
-                    let message = format!("plan {} cannot run with the new registry, which is not taken", plan.name);
-                    self.app.log.event("error", &message);
-                }
-            }
+        self.warn_of_folder(match (changes.all.is_empty(), current.list().is_empty()) {
+            (true, true) => Some("has no plans"),
+            (true, false) => Some("has no plans any more; the last good ones are served"),
+            (false, _) => None,
+        });
+        if why == Why::Asked
+            && let Some(changed) = self.renew_registry(&changes, &current)
+        {
+            return changed;
         }
-        let mut changed = self.load_all(&paths, &current, &current.registry, why, false).await;
-        for gone in self.gone(&current, &paths, why) {
-            changed.insert(gone, None);
-        }
-        match changed.len() {
-            0 => 0,
-            _ => self.swap(&current, current.registry.clone(), changed),
-        }
+        let with = self.with_same(&current);
+        let changed = self.load(&changes.due, &changes.gone, &current, &with);
+        self.swap(&current, &with.registry, changed)
     }
 
-    /// Every plan that is to be read now, as it is.
-    async fn load_all(
-        &mut self,
-        paths: &[PathBuf],
-        current: &Shelf,
-        registry: &Arc<Registry>,
-        why: Why,
-        relink: bool,
-    ) -> BTreeMap<String, Option<Arc<Shelved>>> {
-        let shared = shared_sources(&self.settings.plan_dir);
-        let mut changed = BTreeMap::new();
-        for path in paths {
-            let stamps = stamps(path, &shared);
-            if !(relink || self.is_due(path, &stamps, why)) {
-                continue;
-            }
-            self.changing.remove(path);
-            self.seen.insert(path.clone(), stamps);
+    fn look_at_changing(&mut self) {
+        let due = self.folder.look_at_changing();
+        if due.is_empty() {
+            return;
+        }
+        let current = self.app.shelf.load_full();
+        let with = self.with_same(&current);
+        let changed = self.load(&due, &[], &current, &with);
+        self.swap(&current, &with.registry, changed);
+    }
+
+    fn with_same(&self, current: &Shelf) -> With {
+        With { registry: current.registry.clone(), texts: self.texts.clone(), is_new: false }
+    }
+
+    /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
+    fn renew_registry(&mut self, changes: &Changes, current: &Shelf) -> Option<usize> {
+        let loaded = library::load_registry(&self.settings.registry, &self.settings.env);
+        if loaded.texts == *self.texts {
+            self.warn_of_registry(None);
+            return None;
+        }
+        let errors = loaded
+            .problems
+            .iter()
+            .filter_map(|(file, text, found)| Report { file, text: text.as_deref(), found }.first_error());
+        let mut why = errors.into_iter().next();
+        let endpoints = current.registry.endpoints.list();
+        if why.is_none() && loaded.registry.endpoints.list() != endpoints {
+            let file = self.settings.registry.join(format!("endpoints.{}.toml", self.settings.env));
+            let new = loaded.registry.endpoints.list();
+            let differs = endpoints
+                .iter()
+                .find(|old| !new.contains(old))
+                .or_else(|| new.iter().find(|new| !endpoints.contains(new)));
+            let name = differs.map(|endpoint| format!(" {:?}", endpoint.name)).unwrap_or_default();
+            why = Some(format!("{}: the endpoint{name} has changed, which takes a restart", file.display()));
+        }
+        if why.is_none() && changes.all.is_empty() && !current.list().is_empty() {
+            why = Some("there are no plans in the plan folder to make with it".to_owned());
+        }
+        if let Some(why) = why {
+            self.warn_of_registry(Some(&why));
+            return None;
+        }
+        let with = With { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
+        let changed = self.load(&changes.all, &changes.gone, current, &with);
+        // A plan that was made with one registry cannot answer requests that were read with another.
+        let broken = changed.values().flatten().find_map(|plan| {
+            let problem = plan.problem.as_ref().filter(|_| plan.good.is_some())?;
+            Some(format!("plan {} cannot be made with it: {}", plan.name, problem.message))
+        });
+        if broken.is_some() {
+            self.warn_of_registry(broken.as_deref());
+            return None;
+        }
+        self.texts = with.texts;
+        self.warn_of_registry(None);
+        Some(self.swap(current, &with.registry, changed))
+    }
+
+    /// Every plan that is to be read now, as it is, and those that are gone.
+    fn load(&mut self, due: &[PathBuf], gone: &[String], current: &Shelf, with: &With) -> Changed {
+        let mut changed: Changed = gone.iter().map(|name| (name.clone(), None)).collect();
+        for path in due {
             let name = library::name_of(path);
-            if let Some(plan) = self.load(path, &name, current.get(&name), registry, relink).await {
+            if let Some(plan) = self.load_one(path, &name, current.get(&name), with) {
                 changed.insert(name, Some(Arc::new(plan)));
             }
         }
         changed
     }
 
-    /// The registry as it is on disk, if it is another than the one in use and can take its place.
-    fn new_registry(&self) -> Option<([u8; 32], Arc<Registry>)> {
-        let digest = registry_digest(&self.settings);
-        if digest == self.registry_digest {
-            return None;
-        }
-        let LoadedRegistry { registry, problems } = library::load_registry(&self.settings.registry, &self.settings.env);
-        let refuse = |why: &str| {
-            self.app.log.event("error", &format!("the registry stays as it was: {why}"));
-            None
-        };
-        if let Some((file, ..)) = problems.iter().find(|(.., found)| found.has_errors()) {
-            return refuse(&format!("{file} has errors"));
-        }
-        if registry.endpoints.list() != self.app.shelf.load().registry.endpoints.list() {
-            return refuse("its endpoints have changed, which takes a restart");
-        }
-        Some((digest, Arc::new(registry)))
-    }
-
-    /// Whether a plan should be read now.
-    fn is_due(&mut self, path: &Path, stamps: &[Stamp], why: Why) -> bool {
-        let known = self.seen.get(path);
-        if why == Why::Asked || known.is_none() {
-            return true;
-        }
-        if known.is_some_and(|known| known == stamps) {
-            self.changing.remove(path);
-            return false;
-        }
-        // Somebody may still be writing: wait until two looks see the same.
-        let settled = self.changing.get(path).is_some_and(|last| last == stamps);
-        self.changing.insert(path.to_owned(), stamps.to_vec());
-        settled
-    }
-
-    /// Plans whose files are gone, and were gone when last looked at: a file that is replaced may be missing for a moment.
-    fn gone(&mut self, current: &Shelf, paths: &[PathBuf], why: Why) -> Vec<String> {
-        let there: Vec<String> = paths.iter().map(|path| library::name_of(path)).collect();
-        self.missing.retain(|name, _| !there.contains(name));
-        let mut gone = Vec::new();
-        for name in current.plans.keys().filter(|name| !there.contains(name)) {
-            let looks = self.missing.entry(name.clone()).or_default();
-            *looks += 1;
-            if *looks > 1 || why == Why::Asked {
-                gone.push(name.clone());
-            }
-        }
-        self.seen.retain(|path, _| paths.contains(path));
-        gone
-    }
-
     /// A plan as its file is now. `None` where nothing has changed.
-    async fn load(
-        &self,
-        path: &Path,
-        name: &str,
-        old: Option<&Arc<Shelved>>,
-        registry: &Arc<Registry>,
-        relink: bool,
-    ) -> Option<Shelved> {
+    fn load_one(&mut self, path: &Path, name: &str, old: Option<&Arc<Shelved>>, with: &With) -> Option<Shelved> {
         let last = old.and_then(|old| old.good.clone());
-        let new = fresh(path, &Source { registry, places: &self.settings }).await;
-        let unchanged = |text_sha256: &str| last.as_ref().is_some_and(|good| good.sha256 == text_sha256);
-        let result = match new {
-            Err(problem) => Err(problem),
-            Ok(Fresh { sha256, .. }) if unchanged(&sha256) && !relink => Ok(None),
-            Ok(Fresh { sha256, plan }) => self.try_out(&plan, name, last.as_ref(), registry).map(|linked| {
+        let source = Source { registry: &with.registry, texts: &with.texts, log: &self.app.log };
+        let result = match fresh(path, &source, &mut self.compiler) {
+            Err(wrong) => Err(wrong),
+            Ok(Fresh { sha256, .. }) if !with.is_new && last.as_ref().is_some_and(|good| good.sha256 == sha256) => {
+                Ok(last.clone())
+            }
+            Ok(Fresh { sha256, plan }) => self.link(&plan, name, old, &with.registry).map(|linked| {
                 let version = last.as_ref().map_or(1, |good| good.version + 1);
                 Some(Good { linked, sha256, loaded_at: date::now(), version })
             }),
+        };
+        let is_same =
+            |good: &Option<Good>| good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version);
+        let (good, problem) = match result {
+            Ok(good) if is_same(&good) && old.is_some_and(|old| old.problem.is_none()) => return None,
+            Ok(good) => (good, None),
+            Err((message, diagnostics)) => (last, Some(Problem { at: date::now(), message, diagnostics })),
         };
         let standing = match old {
             Some(old) => old.standing.clone(),
@@ -203,105 +253,85 @@ impl<'a> Reloader<'a> {
                 Arc::new(Standing::new(self.app.metrics.loops().len(), limit))
             }
         };
-        let (good, problem) = match result {
-            Ok(None) if old.is_some_and(|old| old.problem.is_none()) => return None,
-            Ok(None) => (last, None),
-            Ok(Some(good)) => {
-                self.app.metrics.reloads_ok.add(1);
-                if good.version > 1 {
-                    self.app.log.event("info", &format!("plan {name}: version {} is served", good.version));
-                }
-                (Some(good), None)
-            }
-            Err((message, diagnostics)) => {
-                self.app.metrics.reloads_failed.add(1);
-                let kept = if last.is_some() { "the last good version stays" } else { "there is no good version" };
-                self.app.log.event("error", &format!("plan {name}: {message}; {kept}"));
-                (last, Some(Problem { at: date::now(), message, diagnostics }))
-            }
-        };
-        let file = path.display().to_string();
-        Some(Shelved { name: name.to_owned(), file, good, problem, registry: registry.clone(), standing })
+        let (file, registry) = (path.display().to_string(), with.registry.clone());
+        Some(Shelved { name: name.to_owned(), file, good, problem, registry, standing })
     }
 
-    /// Links a plan and runs it once. A run that fails by the plan's own fault keeps it from replacing one that works.
-    fn try_out(
+    /// Links a plan, and tries it out if it is to replace a version that works.
+    fn link(
         &self,
         plan: &rankd_plan::Plan,
         name: &str,
-        last: Option<&Good>,
+        old: Option<&Arc<Shelved>>,
         registry: &Registry,
-    ) -> Result<Arc<Linked>, (String, String)> {
-        let none = || "[]".to_owned();
-        if plan.name != name {
-            return Err((format!("the file is named {name:?} and the plan in it {:?}", plan.name), none()));
-        }
-        let linked = Linked::link(plan, rankd_tasks::DEFINITIONS, registry).map_err(|error| (error.message, none()))?;
-        let linked = Arc::new(linked);
-        if self.settings.trial {
-            let params = registry.params.list().iter().map(|p| p.default.clone().unwrap_or(rankd_column::Value::Null));
-            let request = Request {
-                user_id: 1,
-                request_id: "trial".to_owned(),
-                params: params.collect(),
-                deadline: Some(TRIAL),
-                ..Request::default()
-            };
-            let outcome = self.engine.run(&linked, request);
-            if let Err(error) = outcome.result
-                && matches!(error.kind, ErrorKind::Task | ErrorKind::Bug)
-                && last.is_some()
-            {
-                return Err((format!("its trial run failed: {error}"), none()));
-            }
+    ) -> Result<Arc<rankd_engine::Linked>, Wrong> {
+        let wrong = |message: String| (message, "[]".to_owned());
+        let linked = trial::link(plan, name, registry).map_err(wrong)?;
+        if self.settings.trial
+            && let Some(old) = old
+            && let Some(good) = &old.good
+        {
+            let served = Served { good, registry: &old.registry };
+            trial::run(&self.engine, &linked, registry, &served).map_err(wrong)?;
         }
         Ok(linked)
     }
 
-    fn swap(&self, current: &Shelf, registry: Arc<Registry>, changed: BTreeMap<String, Option<Arc<Shelved>>>) -> usize {
-        let count = changed.len();
-        let mut plans = current.plans.clone();
-        for (name, plan) in changed {
-            match plan {
-                Some(plan) => drop(plans.insert(name, plan)),
-                None => {
-                    self.app.log.event("info", &format!("plan {name}: its file is gone, and so is the plan"));
-                    plans.remove(&name);
-                }
-            }
+    /// Puts what has changed on the shelf, counts it and says so. Says how many plans that are.
+    fn swap(&self, current: &Shelf, registry: &Arc<Registry>, changed: Changed) -> usize {
+        if changed.is_empty() && Arc::ptr_eq(&current.registry, registry) {
+            return 0;
         }
-        self.app.shelf.store(Arc::new(Shelf { registry, plans }));
+        for (name, plan) in &changed {
+            self.report(name, plan.as_deref(), current.get(name));
+        }
+        let count = changed.len();
+        self.app.shelf.store(Arc::new(current.with(registry.clone(), changed)));
         count
     }
-}
 
-/// What the files of the registry say, as one number.
-fn registry_digest(settings: &ReloadSettings) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    for name in ["keys.toml", "params.toml", &format!("endpoints.{}.toml", settings.env)] {
-        // A file that cannot be read is told when the registry is loaded.
-        let text = files::read_text(&settings.registry.join(name), REGISTRY_BYTES_MAX).unwrap_or_default();
-        digest.update((text.len() as u64).to_le_bytes());
-        digest.update(text);
+    fn report(&self, name: &str, new: Option<&Shelved>, old: Option<&Arc<Shelved>>) {
+        let App { log, metrics, .. } = &*self.app;
+        let Some(new) = new else {
+            return log.event("info", &format!("plan {name}: its file is gone, and so is the plan"));
+        };
+        let version = |plan: &Shelved| plan.good.as_ref().map(|good| good.version);
+        match (&new.problem, version(new)) {
+            (Some(problem), version) => {
+                metrics.reloads_failed.add(1);
+                let kept = if version.is_some() { "the last good version stays" } else { "there is no good version" };
+                log.event("error", &format!("plan {name}: {}; {kept}", problem.message));
+            }
+            (None, Some(now)) if old.and_then(|old| version(old)) != Some(now) => {
+                metrics.reloads_ok.add(1);
+                if now > 1 {
+                    log.event("info", &format!("plan {name}: version {now} is served"));
+                }
+            }
+            // Its file is again what is served.
+            (None, _) => {}
+        }
     }
-    digest.finalize().into()
-}
 
-/// What a plan's file, and what it may be made of, look like now.
-fn stamps(path: &Path, shared: &[Stamp]) -> Vec<Stamp> {
-    let own = files::stamp(path);
-    let is_source = path.extension().is_some_and(|extension| extension == "ts");
-    own.into_iter().chain(shared.iter().filter(|_| is_source).copied()).collect()
-}
+    fn warn_of_folder(&self, message: Option<&str>) {
+        let folder = self.settings.plan_dir.display();
+        let message = message.map(|message| format!("the plan folder {folder} {message}"));
+        self.warn(|all| &mut all.plan_folder, message.as_deref(), "the plan folder has plans again");
+    }
 
-/// The files that plans in TypeScript may import: those of the folder and one level below that are no plans themselves.
-fn shared_sources(folder: &Path) -> Vec<Stamp> {
-    let here = files::list(folder).unwrap_or_default();
-    let below = here.iter().filter(|path| path.is_dir()).flat_map(|folder| files::list(folder).unwrap_or_default());
-    let all = here.iter().cloned().chain(below);
-    let fragments = all.filter(|path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.ends_with(".ts") && !name.ends_with(library::SOURCE_SUFFIX)
-    });
-    fragments.filter_map(|path| files::stamp(&path)).collect()
+    fn warn_of_registry(&self, why: Option<&str>) {
+        let message =
+            why.map(|why| format!("the registry on disk is refused and the one before it stays in use: {why}"));
+        self.warn(|all| &mut all.registry, message.as_deref(), "the registry in use is the one on disk again");
+    }
+
+    /// Sets or clears a warning, and says so once.
+    fn warn(&self, which: fn(&mut Warnings) -> &mut Option<Warning>, message: Option<&str>, over: &str) {
+        if self.app.readiness.warn(which, message) {
+            match message {
+                Some(message) => self.app.log.event("error", message),
+                None => self.app.log.event("info", over),
+            }
+        }
+    }
 }

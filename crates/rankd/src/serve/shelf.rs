@@ -11,10 +11,39 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// All plans, and the registry that they were checked against.
 pub(crate) struct Shelf {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) plans: HashMap<String, Arc<Shelved>>,
+    plans: HashMap<String, Arc<Shelved>>,
+    /// The same in order of their names.
+    in_order: Vec<Arc<Shelved>>,
 }
 
 impl Shelf {
+    pub(crate) fn new(registry: Arc<Registry>, plans: HashMap<String, Arc<Shelved>>) -> Shelf {
+        // Sorted here and not by those who ask: with thousands of plans it would keep an event loop busy for milliseconds.
+        let mut in_order: Vec<_> = plans.values().cloned().collect();
+        in_order.sort_by(|a, b| a.name.cmp(&b.name));
+        Shelf { registry, plans, in_order }
+    }
+
+    pub(crate) fn empty(registry: Arc<Registry>) -> Shelf {
+        Shelf::new(registry, HashMap::new())
+    }
+
+    /// With some plans exchanged, added or, where there is `None`, taken away.
+    pub(crate) fn with(
+        &self,
+        registry: Arc<Registry>,
+        changed: impl IntoIterator<Item = (String, Option<Arc<Shelved>>)>,
+    ) -> Shelf {
+        let mut plans = self.plans.clone();
+        for (name, plan) in changed {
+            match plan {
+                Some(plan) => drop(plans.insert(name, plan)),
+                None => drop(plans.remove(&name)),
+            }
+        }
+        Shelf::new(registry, plans)
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Shelved>> {
         self.plans.get(name)
     }
@@ -24,10 +53,8 @@ impl Shelf {
     }
 
     /// In order of their names.
-    pub(crate) fn list(&self) -> Vec<&Arc<Shelved>> {
-        let mut all: Vec<_> = self.plans.values().collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        all
+    pub(crate) fn list(&self) -> &[Arc<Shelved>] {
+        &self.in_order
     }
 }
 

@@ -141,6 +141,33 @@ impl Session {
         (Json::read(&line), waited)
     }
 
+    /// Sends text without waiting for anything.
+    pub(crate) fn send(&mut self, text: &str) {
+        let stdin = self.stdin.as_mut().expect("the session is open");
+        stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()).expect("rankd takes requests");
+    }
+
+    pub(crate) fn next_answer(&mut self) -> Json {
+        Json::read(&self.lines.recv_timeout(PATIENCE).expect("an answer comes"))
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill {signal}");
+    }
+
+    /// Waits for its end while the input stays open.
+    pub(crate) fn ended(mut self) -> i32 {
+        let until = clock::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return status.code().expect("no signal ended it");
+            }
+            assert!(clock::now() < until, "it does not end");
+            thread::yield_now();
+        }
+    }
+
     /// Ends the input and gives the exit code.
     pub(crate) fn end(mut self) -> i32 {
         self.stdin = None;

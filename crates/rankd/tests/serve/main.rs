@@ -10,13 +10,18 @@
 mod arrow;
 mod bench;
 mod client;
+mod confined;
 mod endpoints;
 #[path = "../run/json.rs"]
 mod json;
+mod lifecycle;
+mod logs;
+mod many_plans;
 mod metric_names;
 mod otlp;
 mod python;
 mod refusals;
+mod registry;
 mod reload;
 mod schema;
 mod server;

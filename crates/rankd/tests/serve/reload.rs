@@ -160,3 +160,77 @@ fn a_folder_that_is_swapped_by_a_link_is_seen_and_a_signal_reads_all_again() {
     still.signal("-HUP");
     metrics_until(&still.address, |now| metric(now, "rankd_plan_version{plan=\"feed\"}") == 2.0);
 }
+
+#[test]
+fn an_emptied_folder_keeps_the_plans_and_ready_says_so() {
+    let folder = Folder::new();
+    folder.write("feed.plan.json", &version("feed", 2));
+    let server = Server::start(&folder.0, &["--watch-ms", "10"]);
+    std::fs::rename(folder.0.join("feed.plan.json"), folder.0.join("feed.aside")).unwrap();
+    let problem = |value: f64| {
+        metrics_until(&server.address, |now| metric(now, "rankd_plan_folder_problem") == value);
+    };
+    problem(1.0);
+    server.signal("-HUP");
+    server.says("reloaded as asked");
+    let rows = || crate::client::post(&server.url("/rank/feed"), r#"{"user_id":1}"#).json().list("candidates").len();
+    assert_eq!(rows(), 2, "the last good version stays");
+    let ready = get(&server.url("/readyz"));
+    let json = ready.json();
+    assert_eq!((ready.status, json.text("status")), (200, "ready"));
+    let warning = &json.list("warnings")[0];
+    assert_eq!(warning.text("about"), "plan_folder");
+    assert!(warning.text("message").contains("has no plans any more"), "{}", ready.body);
+    folder.write("feed.plan.json", &version("feed", 3));
+    problem(0.0);
+    metrics_until(&server.address, |now| metric(now, "rankd_plan_version{plan=\"feed\"}") == 2.0);
+    assert_eq!(rows(), 3);
+    assert_eq!(get(&server.url("/readyz")).body, r#"{"status":"ready"}"#);
+}
+
+#[test]
+fn a_pipe_in_the_folder_stops_neither_reloading_nor_the_end() {
+    let folder = Folder::new();
+    folder.write("feed.plan.json", &version("feed", 1));
+    let pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(folder.0.join(name)).status();
+        assert!(made.unwrap().success());
+    };
+    // One is there at the start, one comes later, and one is imported by a plan.
+    pipe("early.plan.json");
+    let mut server = Server::start(&folder.0, &["--watch-ms", "10"]);
+    pipe("late.plan.json");
+    pipe("part.ts");
+    folder.write("typed.plan.ts", "import { a } from \"./part\";\nexport default a;\n");
+    folder.write("feed.plan.json", &version("feed", 2));
+    metrics_until(&server.address, |now| {
+        let problem = |plan: &str| metric(now, &format!("rankd_plan_problem{{plan=\"{plan}\"}}")) == 1.0;
+        ["early", "late", "typed"].iter().all(|plan| problem(plan))
+            && metric(now, "rankd_plan_version{plan=\"feed\"}") == 2.0
+    });
+    let told = get(&server.url("/plans/late")).json();
+    assert!(told.text("problem.message").contains("it is not a regular file"), "{}", told.text("problem.message"));
+    server.signal("-TERM");
+    assert_eq!(server.ended(Duration::from_secs(20)).code(), Some(0), "{}", server.said());
+}
+
+#[test]
+fn a_version_that_always_times_out_fails_its_trial() {
+    let folder = Folder::new();
+    let slow = |ms: usize| {
+        let sleep = node("n1", "sleep", &["n0"], &format!("\"duration_ms\":{ms}"));
+        plan_text("feed", &[node("n0", "fixed_source", &[], ""), sleep], "n1")
+    };
+    folder.write("feed.plan.json", &slow(0));
+    // A first version is taken whatever its trial would say: there is nothing better.
+    folder.write("never.plan.json", &slow(60_000).replace("feed", "never"));
+    let server = Server::start(&folder.0, &["--watch-ms", "10", "--deadline-ms", "300"]);
+    folder.write("feed.plan.json", &slow(60_000));
+    metrics_until(&server.address, |now| metric(now, "rankd_plan_problem{plan=\"feed\"}") == 1.0);
+    let problem = get(&server.url("/plans/feed")).json();
+    assert!(problem.text("problem.message").contains("its trial run timed out"), "{}", problem.text("problem.message"));
+    assert_eq!(crate::client::post(&server.url("/rank/feed"), r#"{"user_id":1}"#).status, 200);
+    // Where the version that is served times out, too, it may be the stores: the new one is taken.
+    folder.write("never.plan.json", &slow(50_000).replace("feed", "never"));
+    metrics_until(&server.address, |now| metric(now, "rankd_plan_version{plan=\"never\"}") == 2.0);
+}

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,10 +81,23 @@ impl Server {
         Server::start_by(command, plans, flags)
     }
 
-    fn start_by(mut command: Command, plans: &Path, flags: &[&str]) -> Server {
+    pub(crate) fn start_by(command: Command, plans: &Path, flags: &[&str]) -> Server {
+        let (mut server, told) = Server::spawn(command, "127.0.0.1:0", plans, flags);
+        server.address = told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{}", server.said()));
+        server
+    }
+
+    /// Starts a server on this address and does not wait for its plans to be loaded.
+    pub(crate) fn start_at(address: &str, plans: &Path, flags: &[&str]) -> Server {
+        let (mut server, _) = Server::spawn(Command::new(env!("CARGO_BIN_EXE_rankd")), address, plans, flags);
+        server.address = address.to_owned();
+        server
+    }
+
+    fn spawn(mut command: Command, listen: &str, plans: &Path, flags: &[&str]) -> (Server, Receiver<String>) {
         let mut child = command
             .current_dir(repository())
-            .args(["serve", "--listen", "127.0.0.1:0", "--plan-dir"])
+            .args(["serve", "--listen", listen, "--plan-dir"])
             .arg(plans)
             .args(flags)
             .stdin(Stdio::null())
@@ -93,7 +107,7 @@ impl Server {
             .unwrap();
         let stderr = Arc::new(Mutex::new(String::new()));
         let (kept, lines) = (stderr.clone(), BufReader::new(child.stderr.take().unwrap()).lines());
-        let (sender, told) = std::sync::mpsc::channel();
+        let (sender, told) = channel();
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 if let Some(address) = line.split("http://").nth(1).filter(|_| line.starts_with("rankd ")) {
@@ -104,8 +118,27 @@ impl Server {
                 kept.push('\n');
             }
         });
-        let address = told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{}", stderr.lock().unwrap()));
-        Server { child, address, stderr }
+        (Server { child, address: String::new(), stderr }, told)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// CPU time so far, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+        fields.skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+    }
+
+    /// Waits until it has said this.
+    pub(crate) fn says(&self, what: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.said().contains(what) {
+            assert!(Instant::now() < until, "it does not say {what:?}: {}", self.said());
+            thread::yield_now();
+        }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
