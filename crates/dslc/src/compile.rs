@@ -95,7 +95,10 @@ impl<'a> Compiling<'a> {
             return self.finish(None);
         }
         let artifact = match outcome.plan.map(|plan| emit(&plan, &self.files, &self.places, self.registry)) {
-            Some(Ok(artifact)) => Some(artifact),
+            Some(Ok(artifact)) => {
+                reporter.unmatchable(&artifact, &mut self.found);
+                Some(artifact)
+            }
             // The runtime writes JSON that can be read, so this is a bug, and it is said rather than guessed around.
             Some(Err(fault)) => {
                 self.found.push(Diagnostic::new(Code::PlanThrew, "", format!("the plan was lost: {}", fault.message)));

@@ -3,6 +3,7 @@
 //! The runtime's text has nodes and tables in order of their making; here places become the `sources` table, numbered in order of
 //! their first use, and the rest is copied.
 
+use crate::pattern::{self, Missing};
 use crate::places::{Places, SourceFile, hex};
 use oxc::span::Span;
 use rankd_plan::Registry;
@@ -22,11 +23,14 @@ pub(crate) struct Artifact {
     pub(crate) nodes: Vec<i64>,
     /// The place of `definePlan`.
     pub(crate) plan: i64,
+    /// Regular expressions that the engine cannot match, each at its place.
+    pub(crate) unmatchable: Vec<(Option<(u32, Span)>, Missing)>,
 }
 
 /// Writes down a plan as the runtime gave it.
 pub(crate) fn emit(plan: &str, files: &[SourceFile], places: &Places, registry: &Registry) -> Result<Artifact, Fault> {
-    let mut emitter = Emitter { places, numbers: HashMap::new(), spans: Vec::new(), nodes: Vec::new() };
+    let mut emitter =
+        Emitter { places, numbers: HashMap::new(), spans: Vec::new(), nodes: Vec::new(), unmatchable: Vec::new() };
     let mut reader = Reader::new(plan, DEPTH_MAX);
     let mut fields = reader.open_object()?;
     let mut parts: HashMap<String, Vec<String>> = HashMap::new();
@@ -72,7 +76,7 @@ pub(crate) fn emit(plan: &str, files: &[SourceFile], places: &Places, registry: 
         w.field("registry").string(&digest(registry));
     });
     let _ = writeln!(text, "\"built_by\":{}\n}}", built_by.finish());
-    Ok(Artifact { text, nodes: emitter.nodes, plan: at })
+    Ok(Artifact { text, nodes: emitter.nodes, plan: at, unmatchable: emitter.unmatchable })
 }
 
 /// One entry a line, so that a change of a plan is a change of few lines.
@@ -93,6 +97,7 @@ struct Emitter<'p> {
     numbers: HashMap<(u32, Span), usize>,
     spans: Vec<(u32, Span)>,
     nodes: Vec<i64>,
+    unmatchable: Vec<(Option<(u32, Span)>, Missing)>,
 }
 
 impl Emitter<'_> {
@@ -141,7 +146,13 @@ impl Emitter<'_> {
                             Kind::String => self.option(&reader.string()?),
                             _ => self.places.get(int(reader)?),
                         };
+                        // A pattern has no place of its own, but for that of the operation around it.
+                        self.unmatchable.iter_mut().filter(|(at, _)| at.is_none()).for_each(|(at, _)| *at = place);
                         self.source(place, w);
+                    } else if name == "regexp" || name == "regexp_u" {
+                        let pattern = pattern::translated(&reader.string()?, name == "regexp_u");
+                        w.field("literal").string(pattern.as_deref().unwrap_or_default());
+                        self.unmatchable.extend(pattern.err().map(|missing| (None, missing)));
                     } else {
                         w.field(&name);
                         self.copy(reader, w)?;

@@ -5,7 +5,7 @@
 //! file and knows no task: a [`Folder`] gives texts, signatures say which tasks there are.
 //!
 //! Reading order: [`compile()`] (one plan from end to end), [`mod@resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
-//! (text to JavaScript), [`mod@config`], `runtime.js` and [`sandbox`] (running it), [`places`] and [`mod@emit`] (the artifact), [`report`]
+//! (text to JavaScript), [`mod@config`], `runtime.js`, `guards.js` and [`sandbox`] (running it), [`places`], [`pattern`] and [`mod@emit`] (the artifact), [`report`]
 //! (what went wrong, at its line), [`types`] (declarations for editors).
 
 mod compile;
@@ -13,6 +13,7 @@ mod config;
 mod emit;
 mod nesting;
 mod parse;
+mod pattern;
 mod places;
 mod report;
 mod resolve;

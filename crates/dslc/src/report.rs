@@ -60,6 +60,8 @@ struct Problem {
     help: Option<String>,
     wrong: Option<String>,
     known: Vec<String>,
+    /// Where the code was, as the engine tells it, of a problem that has no place of its own.
+    stack: Option<String>,
 }
 
 impl Reporter<'_> {
@@ -75,8 +77,10 @@ impl Reporter<'_> {
             }
             let code = Code::ALL.iter().copied().find(|code| code.id() == problem.code).unwrap_or(Code::PlanThrew);
             let mut diagnostic = Diagnostic::new(code, "", problem.message).source(match &problem.at {
-                Some((at, inner)) => self.place(*at, problem.option.as_deref().or(inner.as_deref()), problem.on_name),
-                None => None,
+                Some((at, inner)) if problem.stack.is_none() => {
+                    self.place(*at, problem.option.as_deref().or(inner.as_deref()), problem.on_name)
+                }
+                _ => problem.stack.as_deref().and_then(|stack| self.thrown_at(stack)),
             });
             if let Some(wrong) = &problem.wrong {
                 diagnostic = diagnostic.nearest(wrong, problem.known.iter().map(String::as_str));
@@ -94,6 +98,16 @@ impl Reporter<'_> {
             None => self.places.get(at)?,
         };
         Some(self.files.get(file as usize)?.span(span.start, span.end))
+    }
+
+    /// Adds the regular expressions of JavaScript that the engine does not have.
+    pub(crate) fn unmatchable(&self, artifact: &Artifact, found: &mut Diagnostics) {
+        for (place, missing) in &artifact.unmatchable {
+            let message = format!("the engine's regular expressions have no {missing}");
+            let help = "write the pattern without, or as a text in the engine's syntax (docs/expressions.md)";
+            let source = place.and_then(|(file, span)| Some(self.files.get(file as usize)?.span(span.start, span.end)));
+            found.push(Diagnostic::new(Code::NoExpression, "", message).help(help).source(source));
+        }
     }
 
     /// Adds how the plan's code failed.
@@ -195,6 +209,7 @@ fn read_problems(text: &str) -> Result<Vec<Problem>, Fault> {
                 ("message", Kind::String) => problem.message = reader.string()?.into_owned(),
                 ("help", Kind::String) => problem.help = Some(reader.string()?.into_owned()),
                 ("wrong", Kind::String) => problem.wrong = Some(reader.string()?.into_owned()),
+                ("stack", Kind::String) => problem.stack = Some(reader.string()?.into_owned()),
                 ("option", Kind::String) => problem.option = Some(reader.string()?.into_owned()),
                 ("onName", Kind::Bool) => problem.on_name = reader.bool()?,
                 ("at", Kind::Number) => {

@@ -3,15 +3,16 @@
 //! Operators, not patterns: what an operand is shows only when the code runs, so every operator is rewritten, and the runtime does
 //! what JavaScript does where no operand is an expression. The right sides of `&&`, `||`, `??` and `?:` become functions, so they
 //! are as lazy as before. A call keeps its callee and its arguments; the last argument is wrapped to note the call's place just
-//! before the call is made. Types are not looked into, and neither are enums, whose values the compiler works out by itself.
+//! before the call is made. A whole number that a float cannot hold exactly becomes a BigInt. Types are not looked into, and neither
+//! are enums, whose values the compiler works out by itself.
 
 use crate::places::{OptionPlace, Places};
 use oxc::allocator::{Allocator, TakeIn};
 use oxc::ast::ast::*;
 use oxc::ast::builder::AstBuilder;
-use oxc::ast_visit::{VisitMut, walk_mut};
+use oxc::ast_visit::{Visit, VisitMut, walk_mut};
 use oxc::span::{GetSpan, SPAN, Span};
-use oxc::syntax::number::NumberBase;
+use oxc::syntax::number::{BigintBase, NumberBase};
 use oxc::syntax::operator::{AssignmentOperator, BinaryOperator, LogicalOperator, UnaryOperator};
 
 /// The name under which rewritten code finds the runtime. Plans may not use it.
@@ -79,9 +80,12 @@ impl<'a, 'p> Rewrite<'a, 'p> {
 
     /// Wraps an expression in a call of the runtime that looks at it.
     fn wrap(&mut self, expression: &mut Expression<'a>, name: &'static str) {
-        if is_plain(expression) {
-            return;
+        if !is_plain(expression) {
+            self.wrap_any(expression, name);
         }
+    }
+
+    fn wrap_any(&mut self, expression: &mut Expression<'a>, name: &'static str) {
         let span = expression.span();
         let place = self.places.add(self.file, span, []);
         let inner = expression.take_in(&self.allocator);
@@ -90,7 +94,7 @@ impl<'a, 'p> Rewrite<'a, 'p> {
 
     fn binary(&mut self, it: &mut Expression<'a>) {
         let Expression::BinaryExpression(binary) = it else { return };
-        let Some((name, other)) = binary_call(binary.operator) else { return };
+        let (name, other) = binary_call(binary.operator);
         if is_plain(&binary.left) && is_plain(&binary.right) {
             return;
         }
@@ -122,10 +126,35 @@ impl<'a, 'p> Rewrite<'a, 'p> {
                 let nothing = Expression::new_null_literal(SPAN, &self.ast);
                 self.call(span, "other", vec![operator, argument, nothing, self.number(place)])
             }
-            UnaryOperator::Typeof | UnaryOperator::Void | UnaryOperator::Delete => {
+            UnaryOperator::Typeof => self.type_of(span, argument, place),
+            UnaryOperator::Void | UnaryOperator::Delete => {
                 Expression::new_unary_expression(span, operator, argument, &self.ast)
             }
         };
+    }
+
+    /// `typeof x` may ask for a name that is not there: `typeof x === "undefined" ? "undefined" : $rankd.kind(x)`.
+    fn type_of(&self, span: Span, argument: Expression<'a>, place: u32) -> Expression<'a> {
+        let name = match &argument {
+            Expression::Identifier(name) => name.name,
+            _ => return self.call(span, "kind", vec![argument, self.number(place)]),
+        };
+        let undefined = || Expression::new_string_literal(SPAN, "undefined", None, &self.ast);
+        let read = Expression::new_identifier(argument.span(), name, &self.ast);
+        let asked = Expression::new_unary_expression(span, UnaryOperator::Typeof, read, &self.ast);
+        let test =
+            Expression::new_binary_expression(span, asked, BinaryOperator::StrictEquality, undefined(), &self.ast);
+        let known = self.call(span, "kind", vec![argument, self.number(place)]);
+        Expression::new_conditional_expression(span, test, undefined(), known, &self.ast)
+    }
+
+    /// A whole number of 2^53 or more as a BigInt, so that all its digits count.
+    fn exact(&self, it: &mut Expression<'a>) {
+        let Expression::NumericLiteral(literal) = it else { return };
+        if let Some(digits) = exact_digits(literal) {
+            let digits: &'a str = self.allocator.alloc_str(&digits);
+            *it = Expression::new_big_int_literal(literal.span, digits, None, BigintBase::Decimal, &self.ast);
+        }
     }
 
     fn logical(&mut self, it: &mut Expression<'a>) {
@@ -148,16 +177,37 @@ impl<'a, 'p> Rewrite<'a, 'p> {
         *it = self.call(span, "pick", vec![test, self.lazy(then), self.lazy(other), self.number(place)]);
     }
 
-    /// `x += y` becomes `x = x + y` where reading `x` twice changes nothing. Elsewhere it stays as it is, and an expression in it
-    /// is refused when the code runs.
-    fn assignment(&mut self, it: &mut AssignmentExpression<'a>) {
+    /// `x += y` becomes `x = x + y` where reading `x` twice changes nothing, and `o.a[i] += y` a call that reads and writes it once.
+    /// Elsewhere it stays as it is, and an expression in it is refused: when the code runs, or here where that would not show.
+    fn assignment(&mut self, expression: &mut Expression<'a>) {
+        let Expression::AssignmentExpression(it) = expression else { return };
         let Some(name) = assignment_call(it.operator) else { return };
-        let Some(read) = self.read_of(&it.left) else { return };
         let place = self.places.add(self.file, it.span, [it.left.span(), it.right.span()]);
+        if let Some(read) = self.read_of(&it.left) {
+            let right = it.right.take_in(&self.allocator);
+            let right = if it.operator.is_logical() { self.lazy(right) } else { right };
+            it.operator = AssignmentOperator::Assign;
+            it.right = self.call(it.span, name, vec![read, right, self.number(place)]);
+            return;
+        }
+        let (span, logical) = (it.span, it.operator.is_logical());
+        let (object, property) = match &mut it.left {
+            AssignmentTarget::StaticMemberExpression(member) if !member.object.is_super() => {
+                let name = Expression::new_string_literal(member.property.span, member.property.name, None, &self.ast);
+                (member.object.take_in(&self.allocator), name)
+            }
+            AssignmentTarget::ComputedMemberExpression(member) if !member.object.is_super() => {
+                (member.object.take_in(&self.allocator), member.expression.take_in(&self.allocator))
+            }
+            _ if logical => {
+                return self.refuse(span, "a plan cannot decide by this target", "write it out: x = x ?? y");
+            }
+            _ => return,
+        };
+        let operator = Expression::new_string_literal(SPAN, name, None, &self.ast);
         let right = it.right.take_in(&self.allocator);
-        let right = if it.operator.is_logical() { self.lazy(right) } else { right };
-        it.operator = AssignmentOperator::Assign;
-        it.right = self.call(it.span, name, vec![read, right, self.number(place)]);
+        let arguments = vec![object, property, operator, self.lazy(right), self.number(place)];
+        *expression = self.call(span, "update", arguments);
     }
 
     fn read_of(&self, target: &AssignmentTarget<'a>) -> Option<Expression<'a>> {
@@ -174,6 +224,11 @@ impl<'a, 'p> Rewrite<'a, 'p> {
                 let property = IdentifierName::new(member.property.span, member.property.name, &self.ast);
                 let object = simple(&member.object)?;
                 Some(Expression::new_static_member_expression(member.span, object, property, false, &self.ast))
+            }
+            AssignmentTarget::PrivateFieldExpression(member) => {
+                let field = PrivateIdentifier::new(member.field.span, member.field.name, &self.ast);
+                let object = simple(&member.object)?;
+                Some(Expression::new_private_field_expression(member.span, object, field, false, &self.ast))
             }
             _ => None,
         }
@@ -231,6 +286,40 @@ impl<'a, 'p> Rewrite<'a, 'p> {
     }
 }
 
+/// The digits of a whole number that a float may not hold exactly.
+fn exact_digits(literal: &NumericLiteral<'_>) -> Option<String> {
+    /// 2^53: from here on floats have gaps.
+    const FLOAT_EXACT: f64 = 9_007_199_254_740_992.0;
+    if literal.value < FLOAT_EXACT || !literal.value.is_finite() {
+        return None;
+    }
+    let raw: String = literal.raw?.chars().filter(|c| *c != '_').collect();
+    let (digits, radix) = match (literal.base, raw.get(2..)) {
+        (NumberBase::Hex, Some(digits)) => (digits, 16),
+        (NumberBase::Octal, Some(digits)) if raw.starts_with("0o") || raw.starts_with("0O") => (digits, 8),
+        (NumberBase::Binary, Some(digits)) => (digits, 2),
+        (NumberBase::Decimal, _) if raw.bytes().all(|byte| byte.is_ascii_digit()) => return Some(raw),
+        // With a point or an exponent it is a float.
+        (NumberBase::Decimal | NumberBase::Float | NumberBase::Octal | NumberBase::Hex | NumberBase::Binary, _) => {
+            return None;
+        }
+    };
+    // What does not fit here does not fit 64 bits, which is said where it is used.
+    Some(u128::from_str_radix(digits, radix).unwrap_or(u128::MAX).to_string())
+}
+
+/// Whole numbers in an enum that a float cannot hold exactly: its values are worked out in floats.
+#[derive(Default)]
+struct Inexact(Vec<Span>);
+
+impl<'a> Visit<'a> for Inexact {
+    fn visit_numeric_literal(&mut self, it: &NumericLiteral<'a>) {
+        if exact_digits(it).is_some() {
+            self.0.push(it.span);
+        }
+    }
+}
+
 /// A literal: whatever the operator, JavaScript computes it as it is.
 fn is_plain(expression: &Expression<'_>) -> bool {
     matches!(
@@ -254,10 +343,10 @@ fn options(object: &ObjectExpression<'_>) -> Vec<OptionPlace> {
     properties.collect()
 }
 
-/// The runtime's name for an operator, and the operator itself where the name does not say it. `None` for what stays.
-fn binary_call(operator: BinaryOperator) -> Option<(&'static str, Option<&'static str>)> {
+/// The runtime's name for an operator, and the operator itself where the name does not say it.
+fn binary_call(operator: BinaryOperator) -> (&'static str, Option<&'static str>) {
     use BinaryOperator::*;
-    Some(match operator {
+    match operator {
         Addition => ("add", None),
         Subtraction => ("sub", None),
         Multiplication => ("mul", None),
@@ -272,11 +361,10 @@ fn binary_call(operator: BinaryOperator) -> Option<(&'static str, Option<&'stati
         Inequality => ("ne", None),
         StrictEquality => ("same", None),
         StrictInequality => ("differs", None),
-        BitwiseOR | BitwiseAnd | BitwiseXOR | ShiftLeft | ShiftRight | ShiftRightZeroFill | In => {
+        BitwiseOR | BitwiseAnd | BitwiseXOR | ShiftLeft | ShiftRight | ShiftRightZeroFill | In | Instanceof => {
             ("other", Some(operator.as_str()))
         }
-        Instanceof => return None,
-    })
+    }
 }
 
 fn logical_call(operator: LogicalOperator) -> &'static str {
@@ -289,7 +377,10 @@ fn logical_call(operator: LogicalOperator) -> &'static str {
 
 fn assignment_call(operator: AssignmentOperator) -> Option<&'static str> {
     match (operator.to_binary_operator(), operator.to_logical_operator()) {
-        (Some(binary), _) => binary_call(binary).filter(|(_, other)| other.is_none()).map(|(name, _)| name),
+        (Some(binary), _) => match binary_call(binary) {
+            (name, None) => Some(name),
+            (_, Some(_)) => None,
+        },
         (_, Some(logical)) => Some(logical_call(logical)),
         _ => None,
     }
@@ -306,6 +397,9 @@ impl<'a> VisitMut<'a> for Rewrite<'a, '_> {
             Expression::UnaryExpression(_) => self.unary(it),
             Expression::LogicalExpression(_) => self.logical(it),
             Expression::ConditionalExpression(_) => self.conditional(it),
+            Expression::AssignmentExpression(_) => self.assignment(it),
+            Expression::NumericLiteral(_) => self.exact(it),
+            Expression::PrivateInExpression(asked) => self.wrap(&mut asked.right, "within"),
             Expression::TemplateLiteral(template) => {
                 for expression in &mut template.expressions {
                     self.wrap(expression, "text");
@@ -316,11 +410,36 @@ impl<'a> VisitMut<'a> for Rewrite<'a, '_> {
     }
 
     fn visit_assignment_expression(&mut self, it: &mut AssignmentExpression<'a>) {
-        let lazy = it.operator.is_logical();
+        let lazy =
+            it.operator != AssignmentOperator::Assign && (it.operator.is_logical() || self.read_of(&it.left).is_none());
         self.inside_lazy += u32::from(lazy);
         walk_mut::walk_assignment_expression(self, it);
         self.inside_lazy -= u32::from(lazy);
-        self.assignment(it);
+    }
+
+    /// What iterating code answers by is a condition that JavaScript decides by.
+    fn visit_object_property(&mut self, it: &mut ObjectProperty<'a>) {
+        walk_mut::walk_object_property(self, it);
+        if it.key.static_name().is_some_and(|name| name == "done") && !it.method && it.kind == PropertyKind::Init {
+            it.shorthand = false;
+            self.wrap(&mut it.value, "cond");
+        }
+    }
+
+    /// Names of properties stay as they are written.
+    fn visit_property_key(&mut self, it: &mut PropertyKey<'a>) {
+        if !matches!(it, PropertyKey::NumericLiteral(_)) {
+            walk_mut::walk_property_key(self, it);
+        }
+    }
+
+    fn visit_throw_statement(&mut self, it: &mut ThrowStatement<'a>) {
+        walk_mut::walk_throw_statement(self, it);
+        self.wrap_any(&mut it.argument, "thrown");
+    }
+
+    fn visit_decorator(&mut self, it: &mut Decorator<'a>) {
+        self.refuse(it.span, "plans have no decorators", "call the function on what it decorates");
     }
 
     fn visit_call_expression(&mut self, it: &mut CallExpression<'a>) {
@@ -363,6 +482,11 @@ impl<'a> VisitMut<'a> for Rewrite<'a, '_> {
     fn visit_switch_statement(&mut self, it: &mut SwitchStatement<'a>) {
         walk_mut::walk_switch_statement(self, it);
         self.wrap(&mut it.discriminant, "switched");
+        for case in &mut it.cases {
+            if let Some(test) = &mut case.test {
+                self.wrap(test, "cased");
+            }
+        }
     }
 
     fn visit_function(&mut self, it: &mut Function<'a>, flags: oxc::syntax::scope::ScopeFlags) {
@@ -427,6 +551,11 @@ impl<'a> VisitMut<'a> for Rewrite<'a, '_> {
 
     fn visit_ts_enum_declaration(&mut self, it: &mut TSEnumDeclaration<'a>) {
         self.visit_binding_identifier(&mut it.id);
+        let mut inexact = Inexact::default();
+        inexact.visit_ts_enum_declaration(it);
+        for span in inexact.0 {
+            self.refuse(span, "an enum cannot hold this number exactly", "write it as a const");
+        }
     }
 
     fn visit_ts_type(&mut self, _: &mut TSType<'a>) {}

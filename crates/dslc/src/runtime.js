@@ -1,14 +1,18 @@
 // What plan code meets: the DSL, and the functions that its operators were rewritten to.
 //
-// A function of the configuration; it gives `{ finish, problems, isTold, exports }` to the compiler. Plan code sees the DSL's
-// globals and `$rankd`, frozen like every built-in, and can reach nothing else of this file: what carries meaning is in private
-// fields, and no class of ours can be constructed from outside.
+// A function of the configuration and of `guards.js`; it gives `{ finish, problems, isTold }` to the compiler. Plan code sees the
+// DSL's globals and `$rankd`, frozen like every built-in, and can reach nothing else of this file: what carries meaning is in
+// private fields, and no class of ours can be constructed from outside.
+//
+// An expression is a proxy that refuses every read. Operators, conditions and the like are rewritten to calls of `$rankd` before
+// the code runs, and the language's own functions refuse expressions (`guards.js`). So an expression never passes for a plain value.
 //
 // A place is a number that the compiler gave to an operator or call; the operands of an operator, or the arguments of a call,
 // have the numbers after it. A place may also be "N:option", the value of an option of call N.
-(config) => {
+(config, guards) => {
   "use strict";
-  const { create, defineProperty, freeze, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, hasOwn, keys, setPrototypeOf } = Object;
+  const { create, defineProperty, freeze, getOwnPropertyNames, getPrototypeOf, hasOwn, keys, setPrototypeOf } = Object;
+  const { Proxy } = globalThis; // plan code does not have it
   const { isArray } = Array;
   const { isSafeInteger, isFinite } = Number;
   const json = JSON.stringify;
@@ -17,11 +21,14 @@
   // ── Problems: told to the compiler, which has the positions and finds the nearest names.
   const problems = [];
   const TOLD = new Error("the plan has a mistake that was reported");
+  const HERE = -2; // the place where plan code is right now, as the engine's stack tells it
   let call = -1; // the place of the call under way
   let callArgs = 0; // and how many arguments it was written with
 
   function tell(code, at, message, more) {
-    if (problems.length < limits.problems) problems.push({ code, at, message, ...more });
+    if (problems.length < limits.problems) {
+      problems.push({ code, at, message, ...more, stack: at === HERE ? new Error().stack : undefined });
+    }
     return BROKEN;
   }
   function stop(code, at, message, more) {
@@ -30,12 +37,37 @@
   }
   const argument = (at, count, position) => (position < count ? at + 1 + position : at);
 
-  // ── Expressions: `ir` is {sort: "value" | "pred" | "broken", type, op, fields, at, size, depth}.
-  class Part {
+  // ── Expressions: `ir` is {sort: "value" | "pred" | "broken", type, op, fields, at, size, depth, name}. `fields` has names and
+  // values in turn; a value is an ir or JSON text. An ir never reaches plan code, so it need not be frozen: that would cost a
+  // shape of its own, several hundred bytes.
+  const node = (sort, type, op, fields, at, size, depth, name) => ({ sort, type, op, fields, at, size, depth, name });
+  const refused = (act) => (...list) => read(list, act);
+  const traps = freeze({
+    get(_, name, self) {
+      // `concat` asks whether what it appends is a list.
+      return name === Symbol.isConcatSpreadable ? undefined : property(self, name);
+    },
+    set: (_, name, it, self) => property(self, name),
+    has: refused("by in"),
+    deleteProperty: refused("by delete"),
+    ownKeys: refused("as an object"),
+    getOwnPropertyDescriptor: refused("as an object"),
+    defineProperty: refused("as an object"),
+    getPrototypeOf: refused("as an object"),
+    setPrototypeOf: refused("as an object"),
+    isExtensible: refused("as an object"),
+    preventExtensions: refused("as an object"),
+  });
+  const NOTHING = freeze(create(null));
+  // A private field can be put on any object that a base class returns, so on a proxy, too.
+  const Given = function (it) {
+    return it;
+  };
+  class Part extends Given {
     #ir;
     constructor(ir) {
+      super(new Proxy(NOTHING, traps));
       this.#ir = ir;
-      freeze(this);
     }
     static is(x) {
       return typeof x === "object" && x !== null && #ir in x;
@@ -43,28 +75,43 @@
     static ir(x) {
       return x.#ir;
     }
-    [Symbol.toPrimitive]() {
-      return needed(this, call, "as a plain value");
-    }
   }
   const isPart = Part.is;
   const irOf = Part.ir;
-  const BROKEN_IR = freeze({ sort: "broken", at: -1, size: 1, depth: 1 });
+  const BROKEN_IR = node("broken", null, "", [], -1, 1, 1, "");
   const BROKEN = new Part(BROKEN_IR);
   const wrap = (ir) => (ir === BROKEN_IR ? BROKEN : new Part(ir));
 
   // A value that only a run knows, where JavaScript must know it now.
-  function needed(x, at, where) {
+  const KEEP = "keep it in an expression: the operators + - * / % ** and the functions of E compute with it when the plan runs";
+  const HELP = {
+    "as a JavaScript condition":
+      "to drop rows use filter({ pred }); inside an expression write cond ? a : b; join conditions by &&, || and !",
+    "as a plain value": KEEP,
+    "in a switch": "a switch decides when the plan is compiled; inside an expression write cond ? a : b",
+    "in a case": "a switch decides when the plan is compiled; inside an expression write cond ? a : b",
+    "by typeof": "its type is the one in the registry; compare its value: x == 1, x != null",
+  };
+  const LATER = "keys, parameters and expressions have a value only when the plan runs; use what is known when it is compiled";
+  function needed(x, at, where, help = HELP[where] ?? LATER) {
     if (irOf(x) === BROKEN_IR) throw TOLD;
-    const help =
-      where === "as a JavaScript condition"
-        ? "to drop rows use filter({ pred }); inside an expression write cond ? a : b; join conditions by &&, || and !"
-        : where === "as a plain value"
-          ? "keep it in an expression: the operators + - * / % ** and the functions of E compute with it when the plan runs"
-          : "keys, parameters and expressions have a value only when the plan runs; use what is known when it is compiled";
     return stop("D011", at, `${describe(x)} is used ${where}, but its value is known only when the plan runs`, { help });
   }
   const now = (x, at, where) => (isPart(x) ? needed(x, at, where) : x);
+  function read(list, act) {
+    return stop("D011", HERE, `an expression is used ${act}, but its value is known only when the plan runs`, { help: LATER });
+  }
+  const COERCIONS = [Symbol.toPrimitive, "toString", "valueOf", "toJSON", "toLocaleString", Symbol.toStringTag];
+  const TEXTS = ["includes", "startsWith", "endsWith", "indexOf", "match", "matchAll", "search", "test", "at", "charAt", "slice"];
+  function property(x, name) {
+    if (!isPart(x)) return read([], "as an object");
+    if (COERCIONS.includes(name)) return needed(x, HERE, "as a plain value");
+    if (name === Symbol.iterator) return needed(x, HERE, "as a list");
+    if (irOf(x) === BROKEN_IR) throw TOLD;
+    const help = TEXTS.includes(name) ? 'to look into a text write regex(Key.title, "…"), for one of a list Pred.in(x, [a, b])' : KEEP;
+    const it = typeof name === "symbol" ? "such property" : `property ${name}`;
+    return stop("D011", HERE, `${describe(x)} has no ${it}: its value is known only when the plan runs`, { help });
+  }
 
   function describe(x) {
     if (x === null) return "null";
@@ -85,17 +132,18 @@
     return `${x}`;
   }
 
-  // An operation over parts that are parts already. `fields` has pairs of a name and an ir, or a name and JSON text.
+  // An operation over irs.
   function make(op, sort, type, at, fields) {
     let size = 1;
     let depth = 0;
-    for (const [, value] of fields) {
-      if (typeof value === "string") continue;
-      if (value === BROKEN_IR) return BROKEN_IR;
-      size += value.size;
-      if (value.depth > depth) depth = value.depth;
+    for (let i = 1; i < fields.length; i += 2) {
+      const it = fields[i];
+      if (typeof it === "string") continue;
+      if (it === BROKEN_IR) return BROKEN_IR;
+      size += it.size;
+      if (it.depth > depth) depth = it.depth;
     }
-    return bounded({ sort, type, op, fields, at, size, depth: depth + 1 });
+    return bounded(node(sort, type, op, fields, at, size, depth + 1, ""));
   }
   function bounded(ir) {
     if (ir.depth > limits.depth) {
@@ -104,27 +152,33 @@
     if (ir.size > limits.size) {
       stop("P204", ir.at, `this expression is larger than the limit of ${limits.size} operations and list items`);
     }
-    return freeze(ir);
+    return ir;
   }
-  const leaf = (op, sort, type, at, fields) => freeze({ sort, type, op, fields, at, size: 1, depth: 1 });
+  const leaf = (op, sort, type, at, fields) => node(sort, type, op, fields, at, 1, 1, "");
 
   function numberText(x) {
     if (isSafeInteger(x)) return Object.is(x, -0) ? "-0.0" : `${x}`;
     const text = `${x}`;
     return /[.e]/.test(text) ? text : `${text}.0`;
   }
+  // The digits of a whole number that has 64 bits. Literals of 2^53 and more are written as these by the compiler.
+  const intText = (x) => (x >= -(2n ** 63n) && x < 2n ** 63n ? `${x}` : null);
   function constant(x, sort, at) {
     switch (typeof x) {
       case "number":
-        if (isFinite(x)) return leaf("const_number", sort, "number", at, [["value", numberText(x)]]);
+        if (isFinite(x)) return leaf("const_number", sort, "number", at, ["value", numberText(x)]);
         tell("D012", at, `${x} cannot be part of an expression`, { help: "numbers in a plan are finite" });
         return BROKEN_IR;
+      case "bigint":
+        if (intText(x) !== null) return leaf("const_number", sort, "number", at, ["value", intText(x)]);
+        tell("D012", at, `${x} does not fit 64 bits`, { help: "for a float write it with a point or an exponent: 1e30" });
+        return BROKEN_IR;
       case "string":
-        if (x.isWellFormed()) return leaf("const_string", sort, "string", at, [["value", json(x)]]);
+        if (x.isWellFormed()) return leaf("const_string", sort, "string", at, ["value", json(x)]);
         tell("D012", at, "this text has half of a surrogate pair");
         return BROKEN_IR;
       case "boolean":
-        return leaf("const_bool", sort, "bool", at, [["value", `${x}`]]);
+        return leaf("const_bool", sort, "bool", at, ["value", `${x}`]);
     }
     if (x === null) return leaf("const_null", sort, null, at, []);
     const help =
@@ -141,16 +195,16 @@
       tell("D012", at, "a predicate is not a value", { help: "write cond ? 1 : 0; for a range, low < x && x < high" });
       return BROKEN_IR;
     }
-    return ir.at === -1 && ir !== BROKEN_IR ? freeze({ ...ir, at }) : ir;
+    return ir.at === -1 && ir !== BROKEN_IR ? node(ir.sort, ir.type, ir.op, ir.fields, at, 1, 1, ir.name) : ir;
   }
   // A bool key or parameter is a condition by itself: it holds where the value is true.
   function pred(x, at) {
-    if (typeof x === "boolean") return leaf("const_bool", "pred", "bool", at, [["value", `${x}`]]);
+    if (typeof x === "boolean") return leaf("const_bool", "pred", "bool", at, ["value", `${x}`]);
     if (isPart(x)) {
       const ir = irOf(x);
       if (ir.sort !== "value") return ir;
       if (ir.type === "bool") {
-        return make("cmp", "pred", "bool", at, [["cmp", '"=="'], ["a", value(x, at)], ["b", constant(true, "value", at)]]);
+        return make("cmp", "pred", "bool", at, ["cmp", '"=="', "a", value(x, at), "b", constant(true, "value", at)]);
       }
     }
     const help = isPart(x)
@@ -163,18 +217,25 @@
   function written(x, at) {
     if (!isPart(x) || irOf(x).sort !== "pred") return value(x, at);
     const truth = (it) => constant(it, "value", at);
-    return make("if", "value", "bool", at, [["cond", irOf(x)], ["then", truth(true)], ["else", truth(false)]]);
+    return make("if", "value", "bool", at, ["cond", irOf(x), "then", truth(true), "else", truth(false)]);
   }
 
   // ── Operators.
   const typeOfBoth = (a, b) => (a.type === b.type ? a.type : "number");
+  // JavaScript has no sum of an exact whole number and a plain one.
+  function mixed(a, b, at) {
+    if (typeof a === typeof b || (typeof a !== "number" && typeof b !== "number")) return;
+    const help = "whole numbers of 2^53 and more are exact: write the result out, or the other number as a BigInt such as 1n";
+    stop("D012", at, `${describe(a)} and ${describe(b)} cannot be computed with together`, { help });
+  }
   const binary = (op, native) => (a, b, at) => {
     if (!isPart(a) && !isPart(b)) {
       call = at;
+      if (typeof a === "bigint" || typeof b === "bigint") mixed(a, b, at);
       return native(a, b);
     }
     const [left, right] = [value(a, at + 1), value(b, at + 2)];
-    return wrap(make(op, "value", "number", at, [["a", left], ["b", right]]));
+    return wrap(make(op, "value", "number", at, ["a", left, "b", right]));
   };
   const compare = (cmp, native) => (a, b, at) => {
     if (!isPart(a) && !isPart(b)) {
@@ -186,23 +247,29 @@
   function comparison(cmp, a, b, at, atA, atB) {
     if ((cmp === "==" || cmp === "!=") && (a === null || b === null)) {
       const x = a === null ? value(b, atB) : value(a, atA);
-      return make(cmp === "==" ? "is_null" : "not_null", "pred", "bool", at, [["x", x]]);
+      return make(cmp === "==" ? "is_null" : "not_null", "pred", "bool", at, ["x", x]);
     }
-    return make("cmp", "pred", "bool", at, [["cmp", json(cmp)], ["a", value(a, atA)], ["b", value(b, atB)]]);
+    return make("cmp", "pred", "bool", at, ["cmp", json(cmp), "a", value(a, atA), "b", value(b, atB)]);
   }
-  const negate = (x, at, atX) => make("not", "pred", "bool", at, [["x", pred(x, atX)]]);
-  const both = (op, a, b, at) => make(op, "pred", "bool", at, [["a", a], ["b", b]]);
+  const negate = (x, at, atX) => make("not", "pred", "bool", at, ["x", pred(x, atX)]);
+  const both = (op, a, b, at) => make(op, "pred", "bool", at, ["a", a, "b", b]);
   function choose(cond, a, b, at, atA, atB) {
     if (isPart(a) && isPart(b) && irOf(a).sort === "pred" && irOf(b).sort === "pred") {
-      const not = make("not", "pred", "bool", at, [["x", cond]]);
+      const not = make("not", "pred", "bool", at, ["x", cond]);
       return both("or", both("and", cond, irOf(a), at), both("and", not, irOf(b), at), at);
     }
     const [then, other] = [value(a, atA), value(b, atB)];
-    return make("if", "value", typeOfBoth(then, other), at, [["cond", cond], ["then", then], ["else", other]]);
+    return make("if", "value", typeOfBoth(then, other), at, ["cond", cond, "then", then, "else", other]);
   }
   const same = compare("==", (a, b) => a === b);
   const differs = compare("!=", (a, b) => a !== b);
   const EMPTY = freeze([]);
+  const LAZY = ["and", "or", "nullish"];
+  const ordinary = Function.prototype[Symbol.hasInstance];
+  function isInstance(a, b, at) {
+    const own = b?.[Symbol.hasInstance];
+    return own === undefined || own === null || own === ordinary ? a instanceof b : !!now(own.call(b, a), at, "as a JavaScript condition");
+  }
   const operators = {
     add: binary("add", (a, b) => a + b),
     sub: binary("sub", (a, b) => a - b),
@@ -221,11 +288,11 @@
     differs: (a, b, at) => (a === undefined || b === undefined ? a !== b : differs(a, b, at)),
     neg(x, at) {
       call = at;
-      return isPart(x) ? wrap(make("neg", "value", "number", at, [["x", value(x, at + 1)]])) : -x;
+      return isPart(x) ? wrap(make("neg", "value", "number", at, ["x", value(x, at + 1)])) : -x;
     },
     plus(x, at) {
       call = at;
-      return isPart(x) ? wrap(value(x, at + 1)) : +x;
+      return isPart(x) ? wrap(value(x, at + 1)) : typeof x === "bigint" ? x : +x;
     },
     not: (x, at) => (isPart(x) ? wrap(negate(x, at, at + 1)) : !x),
     and(a, b, at) {
@@ -251,6 +318,7 @@
     other(op, a, b, at) {
       for (const x of [a, b]) {
         if (!isPart(x)) continue;
+        if (irOf(x) === BROKEN_IR) throw TOLD;
         const help = op === "in" ? "write Pred.in(x, [a, b])" : undefined;
         stop("D012", at, `expressions have no operator ${op}`, { help });
       }
@@ -270,9 +338,16 @@
           return a >>> b;
         case "~":
           return ~a;
-        default:
+        case "in":
           return a in b;
+        default:
+          return isInstance(a, b, at);
       }
+    },
+    // An operator and an assignment in one: the target is read and written once.
+    update(object, name, op, right, at) {
+      const old = object[name];
+      return (object[name] = operators[op](old, LAZY.includes(op) ? right : right(), at));
     },
     cond: (x, at) => now(x, at, "as a JavaScript condition"),
     text: (x, at) => now(x, at, "inside a text"),
@@ -282,6 +357,13 @@
       return now(x, at, "as an index");
     },
     switched: (x, at) => now(x, at, "in a switch"),
+    cased: (x, at) => now(x, at, "in a case"),
+    within: (x, at) => now(x, at, "by in"),
+    kind: (x, at) => typeof now(x, at, "by typeof"),
+    thrown(x, at) {
+      if (!isPart(x) && x instanceof Error) return x;
+      return stop("D006", at, `the plan's code threw ${describe(x)}`, { help: "throw new Error(\"…\") says what is wrong" });
+    },
     here(at, count, x) {
       call = at;
       callArgs = count;
@@ -294,70 +376,103 @@
     },
   };
 
-  // ── Functions over expressions. With plain numbers they compute at once.
-  const coalesced = (a, b, at) => make("coalesce", "value", a.type ?? b.type, at, [["a", a], ["b", b]]);
+  // ── Functions over expressions. With plain numbers they compute at once, by the same rules as a run.
+  const coalesced = (a, b, at) => make("coalesce", "value", a.type ?? b.type, at, ["a", a, "b", b]);
   const named = (name, fn) => defineProperty(fn, "name", { value: name });
-  const anyPart = (list) => list.some(isPart);
+  const onlyNow = (list) => {
+    for (let i = 0; i < list.length; i++) if (isPart(list[i]) || typeof list[i] === "bigint") return false;
+    return true;
+  };
+  const counted = (count) => `${count} argument${count === 1 ? "" : "s"}`;
   function exactly(count, list, name, at) {
-    if (list.length !== count) {
-      const s = count === 1 ? "" : "s";
-      stop("D012", at, `${name} takes ${count} argument${s}, not ${list.length}`);
-    }
+    if (list.length !== count) stop("D012", at, `${name} takes ${counted(count)}, not ${list.length}`);
   }
   function atLeast(count, list, name, at) {
-    if (list.length < count) stop("D012", at, `${name} takes at least ${count} arguments, not ${list.length}`);
+    if (list.length < count) stop("D012", at, `${name} takes at least ${counted(count)}, not ${list.length}`);
   }
+  // Null in, null out; what is no number is refused, where JavaScript would make one of it.
+  function computed(name, native, list, at, count) {
+    for (let i = 0; i < list.length; i++) {
+      if (list[i] === null || typeof list[i] === "number") continue;
+      return tell("D012", argument(at, count, i), `${name} takes numbers, not ${describe(list[i])}`);
+    }
+    return list.includes(null) ? null : native(...list);
+  }
+  const values = (list, at, count) => list.map((x, position) => value(x, argument(at, count, position)));
   const unary = (op, native) =>
     named(op, (...list) => {
       const [at, count] = [call, callArgs];
       exactly(1, list, op, at);
-      if (!anyPart(list)) return native(list[0]);
-      return wrap(make(op, "value", "number", at, [["x", value(list[0], argument(at, count, 0))]]));
+      if (onlyNow(list)) return computed(op, native, list, at, count);
+      return wrap(make(op, "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
     });
-  const folded = (op, native, join) =>
+  const pair = (op) => (a, b, at) => make(op, "value", "number", at, ["a", a, "b", b]);
+  const folded = (op, native) =>
     named(op, (...list) => {
       const [at, count] = [call, callArgs];
       atLeast(2, list, op, at);
-      if (!anyPart(list)) return native(...list);
-      return wrap(list.map((x, position) => value(x, argument(at, count, position))).reduce((a, b) => join(a, b, at)));
+      if (onlyNow(list)) return computed(op, native, list, at, count);
+      return wrap(values(list, at, count).reduce((a, b) => pair(op)(a, b, at)));
     });
-  const pair = (op) => (a, b, at) => make(op, "value", "number", at, [["a", a], ["b", b]]);
+  // Half away from zero, as the engine rounds.
+  const round = (x) => {
+    const whole = Math.trunc(x);
+    return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole;
+  };
+  // As IEEE 754 has it; JavaScript's differs in these two places.
+  const pow = (a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : Math.pow(a, b));
   const math = {
     abs: unary("abs", Math.abs),
     floor: unary("floor", Math.floor),
     ceil: unary("ceil", Math.ceil),
-    round: unary("round", Math.round),
+    round: unary("round", round),
     sqrt: unary("sqrt", Math.sqrt),
     log: unary("log", Math.log),
     log1p: unary("log1p", Math.log1p),
     exp: unary("exp", Math.exp),
     sigmoid: unary("sigmoid", (x) => 1 / (1 + Math.exp(-x))),
-    min: folded("min", Math.min, pair("min")),
-    max: folded("max", Math.max, pair("max")),
-    pow: folded("pow", Math.pow, pair("pow")),
+    min: folded("min", Math.min),
+    max: folded("max", Math.max),
+    pow: named("pow", (...list) => {
+      const [at, count] = [call, callArgs];
+      exactly(2, list, "pow", at);
+      if (onlyNow(list)) return computed("pow", pow, list, at, count);
+      const [a, b] = values(list, at, count);
+      return wrap(pair("pow")(a, b, at));
+    }),
     clamp: named("clamp", (...list) => {
       const [at, count] = [call, callArgs];
       exactly(3, list, "clamp", at);
-      if (!anyPart(list)) return Math.min(Math.max(list[0], list[1]), list[2]);
-      const [x, lo, hi] = list.map((it, position) => value(it, argument(at, count, position)));
-      return wrap(make("clamp", "value", "number", at, [["x", x], ["lo", lo], ["hi", hi]]));
+      if (onlyNow(list)) return computed("clamp", (x, lo, hi) => Math.min(Math.max(x, lo), hi), list, at, count);
+      const [x, lo, hi] = values(list, at, count);
+      return wrap(make("clamp", "value", "number", at, ["x", x, "lo", lo, "hi", hi]));
     }),
-    coalesce: folded(
-      "coalesce",
-      (...list) => list.find((x) => x !== null && x !== undefined) ?? null,
-      coalesced,
-    ),
+    coalesce: named("coalesce", (...list) => {
+      const [at, count] = [call, callArgs];
+      atLeast(2, list, "coalesce", at);
+      const irs = values(list, at, count);
+      if (!onlyNow(list)) return wrap(irs.reduce((a, b) => coalesced(a, b, at)));
+      if (irs.includes(BROKEN_IR)) return BROKEN;
+      const types = new Set(irs.map((ir) => ir.type));
+      types.delete(null);
+      if (types.size > 1) return tell("D012", at, `coalesce takes values of one type, not ${[...types].join(" and ")}`);
+      return list.find((x) => x !== null) ?? null;
+    }),
   };
   function regex(...list) {
     const [at, count] = [call, callArgs];
-    const [key, pattern, flags = pattern instanceof RegExp ? pattern.flags : ""] = list;
+    if (list.length !== 2 && list.length !== 3) stop("D012", at, `regex takes 2 or 3 arguments, not ${list.length}`);
+    const [key, pattern] = list;
     if (!isPart(key) || (irOf(key).op !== "key_ref" && irOf(key) !== BROKEN_IR)) {
       tell("D012", argument(at, count, 0), `regex looks at a key, not at ${describe(key)}`, { help: "regex(Key.title, \"…\")" });
       return BROKEN;
     }
     const place = argument(at, count, 1);
+    const isRegExp = !isPart(pattern) && pattern instanceof RegExp;
+    const flags = list.length === 3 ? list[2] : isRegExp ? pattern.flags.replace("u", "") : "";
     let text;
-    if (pattern instanceof RegExp) text = `{"literal":${json(pattern.source)}}`;
+    // A RegExp has JavaScript's syntax, which the compiler turns into that of the engine.
+    if (isRegExp) text = `{"${pattern.unicode ? "regexp_u" : "regexp"}":${json(pattern.source)}}`;
     else if (typeof pattern === "string" && pattern.isWellFormed()) text = `{"literal":${json(pattern)}}`;
     else if (isPart(pattern) && irOf(pattern).op === "param_ref") text = `{"param":${json(irOf(pattern).name)}}`;
     else if (isPart(pattern) && irOf(pattern) === BROKEN_IR) return BROKEN;
@@ -366,7 +481,7 @@
       return tell("D012", argument(at, count, 2), `the flags ${describe(flags)} are not known`, { help: 'flags are "" or "i"' });
     }
     if (irOf(key) === BROKEN_IR) return BROKEN;
-    return new Part(leaf("regex", "pred", "bool", at, [["key", json(irOf(key).name)], ["pattern", text], ["flags", json(flags)]]));
+    return new Part(leaf("regex", "pred", "bool", at, ["key", json(irOf(key).name), "pattern", text, "flags", json(flags)]));
   }
 
   // ── E and Pred: the same, spelt out.
@@ -374,7 +489,7 @@
     named(name, (...list) => {
       const [at, count] = [call, callArgs];
       exactly(2, list, `E.${name}`, at);
-      const [a, b] = list.map((x, position) => value(x, argument(at, count, position)));
+      const [a, b] = values(list, at, count);
       return wrap(pair(name)(a, b, at));
     });
   const reference = (what, op) => (...list) => {
@@ -386,7 +501,7 @@
     return tell("D012", place, `E.${what} takes a ${what === "key" ? "key" : "parameter"}, not ${describe(list[0])}`, { help });
   };
   // E and Pred give expressions whatever they are given, so that E.max(1, 2) is one, too.
-  const lifted = (fn, arity) =>
+  const lifted = (fn) =>
     named(fn.name, (...list) => {
       const [at, count] = [call, callArgs];
       const parts = list.map((x, position) => (isPart(x) ? x : wrap(value(x, argument(at, count, position)))));
@@ -410,7 +525,7 @@
     neg: (...list) => {
       const [at, count] = [call, callArgs];
       exactly(1, list, "E.neg", at);
-      return wrap(make("neg", "value", "number", at, [["x", value(list[0], argument(at, count, 0))]]));
+      return wrap(make("neg", "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
     },
   };
   for (const op of ["add", "sub", "mul", "div", "mod", "pow"]) E[op] = operator(op);
@@ -425,14 +540,31 @@
   const nullness = (name, op) => (...list) => {
     const [at, count] = [call, callArgs];
     exactly(1, list, `Pred.${name}`, at);
-    return wrap(make(op, "pred", "bool", at, [["x", value(list[0], argument(at, count, 0))]]));
+    return wrap(make(op, "pred", "bool", at, ["x", value(list[0], argument(at, count, 0))]));
   };
+  // Whether x is one of a list of plain values.
+  function among(x, list, at, atX, place) {
+    if (!isArray(list)) return tell("D012", place, `Pred.in takes a list, not ${describe(list)}`);
+    const texts = [];
+    for (const item of [...list]) {
+      if (isPart(item)) {
+        return tell("D012", place, `${describe(item)} cannot be in the list`, { help: "the list has numbers, texts or bools only" });
+      }
+      const ir = constant(item, "value", place);
+      if (ir === BROKEN_IR) return BROKEN;
+      texts.push(item === null ? "null" : ir.fields[1]);
+    }
+    const lhs = value(x, atX);
+    if (lhs === BROKEN_IR) return BROKEN;
+    const fields = ["lhs", lhs, "list", `[${texts.join(",")}]`];
+    return new Part(bounded(node("pred", "bool", "in", fields, at, 1 + lhs.size + texts.length, lhs.depth + 1, "")));
+  }
   const Pred = {
     cmp: (...list) => {
       const [at, count] = [call, callArgs];
       exactly(3, list, "Pred.cmp", at);
       const [cmp, a, b] = list;
-      if (!COMPARISONS.includes(cmp)) {
+      if (typeof cmp !== "string" || !COMPARISONS.includes(cmp)) {
         return tell("D012", argument(at, count, 0), `${describe(cmp)} is not a comparison`, { help: `one of ${COMPARISONS.join(" ")}` });
       }
       return wrap(comparison(cmp, a, b, at, argument(at, count, 1), argument(at, count, 2)));
@@ -447,22 +579,7 @@
     in: (...list) => {
       const [at, count] = [call, callArgs];
       exactly(2, list, "Pred.in", at);
-      const place = argument(at, count, 1);
-      if (!isArray(list[1])) return tell("D012", place, `Pred.in takes a list, not ${describe(list[1])}`);
-      const texts = [];
-      for (const item of [...list[1]]) {
-        if (isPart(item)) {
-          return tell("D012", place, `${describe(item)} cannot be in the list`, { help: "the list has numbers, texts or bools only" });
-        }
-        const ir = constant(item, "value", place);
-        if (ir === BROKEN_IR) return BROKEN;
-        texts.push(item === null ? "null" : ir.fields[0][1]);
-      }
-      const lhs = value(list[0], argument(at, count, 0));
-      if (lhs === BROKEN_IR) return BROKEN;
-      const fields = [["lhs", lhs], ["list", `[${texts.join(",")}]`]];
-      const size = 1 + lhs.size + texts.length;
-      return new Part(bounded({ sort: "pred", type: "bool", op: "in", fields, at, size, depth: lhs.depth + 1 }));
+      return among(list[0], list[1], at, argument(at, count, 0), argument(at, count, 1));
     },
     isNull: nullness("isNull", "is_null"),
     notNull: nullness("notNull", "not_null"),
@@ -483,7 +600,7 @@
     const table = create(null);
     for (const { name, type } of list) {
       const field = op === "key_ref" ? "key" : "param";
-      table[name] = new Part(freeze({ ...leaf(op, "value", type, -1, [[field, json(name)]]), name }));
+      table[name] = new Part(node("value", type, op, [field, json(name)], -1, 1, 1, name));
     }
     const known = keys(table);
     return guarded(table, (name) => unknown(what, name, known, prefix));
@@ -514,6 +631,8 @@
   const EP = guarded(kinds, (name) => (unknown("kind of endpoint", name, kindNames, "EP."), ANYTHING));
 
   // ── Tasks.
+  const NO_VALUE = "a set of rows is not a value";
+  const NO_VALUE_HELP = "how many rows there are, and what is in them, is known only when the plan runs; work on them by tasks";
   class Rows {
     #plan;
     #node;
@@ -532,7 +651,7 @@
       return x.#node;
     }
     [Symbol.toPrimitive]() {
-      return stop("D012", call, "a set of rows is not a value", { help: "work on its columns by the tasks vm and filter" });
+      return stop("D012", HERE, NO_VALUE, { help: NO_VALUE_HELP });
     }
   }
   class Context {
@@ -557,6 +676,7 @@
     if (depth > 8) return null;
     if (x === null || typeof x === "boolean") return `${x}`;
     if (typeof x === "number") return isFinite(x) ? numberText(x) : null;
+    if (typeof x === "bigint") return intText(x);
     if (typeof x === "string") return x.isWellFormed() ? json(x) : null;
     if (isArray(x)) {
       const items = [...x].map((item) => plainData(item, depth + 1));
@@ -580,6 +700,7 @@
     },
     int(x, { at, option }) {
       if (typeof x === "number" && isSafeInteger(x)) return numberText(x + 0);
+      if (typeof x === "bigint" && intText(x) !== null) return intText(x);
       const help = isPart(x) ? "it must be known when the plan is compiled: expressions belong into vm and filter" : undefined;
       return wrongOption(at, option, `${option} takes a whole number, not ${describe(x)}`, help);
     },
@@ -627,18 +748,18 @@
     }
     return Rows.node(rows) < 0 ? null : `"n${Rows.node(rows)}"`;
   }
-  // The table id of an expression; the same text is kept once.
+  // The table id of an expression; the same text is kept once. An expression that nobody holds any more is let go.
   function entry(plan, table, letter, ir) {
     if (ir === BROKEN_IR) return null;
     let id = table.ids.get(ir);
     if (id === undefined) {
-      plan.size += ir.size;
-      if (plan.size > limits.planSize) {
-        stop("P204", ir.at, `all expressions together are larger than the limit of ${limits.planSize}`);
-      }
       const text = textOf(ir);
       id = table.texts.get(text);
       if (id === undefined) {
+        plan.size += ir.size;
+        if (plan.size > limits.planSize) {
+          stop("P204", ir.at, `all expressions together are larger than the limit of ${limits.planSize}`);
+        }
         id = `"${letter}${table.texts.size}"`;
         table.texts.set(text, id);
       }
@@ -646,10 +767,13 @@
     }
     return id;
   }
-  const place = (at) => (typeof at === "number" ? `${at}` : json(at));
   const textOf = (ir) => {
-    const fields = ir.fields.map(([name, it]) => `,"${name}":${typeof it === "string" ? it : textOf(it)}`);
-    return `{"op":"${ir.op}"${fields.join("")},"source":${place(ir.at)}}`;
+    let text = `{"op":"${ir.op}"`;
+    for (let i = 0; i < ir.fields.length; i += 2) {
+      const it = ir.fields[i + 1];
+      text += `,"${ir.fields[i]}":${typeof it === "string" ? it : textOf(it)}`;
+    }
+    return `${text},"source":${typeof ir.at === "number" ? ir.at : json(ir.at)}}`;
   };
 
   function scheduling(x, at) {
@@ -666,37 +790,40 @@
     return `{${fields.join(",")}}`;
   }
 
-  const COMMON = ["trace", "scheduling", "timeoutMs"];
+  const COMMON = { __proto__: null, trace: true, scheduling: true, timeoutMs: true };
   const isNothing = (x) => isPart(x) && irOf(x) === BROKEN_IR;
   function run(task, plan, from, list, at) {
     if (plan.closed) stop("D018", at, "this plan is built already", { help: "use ctx and its rows inside build only" });
     if (list.length > 1) tell("D017", at, `${task.method} takes one object with its options, not ${list.length} arguments`);
     const given = list.length === 0 ? {} : list[0];
-    const node = { op: task.op, inputs: from === null ? "" : (input(plan, from, at) ?? ""), params: [], at };
+    const inputs = from === null ? "" : (input(plan, from, at) ?? "");
+    const texts = [];
+    let more = "";
+    let trace = null;
     if (!isPlain(given)) {
       tell("D017", at, `${task.method} takes an object with its options, not ${describe(given)}`);
       return new Rows(plan, -1);
     }
     const before = problems.length;
     for (const option of keys(given)) {
-      const param = task.params.find((it) => it.option === option);
+      const param = task.byOption[option];
       const x = given[option];
-      if (param === undefined && !COMMON.includes(option)) {
-        const known = [...task.params.map((it) => it.option), ...COMMON];
+      if (param === undefined && COMMON[option] === undefined) {
+        const known = [...task.params.map((it) => it.option), ...keys(COMMON)];
         tell("D015", at, `${task.method} has no option ${option}`, { option, onName: true, wrong: option, known });
       } else if (x === undefined) {
         wrongOption(at, option, `${option} is undefined`, "give it a value, or leave it out");
       } else if (isNothing(x)) {
         continue;
       } else if (option === "scheduling") {
-        node.scheduling = scheduling(x, at);
+        more = `,"scheduling":${scheduling(x, at)}${more}`;
       } else if (option === "timeoutMs") {
-        node.timeout = readers.int(x, { at, option });
+        more += `,"timeout_ms":${readers.int(x, { at, option })}`;
       } else if (option === "trace") {
-        node.trace = readers.text(x, { at, option });
+        trace = readers.text(x, { at, option });
       } else {
         const text = readers[param.kind](x, { at, option, param, plan });
-        if (text !== null) node.params[task.params.indexOf(param)] = `"${param.name}":${text}`;
+        if (text !== null) texts[param.position] = `"${param.name}":${text}`;
       }
     }
     for (const { option, required } of task.params) {
@@ -708,25 +835,36 @@
     if (plan.nodes.length === limits.nodes) {
       stop("P201", at, `there are more nodes than the limit of ${limits.nodes}`);
     }
-    const fields = node.params.filter((it) => it !== undefined);
-    if (node.trace) fields.push(`"trace":${node.trace}`);
-    plan.nodes.push(
-      `{"op":${json(node.op)},"inputs":[${node.inputs}],"params":{${fields.join(",")}}` +
-        (node.scheduling ? `,"scheduling":${node.scheduling}` : "") +
-        (node.timeout ? `,"timeout_ms":${node.timeout}` : "") +
-        `,"source":${at}}`,
-    );
+    let params = "";
+    for (let i = 0; i < texts.length; i++) if (texts[i] !== undefined) params += `${params === "" ? "" : ","}${texts[i]}`;
+    if (trace !== null) params += `${params === "" ? "" : ","}"trace":${trace}`;
+    plan.nodes.push(`{"op":"${task.op}","inputs":[${inputs}],"params":{${params}}${more},"source":${at}}`);
     return new Rows(plan, plan.nodes.length - 1);
   }
 
   const method = (name, fn) => ({ [name](...list) { return fn(this, list); } })[name];
+  // A task that was named and not called.
+  const uncalled = (fn, message, help) => {
+    delete fn.length;
+    const get = (_, name) => {
+      if (name === "call" || name === "apply" || name === "bind") return Function.prototype[name];
+      return stop("D014", HERE, message(typeof name === "symbol" ? "a value" : name), { help });
+    };
+    return freeze(setPrototypeOf(fn, new Proxy(NOTHING, { get })));
+  };
+  const notCalled = (task, fn) => {
+    const help = `write ${task.source ? "ctx" : "rows"}.${task.usage}`;
+    return uncalled(fn, (name) => `${task.method} is a task: it is called before ${name} is taken from it`, help);
+  };
   for (const task of config.tasks) {
+    task.byOption = create(null);
+    task.params.forEach((param, position) => (task.byOption[param.option] = { ...param, position }));
     const [home, guest] = task.source ? [Context, Rows] : [Rows, Context];
-    home.prototype[task.method] = method(task.method, (self, list) => {
+    home.prototype[task.method] = notCalled(task, method(task.method, (self, list) => {
       const at = call;
       if (!home.is(self)) stop("D012", at, `${task.method} was taken off the object that it belongs to`);
       return run(task, home.plan(self), task.source ? null : self, list, at);
-    });
+    }));
     guest.prototype[task.method] = method(task.method, (self) => {
       const help = task.source ? `write ctx.${task.method}(…)` : `write ctx.viewer(…).${task.method}(…), for example`;
       const message = task.source ? `${task.method} starts from nothing, not from rows` : `${task.method} works on rows, and ctx has none`;
@@ -737,23 +875,23 @@
   const methods = config.tasks.map((task) => task.method);
   for (const [type, what] of [[Context, "task"], [Rows, "task"]]) {
     delete type.prototype.constructor;
-    const missing = (name) =>
-      name === "then" || name === "toJSON"
-        ? undefined
-        : method(name, (self) => {
-            tell("D014", call, `there is no ${what} ${name}`, { wrong: name, known: methods });
-            return new Rows(type.is(self) ? type.plan(self) : null, -1);
-          });
+    const missing = (name) => {
+      if (name === "then") return undefined;
+      if (name === "toJSON") return stop("D012", HERE, NO_VALUE, { help: NO_VALUE_HELP });
+      const nameless = method(name, (self) => {
+        tell("D014", call, `there is no ${what} ${name}`, { wrong: name, known: methods });
+        return new Rows(type.is(self) ? type.plan(self) : null, -1);
+      });
+      return uncalled(nameless, () => `there is no ${what} ${name}`, NO_VALUE_HELP);
+    };
     setPrototypeOf(
       type.prototype,
       new Proxy(freeze(create(null)), { get: (_, name) => (typeof name === "symbol" ? undefined : missing(name)) }),
     );
     freeze(type.prototype);
   }
-  for (const type of [Part, Endpoint]) {
-    delete type.prototype.constructor;
-    freeze(type.prototype);
-  }
+  delete Endpoint.prototype.constructor;
+  freeze(Endpoint.prototype);
 
   // ── Plans.
   class Plan {
@@ -771,7 +909,7 @@
   }
   delete Plan.prototype.constructor;
   freeze(Plan.prototype);
-  const table = () => ({ ids: new Map(), texts: new Map() });
+  const table = () => ({ ids: new WeakMap(), texts: new Map() });
   const usage = 'definePlan({ name: "feed", build: (ctx) => ctx.viewer({ … }) })';
 
   function definePlan(...list) {
@@ -815,50 +953,6 @@
   }
   const exported = { definePlan, Key, P, EP, E, Pred, regex, ...math };
   for (const fn of Object.values(math)) freeze(fn);
-  for (const name of ["abs", "floor", "ceil", "round", "sqrt", "log", "log1p", "exp", "min", "max", "pow"]) {
-    const native = Math[name];
-    Math[name] = method(name, (_, list) => (anyPart(list) ? math[name](...list) : native(...list)));
-  }
-  delete Math.random;
-  const prototype = Array.prototype;
-  // The engine's own loops cannot be interrupted, so they do not get lists that are long without having items.
-  const looping = (
-    "concat copyWithin every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes indexOf join " +
-    "lastIndexOf map reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted toSpliced " +
-    "toString unshift with"
-  ).split(" ");
-  const tooLong = (x) => {
-    const length = getOwnPropertyDescriptor(Object(x), "length");
-    return length === undefined || !(length.value <= limits.list);
-  };
-  for (const name of looping) {
-    const native = prototype[name];
-    if (native === undefined) continue;
-    const guardedMethod = method(name, (self, list) => {
-      if (tooLong(self) || (name === "concat" && list.some((it) => isArray(it) && tooLong(it)))) {
-        stop("D008", call, `a list may have ${limits.list} items`);
-      }
-      return native.apply(self, list);
-    });
-    defineProperty(prototype, name, { value: guardedMethod, writable: true, configurable: true, enumerable: false });
-  }
-  for (const name of ["filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"]) {
-    const native = prototype[name];
-    const checked = method(name, (self, [fn, receiver]) => {
-      const at = call;
-      const test = typeof fn === "function" ? (...list) => now(fn.apply(receiver, list), at, "as a JavaScript condition") : fn;
-      return native.call(self, test);
-    });
-    defineProperty(prototype, name, { value: checked, writable: true, configurable: true, enumerable: false });
-  }
-  const Truth = globalThis.Boolean;
-  const Checked = function Boolean(x) {
-    return Truth(now(x, call, "as a JavaScript condition"));
-  };
-  Checked.prototype = Truth.prototype;
-  defineProperty(Truth.prototype, "constructor", { value: Checked });
-  globalThis.Boolean = Checked;
-
   const functions = [() => {}, async () => {}, function* () {}, async function* () {}];
   for (const fn of functions) delete getPrototypeOf(fn).constructor;
   const hidden = [
@@ -870,7 +964,19 @@
     getPrototypeOf(new Set().entries()),
     getPrototypeOf(""[Symbol.iterator]()),
     getPrototypeOf("".matchAll(/x/g)),
+    getPrototypeOf([].values().map((x) => x)),
   ];
+  delete Math.random;
+  // The engine's own ways to look at the stack, which is how places of mistakes are found.
+  for (const name of ["captureStackTrace", "prepareStackTrace", "stackTraceLimit"]) delete Error[name];
+  delete Object.prototype.__proto__;
+  const given = (x, label, help) => {
+    if (irOf(x) === BROKEN_IR) throw TOLD;
+    return stop("D011", HERE, `${describe(x)} is given to ${label}, but its value is known only when the plan runs`, { help });
+  };
+  const contains = (list, x) => among(x, list, call, argument(call, callArgs, 0), call);
+  const tooLong = () => stop("D008", call, `a list may have ${limits.list} items`);
+  guards({ isPart, given, now: (x) => now(x, HERE, "as a JavaScript condition"), contains, tooLong, listMax: limits.list, math, hidden, globals: config.globals });
   for (const name of getOwnPropertyNames(globalThis)) {
     if (!config.globals.includes(name)) delete globalThis[name];
   }
@@ -882,6 +988,7 @@
     }
   }
   for (const thing of hidden) if (thing) freeze(thing);
+  freeze(Array[Symbol.species]);
   for (const name of keys(exported)) {
     if (name !== "definePlan") defineProperty(globalThis, name, { value: exported[name] });
   }

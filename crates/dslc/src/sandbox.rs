@@ -25,6 +25,7 @@ const TIME_MAX: Duration = Duration::from_millis(1500);
 const GRACE: Duration = Duration::from_millis(200);
 
 const RUNTIME: &str = include_str!("runtime.js");
+const GUARDS: &str = include_str!("guards.js");
 
 /// How a run ended that did not end well.
 #[derive(Debug)]
@@ -122,7 +123,8 @@ impl<'js> Run<'js> {
 
     fn runtime(&self, config: &str) -> rquickjs::Result<Object<'js>> {
         let make: Function<'js> = self.ctx.eval(RUNTIME)?;
-        make.call((self.ctx.json_parse(config)?,))
+        let guards: Function<'js> = self.ctx.eval(GUARDS)?;
+        make.call((self.ctx.json_parse(config)?, guards))
     }
 
     fn evaluate(&self, entry: &str, runtime: &Object<'js>) -> rquickjs::Result<Option<String>> {

@@ -59,6 +59,14 @@ fn an_expression_means_the_same_wherever_it_is_built() {
         ("import * as shared from \"./fragments/sum\";", "shared.sum"),
         ("", "E.add(E.mul(E.key(Key.likes), E.const(2)), E.mul(Key.views, 2))"),
         ("const o = { total: Key.likes * 2 };\no.total += Key.views * 2;", "o.total"),
+        ("const o = { all: [Key.likes * 2] };\no.all[0] += Key.views * 2;", "o.all[0]!"),
+        ("const m = new Map([[\"a\", Key.likes * 2]]);\nm.set(\"a\", m.get(\"a\")! + Key.views * 2);", "m.get(\"a\")!"),
+        (
+            "const l: number[] = [];\nl.push(Key.likes);\nl.unshift(...[].concat(Key.views as any));",
+            "l[1] * 2 + l.at(0)! * 2",
+        ),
+        ("const e = [Key.likes, Key.views].values().map((k) => k * 2).reduce((a, b) => a + b);", "e"),
+        ("const e = Object.values({ a: Key.likes, b: Key.views }).map((k) => k * 2);", "e[0] + e[1]"),
         (
             "class Sum { constructor(public a: number) {} plus(b: number) { return this.a + b; } }",
             "new Sum(Key.likes * 2).plus(Key.views * 2)",
@@ -92,6 +100,10 @@ fn predicates_follow_the_operators() {
         ("true && Key.age > 3", "Pred.cmp(\">\", Key.age, 3)"),
         ("regex(Key.title, /a+b/i)", "Pred.regex(Key.title, \"a+b\", \"i\")"),
         ("Math.max(Key.age, 3) > 3", "Pred.cmp(\">\", E.max(Key.age, 3), 3)"),
+        ("[\"US\", \"DE\"].includes(Key.country)", "Pred.in(Key.country, [\"US\", \"DE\"])"),
+        ("Key.id == 1790012345678901235n", "Pred.cmp(\"==\", Key.id, 1_790_012_345_678_901_235)"),
+        ("Key.id > -9223372036854775808", "Pred.cmp(\">\", Key.id, -0x8000000000000000)"),
+        ("regex(Key.title, /^[a&&b]\\d$/u)", "regex(Key.title, \"^[a\\\\&\\\\&b][0-9]$\")"),
     ] {
         assert_eq!(pred(natural), pred(spelt), "{natural}");
     }
@@ -119,6 +131,11 @@ fn operators_on_plain_values_are_those_of_javascript() {
         "undefined == null",
         "NaN !== NaN",
         "max(1, 2) === 2",
+        "round(-2.5) === -3 && round(2.5) === 3 && round(0.49999999999999994) === 0",
+        "pow(2, 3) === 8 && pow(1, NaN) === 1",
+        "max(null as any, 2) === null && abs(null as any) === null",
+        "coalesce(null, null as any, 4) === 4",
+        "9007199254740993 > 9007199254740992 && 9007199254740993n === 9007199254740993 as any",
         "clamp(9, 0, 5) === 5",
         "coalesce(null, 3) === 3",
         "Math.min(3, 4) === 3",
