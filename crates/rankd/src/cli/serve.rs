@@ -6,6 +6,7 @@ use crate::cli::{DONE, Places, WRONG, say};
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::ServeSettings;
 use crate::serve::collector::{CollectorSettings, Destination};
+use crate::serve::desk::HEALTH_PLACES;
 use crate::serve::listen::listen;
 use crate::serve::log::{Log, Target};
 use crate::serve::reload::ReloadSettings;
@@ -20,8 +21,8 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// Descriptors for everything that is not a client: stores, logs, plans, listeners.
-const DESCRIPTORS_KEPT: u64 = 64;
+/// Descriptors for everything that is not a client: stores, logs, plans, listeners, and places for health.
+const DESCRIPTORS_KEPT: u64 = 64 + HEALTH_PLACES as u64;
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
@@ -47,6 +48,9 @@ pub(crate) struct ServeArgs {
     /// Mebibytes that the bodies of requests may take on each loop
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     bodies_mb: u64,
+    /// Mebibytes of answers that are kept, on all loops together, for clients that have not taken them
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    answers_mb: u64,
     /// Time for a request's head, from its first byte
     #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     head_ms: u64,
@@ -110,6 +114,7 @@ impl ServeArgs {
             },
             connections_max: self.connections_max.min(descriptors().saturating_sub(DESCRIPTORS_KEPT).max(1)) as usize,
             body_bytes_max: (self.bodies_mb as usize) << 20,
+            answer_bytes_max: (self.answers_mb as usize) << 20,
             trace_every: self.trace_every,
             plan_limits: self.plan_limit.iter().cloned().collect(),
         };

@@ -6,12 +6,12 @@ use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;
 use crate::serve::readiness::Readiness;
 use crate::serve::shelf::Shelf;
-use crate::serve::vitals::Patience;
+use crate::serve::vitals::{Patience, Place};
 use arc_swap::ArcSwap;
 use rankd_engine::engine::Gauges;
 use std::collections::HashMap;
 use std::net::TcpListener;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct ServeSettings {
     pub(crate) connections_max: usize,
     /// Bytes of bodies that one loop holds at most.
     pub(crate) body_bytes_max: usize,
+    /// Bytes of answers that all loops together keep at most for clients that have not taken them.
+    pub(crate) answer_bytes_max: usize,
     /// One request in so many is traced for the metrics of ops; 0 for none.
     pub(crate) trace_every: u64,
     /// By plan: how many runs of it may be under way.
@@ -36,8 +38,8 @@ pub(crate) struct App {
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
     pub(crate) readiness: Readiness,
-    /// Connections that are open, on all loops.
-    pub(crate) open: AtomicUsize,
+    /// Connections that are open on all loops, by their place.
+    pub(crate) open: [AtomicUsize; Place::ALL.len()],
     /// By loop, until its guest takes it.
     pub(crate) listeners: Mutex<Vec<Option<TcpListener>>>,
     /// The names of the registry's endpoints, in its order.
@@ -46,6 +48,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// How many connections have a place of this kind.
+    pub(crate) fn open(&self, place: Place) -> usize {
+        self.open[place as usize].load(Ordering::Relaxed)
+    }
+
     pub(crate) fn take_listener(&self, number: usize) -> Option<TcpListener> {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.get_mut(number).and_then(Option::take)

@@ -1,15 +1,24 @@
-//! A request's body: read whole, within limits on its size, its time and what all bodies of a loop take together.
+//! A request's body: read whole, within limits on its size, its time and what all bodies of a loop take together. What an answer
+//! did not need of it is read and thrown away, so that the answer reaches a client that is still sending.
 
 use crate::input::REQUEST_BYTES_MAX;
 use crate::serve::desk::Desk;
+use crate::serve::vitals::{Receiving, Vitals};
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
-use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
-use rankd_engine::clock;
+use hyper::header::EXPECT;
+use hyper::{HeaderMap, StatusCode};
+use rankd_engine::clock::{self, Instant};
 use rankd_engine::{ErrorKind, RunError};
+use std::error::Error;
+use std::io;
 use std::rc::Rc;
 use tokio::time::timeout_at;
+
+/// So much of a body that nobody needs is read. A client that sends more finds its connection closed or its stream reset.
+const DISCARDED_MAX: usize = 16 * REQUEST_BYTES_MAX;
 
 /// A body that is here. What it takes counts for its loop until it is dropped.
 pub(crate) struct Read {
@@ -27,50 +36,106 @@ impl Drop for Read {
 /// Why a body was not read: the error, and the status where HTTP has a closer one than the error's kind.
 pub(crate) type Unread = (RunError, Option<StatusCode>);
 
-pub(crate) async fn read(desk: &Rc<Desk>, mut body: Incoming) -> Result<Read, Unread> {
-    // What is announced to be too large is not waited for.
-    if body.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
-        return Err(too_large());
+/// A body that comes in.
+pub(crate) struct RequestBody {
+    desk: Rc<Desk>,
+    vitals: Rc<Vitals>,
+    incoming: Incoming,
+    /// When it has to be here; not known as long as nothing had to be waited for.
+    until: Option<Instant>,
+    receiving: Option<Receiving>,
+    /// The client sends it only when it is asked to, which reading does.
+    on_demand: bool,
+}
+
+impl RequestBody {
+    pub(crate) fn new(desk: &Rc<Desk>, vitals: &Rc<Vitals>, headers: &HeaderMap, incoming: Incoming) -> RequestBody {
+        let on_demand = headers.contains_key(EXPECT);
+        RequestBody { desk: desk.clone(), vitals: vitals.clone(), incoming, until: None, receiving: None, on_demand }
     }
-    let mut read = Read { desk: desk.clone(), bytes: Bytes::new(), counted: 0 };
-    let mut gathered = BytesMut::new();
-    let mut until = None;
-    loop {
-        // Most bodies come with their head, so the clock is asked only when one does not.
-        let frame = match futures_util::FutureExt::now_or_never(body.frame()) {
-            Some(frame) => frame,
-            None => {
-                let until = *until.get_or_insert_with(|| clock::now() + desk.app.settings.patience.body);
-                timeout_at(until, body.frame()).await.map_err(|_| too_slow(desk))?
-            }
-        };
-        let Some(frame) = frame else { break };
-        // The client has broken off; nobody will read this.
-        let frame = frame.map_err(|_| (RunError::cancelled(), None))?;
-        let Ok(data) = frame.into_data() else { continue };
-        read.counted += data.len();
-        desk.body_bytes.set(desk.body_bytes.get() + data.len());
-        if read.counted > REQUEST_BYTES_MAX {
+
+    pub(crate) async fn read(&mut self) -> Result<Read, Unread> {
+        let read = self.read_whole().await;
+        self.receiving = None;
+        read
+    }
+
+    async fn read_whole(&mut self) -> Result<Read, Unread> {
+        // What is announced to be too large is not waited for.
+        if self.incoming.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
             return Err(too_large());
         }
-        if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
-            desk.metrics.memory_rejected.add(1);
-            let message = "requests take all the memory that there is for them";
-            return Err((RunError::new(ErrorKind::Overloaded, "E604", message), None));
-        }
-        if read.bytes.is_empty() && gathered.is_empty() {
-            read.bytes = data;
-        } else {
-            if gathered.is_empty() {
-                gathered.extend_from_slice(&std::mem::take(&mut read.bytes));
+        self.on_demand = false;
+        let desk = self.desk.clone();
+        let mut read = Read { desk: desk.clone(), bytes: Bytes::new(), counted: 0 };
+        let mut gathered = BytesMut::new();
+        while let Some(data) = self.next().await? {
+            read.counted += data.len();
+            desk.body_bytes.set(desk.body_bytes.get() + data.len());
+            if read.counted > REQUEST_BYTES_MAX {
+                return Err(too_large());
             }
-            gathered.extend_from_slice(&data);
+            if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
+                desk.metrics.memory_rejected.add(1);
+                let message = "requests take all the memory that there is for them";
+                return Err((RunError::new(ErrorKind::Overloaded, "E604", message), None));
+            }
+            if read.bytes.is_empty() && gathered.is_empty() {
+                read.bytes = data;
+            } else {
+                if gathered.is_empty() {
+                    gathered.extend_from_slice(&std::mem::take(&mut read.bytes));
+                }
+                gathered.extend_from_slice(&data);
+            }
+        }
+        if !gathered.is_empty() {
+            read.bytes = gathered.freeze();
+        }
+        Ok(read)
+    }
+
+    /// Reads what is left of it, within the same time, and forgets it.
+    pub(crate) async fn discard(&mut self) {
+        let mut left = DISCARDED_MAX;
+        let announced = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(usize::MAX);
+        if self.incoming.is_end_stream() || self.on_demand || announced > left {
+            return;
+        }
+        // Whatever goes wrong now, the answer is known.
+        while let Ok(Some(data)) = self.next().await {
+            match left.checked_sub(data.len()) {
+                Some(less) => left = less,
+                None => break,
+            }
+        }
+        self.receiving = None;
+    }
+
+    /// The next bytes of it; `None` at its end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Unread> {
+        loop {
+            // Most bodies come with their head, so the clock is asked only when one does not.
+            let frame = match self.incoming.frame().now_or_never() {
+                Some(frame) => frame,
+                None => {
+                    let until = *self.until.get_or_insert_with(|| clock::now() + self.desk.app.settings.patience.body);
+                    self.receiving.get_or_insert_with(|| self.vitals.receive());
+                    timeout_at(until, self.incoming.frame()).await.map_err(|_| too_slow(&self.desk))?
+                }
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(broken(&error)),
+                Some(Ok(frame)) => {
+                    // Trailers are nothing to us.
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
         }
     }
-    if !gathered.is_empty() {
-        read.bytes = gathered.freeze();
-    }
-    Ok(read)
 }
 
 fn too_large() -> Unread {
@@ -81,4 +146,17 @@ fn too_large() -> Unread {
 fn too_slow(desk: &Desk) -> Unread {
     let message = format!("the body did not come within {} ms", desk.app.settings.patience.body.as_millis());
     (RunError::new(ErrorKind::BadRequest, "E124", message), Some(StatusCode::REQUEST_TIMEOUT))
+}
+
+/// A body that ended before its end: the client wrote something that is no body, or it is gone and nobody will read this.
+fn broken(error: &hyper::Error) -> Unread {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+            let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+            let message = format!("the body's chunks cannot be read{cause}");
+            (RunError::new(ErrorKind::BadRequest, "E126", message), None)
+        }
+        _ => (RunError::cancelled(), None),
+    }
 }

@@ -4,7 +4,7 @@
 
 use crate::serve::desk::{Desk, Stage};
 use crate::serve::exchange::Exchange;
-use crate::serve::vitals::{Cut, Io, Vitals};
+use crate::serve::vitals::{Cut, Io, Place, Vitals};
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
@@ -20,9 +20,17 @@ use tokio::time::{Sleep, sleep_until};
 /// How often a connection looks at itself, at least: so much later than promised it may be cut.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What HTTP itself may cost.
+/// What HTTP itself may cost: the bytes and the fields of a head, requests at once on a connection, bytes of bodies on their way in.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+const HEAD_FIELDS_MAX: usize = 100;
 const STREAMS_MAX: u32 = 128;
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+const FRAME_BYTES_MAX: u32 = 16 << 10;
+/// Streams that a client has reset before they were looked at, and streams that were reset because the client broke the rules:
+/// with more, the connection is closed.
+const RESETS_MAX: usize = 20;
+const ERRORS_MAX: usize = 128;
 
 /// Spawns what a connection needs on its own loop.
 #[derive(Clone)]
@@ -38,10 +46,12 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for OnThisLoop {
 pub(crate) fn protocol(seat: &Seat) -> auto::Builder<OnThisLoop> {
     let mut protocol = auto::Builder::new(OnThisLoop(seat.clone()));
     // Time is kept here, around all of it, so the protocol's own timers are off.
-    protocol.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX);
+    protocol.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
     let mut http2 = protocol.http2();
     http2.max_concurrent_streams(STREAMS_MAX).max_header_list_size(HEAD_BYTES_MAX as u32);
-    http2.initial_stream_window_size(64 << 10).initial_connection_window_size(256 << 10).max_send_buf_size(64 << 10);
+    http2.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+    http2.max_frame_size(FRAME_BYTES_MAX).max_send_buf_size(64 << 10);
+    http2.max_pending_accept_reset_streams(RESETS_MAX).max_local_error_reset_streams(ERRORS_MAX);
     protocol
 }
 
@@ -55,9 +65,9 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(desk: &Rc<Desk>, stream: TcpStream) -> Connection {
+    pub(crate) fn new(desk: &Rc<Desk>, stream: TcpStream, place: Place) -> Connection {
         let now = clock::now();
-        let vitals = Rc::new(Vitals::new(now));
+        let vitals = Rc::new(Vitals::new(place, now));
         desk.came(&vitals);
         let exchange = Exchange { desk: desk.clone(), vitals: vitals.clone() };
         let io = TokioIo::new(Io::new(stream, vitals.clone()));
@@ -99,7 +109,7 @@ impl Connection {
         }
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = clock::now();
-            let limit = self.vitals.limit(&self.desk.app.settings.patience);
+            let limit = self.vitals.limit(now, &self.desk.app.settings.patience);
             if let Some((at, cut)) = limit
                 && now >= at
             {

@@ -1,14 +1,16 @@
 //! One event loop's side of the server: its listener, its connections, and how both come to their end.
 //!
 //! A connection is accepted, read and answered on the loop that its desk is on. When descriptors or room run out, the
-//! connection that has been idle for longest makes room; accepting never spins.
+//! connection that has been idle for longest makes room, and one that waits for a body counts as idle; when none is idle, some
+//! places are left for connections that ask for health. Accepting never spins.
 
 use crate::serve::admission::Admission;
 use crate::serve::app::App;
 use crate::serve::connection::{Connection, OnThisLoop, protocol};
 use crate::serve::listen::stop_new_connections;
 use crate::serve::metrics::LoopMetrics;
-use crate::serve::vitals::Vitals;
+use crate::serve::untaken;
+use crate::serve::vitals::{Place, Vitals};
 use futures_util::future::{Either, select};
 use hyper_util::server::conn::auto;
 use rankd_engine::Seat;
@@ -34,6 +36,12 @@ const LAST_ARRIVALS: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_millis(300);
 /// The pause after a connection could not be accepted.
 const BREATH: Duration = Duration::from_millis(20);
+/// Places that are kept for health, on all loops together; each loop has at least one.
+pub(crate) const HEALTH_PLACES: usize = 16;
+/// One connection may leave this part of the room for answers untaken.
+const SHARE: usize = 4;
+/// An answer that is so short is given even where there is no room for answers: health, and refusals.
+const SHORT: usize = 1 << 10;
 
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +64,11 @@ pub(crate) struct Desk {
     pub(crate) stage: Cell<Stage>,
     /// Bytes of bodies that have come and are not yet read.
     pub(crate) body_bytes: Cell<usize>,
+    /// What the answers count for that clients have not taken.
+    untaken: Cell<usize>,
     connections: RefCell<HashMap<*const Vitals, Rc<Vitals>>>,
+    /// Connections that were told to go have not had their turn yet.
+    evicting: Cell<bool>,
     /// The last connection has gone.
     empty: Notify,
 }
@@ -71,7 +83,9 @@ impl Desk {
             admission: Admission::new(&app.settings.admission),
             stage: Cell::new(Stage::Open),
             body_bytes: Cell::new(0),
+            untaken: Cell::new(0),
             connections: RefCell::default(),
+            evicting: Cell::new(false),
             empty: Notify::new(),
             app,
             seat,
@@ -133,13 +147,19 @@ impl Desk {
     async fn accept(self: &Rc<Desk>, listener: &TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.welcome(stream),
+                Ok((stream, _)) => {
+                    self.welcome(stream);
+                    // Whoever had to make room for it is gone before the next one is let in.
+                    if self.evicting.replace(false) {
+                        tokio::task::yield_now().await;
+                    }
+                }
                 // The client went away before it was let in.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
                 Err(_) => {
                     // Out of descriptors or memory. The listener stays ready, so without a pause this would spin.
                     self.metrics.accept_failures.add(1);
-                    self.evict();
+                    self.evict(Place::Clients);
                     sleep(BREATH).await;
                 }
             }
@@ -147,37 +167,85 @@ impl Desk {
     }
 
     fn welcome(self: &Rc<Desk>, stream: TcpStream) {
-        if self.app.open.load(Ordering::Relaxed) >= self.app.settings.connections_max && !self.evict() {
+        let Some(place) = self.place() else {
             self.metrics.refused.add(1);
             return;
-        }
+        };
         // Answers are written whole, so there is nothing to wait for. Without it they are merely later.
         let _ = stream.set_nodelay(true);
         self.metrics.accepted.add(1);
-        self.seat.spawn(Connection::new(self, stream));
+        self.seat.spawn(Connection::new(self, stream, place));
     }
 
-    /// Closes the connection that has been idle for longest; false where all are busy.
-    fn evict(&self) -> bool {
-        let connections = self.connections.borrow();
-        let idle = connections.values().filter(|vitals| !vitals.evicted.get());
-        let Some((_, oldest)) =
-            idle.filter_map(|vitals| Some((vitals.idle_since()?, vitals))).min_by_key(|(at, _)| *at)
-        else {
-            return false;
+    /// A place for one more connection; `None` where there is none and nobody can make room.
+    fn place(&self) -> Option<Place> {
+        let free = |place: Place| match place {
+            Place::Clients => self.app.open(place) < self.app.settings.connections_max,
+            Place::Health => {
+                let here = self.connections.borrow().values().filter(|vitals| vitals.place == place).count();
+                here < (HEALTH_PLACES / self.app.metrics.loops().len()).max(1)
+            }
         };
-        oldest.evicted.set(true);
-        oldest.wake();
+        Place::ALL.into_iter().find(|place| free(*place) || self.evict(*place))
+    }
+
+    /// Closes the connection in such a place that has been idle for longest; false where all are busy.
+    fn evict(&self, place: Place) -> bool {
+        let connections = self.connections.borrow();
+        let idle = connections.values().filter(|vitals| vitals.place == place && !vitals.evicted.get());
+        let oldest = idle.filter_map(|vitals| Some((vitals.idle_since()?, vitals))).min_by_key(|(at, _)| *at);
+        let Some((_, oldest)) = oldest else { return false };
+        self.cut(oldest);
         true
     }
 
+    fn cut(&self, vitals: &Vitals) {
+        vitals.evicted.set(true);
+        vitals.wake();
+        self.evicting.set(true);
+    }
+
+    /// Whether an answer of so many bytes may be handed over to a connection. One connection may leave a part of the room untaken.
+    /// Where all of it is taken, whoever has left most of it untaken is cut, so that one who takes its answers is not refused for
+    /// those who do not.
+    pub(crate) fn fits(&self, bytes: usize, asker: &Vitals) -> bool {
+        let all = self.app.settings.answer_bytes_max / self.app.metrics.loops().len();
+        let cost = untaken::cost(bytes);
+        let own = asker.untaken.bytes();
+        if bytes > SHORT && own > 0 && own + cost > all / SHARE {
+            return false;
+        }
+        if self.untaken.get() + cost <= all {
+            return true;
+        }
+        let connections = self.connections.borrow();
+        // What those still have who were cut already is as good as free.
+        let staying = || connections.values().filter(|vitals| !vitals.evicted.get());
+        if staying().map(|vitals| vitals.untaken.bytes()).sum::<usize>() + cost <= all {
+            return true;
+        }
+        match staying().max_by_key(|vitals| vitals.untaken.bytes()) {
+            Some(most) if most.untaken.bytes() > own => {
+                self.cut(most);
+                true
+            }
+            // Nobody has left more untaken than the one who asks.
+            _ => bytes <= SHORT || own == 0,
+        }
+    }
+
+    pub(crate) fn count_untaken(&self, change: impl FnOnce(usize) -> usize) {
+        self.untaken.set(change(self.untaken.get()));
+        self.metrics.untaken.set(self.untaken.get() as u64);
+    }
+
     pub(crate) fn came(&self, vitals: &Rc<Vitals>) {
-        self.app.open.fetch_add(1, Ordering::Relaxed);
+        self.app.open[vitals.place as usize].fetch_add(1, Ordering::Relaxed);
         self.connections.borrow_mut().insert(Rc::as_ptr(vitals), vitals.clone());
     }
 
     pub(crate) fn went(&self, vitals: &Rc<Vitals>) {
-        self.app.open.fetch_sub(1, Ordering::Relaxed);
+        self.app.open[vitals.place as usize].fetch_sub(1, Ordering::Relaxed);
         let mut connections = self.connections.borrow_mut();
         connections.remove(&Rc::as_ptr(vitals));
         if connections.is_empty() {

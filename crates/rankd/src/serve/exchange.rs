@@ -1,18 +1,19 @@
 //! One request on one connection, from its head to its answer: routed, answered, counted and logged, whatever happens.
 
 use crate::request_id;
+use crate::serve::body::RequestBody;
 use crate::serve::desk::{Desk, Stage};
 use crate::serve::reply::Reply;
 use crate::serve::routes::{Answers, Found, ROUTES, find};
 use crate::serve::shelf::Shelved;
 use crate::serve::spans::{Run, Told};
 use crate::serve::trace_context::TraceContext;
-use crate::serve::vitals::Vitals;
+use crate::serve::untaken::Outgoing;
+use crate::serve::vitals::{Place, Vitals};
 use crate::serve::{date, explain, pages, rank};
-use bytes::Bytes;
 use futures_util::FutureExt;
-use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::http::request::Parts;
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use rankd_engine::clock::{self, Instant, nanos_between};
@@ -32,7 +33,7 @@ pub(crate) struct Exchange {
 }
 
 impl Service<Request<Incoming>> for Exchange {
-    type Response = Response<Full<Bytes>>;
+    type Response = Response<Outgoing>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
@@ -44,23 +45,37 @@ impl Service<Request<Incoming>> for Exchange {
         Box::pin(async move {
             let answered = AssertUnwindSafe(answer(&mut visit, request)).catch_unwind().await;
             let reply = answered.unwrap_or_else(|_| visit.panicked());
+            let reply = visit.fitting(reply);
             visit.finish(&reply);
-            let close = visit.desk.stage.get() != Stage::Open;
-            Ok(reply.into_response(close))
+            let close = visit.desk.stage.get() != Stage::Open || visit.vitals.place == Place::Health;
+            let only_head = visit.method == Method::HEAD;
+            let now = visit.vitals.end();
+            Ok(reply.into_response(close, only_head, |bytes| Outgoing::new(bytes, &visit.desk, &visit.vitals, now)))
         })
     }
 }
 
 async fn answer(visit: &mut Visit, request: Request<Incoming>) -> Reply {
     let (head, body) = request.into_parts();
+    let mut body = RequestBody::new(&visit.desk, &visit.vitals, &head.headers, body);
+    let reply = route(visit, &head, &mut body).await;
+    body.discard().await;
+    reply
+}
+
+async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
     let path = head.uri.path();
     match find(&head.method, path) {
         Found::Route(at, name) => {
             visit.route = Some(at);
-            match ROUTES[at].answers {
-                Answers::Rank => rank::rank(visit, None, &head, body).await,
-                Answers::RankPlan => rank::rank(visit, Some(name), &head, body).await,
-                Answers::Explain => explain::explain(visit, &head, body).await,
+            let route = &ROUTES[at];
+            if visit.vitals.place == Place::Health && !route.is_health() {
+                return visit.no_place();
+            }
+            match route.answers {
+                Answers::Rank => rank::rank(visit, None, head, body).await,
+                Answers::RankPlan => rank::rank(visit, Some(name), head, body).await,
+                Answers::Explain => explain::explain(visit, head, body).await,
                 other => pages::page(visit, other, name).await,
             }
         }
@@ -139,6 +154,25 @@ impl Visit {
         let Some(collector) = &self.desk.app.collector else { return };
         let one_of_many = self.desk.metrics.spanned_next(collector.sample);
         self.sampled = one_of_many || self.trace_context.is_some_and(|context| context.sampled);
+    }
+
+    /// The answer, or a refusal where the client has not taken the answers that it was given before.
+    fn fitting(&mut self, reply: Reply) -> Reply {
+        if self.desk.fits(reply.bytes(), &self.vitals) {
+            return reply;
+        }
+        self.desk.metrics.untaken_rejected.add(1);
+        let kept = self.vitals.untaken.bytes();
+        let message =
+            format!("{kept} bytes of answers on this connection are not taken yet: read them, then ask again");
+        Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E605", message))
+    }
+
+    /// Connections are so many that this one got a place where only health is answered.
+    fn no_place(&mut self) -> Reply {
+        self.desk.metrics.place_rejected.add(1);
+        let message = "there are as many connections as there may be, and all are busy; try again";
+        Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E606", message))
     }
 
     fn panicked(&mut self) -> Reply {
@@ -223,7 +257,7 @@ impl Drop for Visit {
     fn drop(&mut self) {
         if !self.finished {
             self.tell(crate::status::CLIENT_CLOSED_REQUEST, Some(ErrorKind::Cancelled), 0);
+            self.vitals.end();
         }
-        self.vitals.end();
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::explain::Explanation;
 use crate::input;
+use crate::serve::audit;
+use crate::serve::body::RequestBody;
 use crate::serve::exchange::Visit;
 use crate::serve::pages::no_plan;
 use crate::serve::rank::{self, takes_json};
 use crate::serve::reply::Reply;
-use crate::serve::{audit, body};
 use hyper::StatusCode;
-use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use rankd_engine::{ErrorKind, RunError};
 use rankd_plan::json::{Fault, Kind, Reader};
@@ -25,12 +25,12 @@ struct Question<'a> {
     request: &'a str,
 }
 
-pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: Incoming) -> Reply {
+pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
     if let Err(error) = takes_json(&head.headers) {
         return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
     let desk = visit.desk.clone();
-    let read = match body::read(&desk, body).await {
+    let read = match body.read().await {
         Ok(read) => read,
         Err((error, status)) => {
             let reply = Reply::error(visit.id(), None, &error);

@@ -8,7 +8,7 @@ use crate::serve::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCo
 use crate::serve::readiness::{Phase, Warnings};
 use crate::serve::routes::ROUTES;
 use crate::serve::slices::Slices;
-use crate::serve::vitals::Cut;
+use crate::serve::vitals::{Cut, Place};
 use rankd_engine::store::health::{Breaker, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
@@ -191,7 +191,12 @@ fn http(page: &mut Page, app: &App) {
             }
         }
     }
-    page.one("rankd_connections_open", "gauge", "Connections that are open.", app.open.load(Ordering::Relaxed));
+    page.one(
+        "rankd_connections_open",
+        "gauge",
+        "Connections that are open.",
+        Place::ALL.iter().map(|place| app.open(*place)).sum::<usize>(),
+    );
     page.one("rankd_connections_total", "counter", "Connections accepted.", sum(app, |one| &one.accepted));
     page.one(
         "rankd_connections_refused_total",
@@ -211,6 +216,12 @@ fn http(page: &mut Page, app: &App) {
         page.sample("rankd_connections_cut_total", &[("reason", cut.name())], value);
     }
     page.one(
+        "rankd_answers_untaken_bytes",
+        "gauge",
+        "Answers that were handed over and that their clients have not taken.",
+        sum(app, |one| &one.untaken),
+    );
+    page.one(
         "rankd_panics_caught_total",
         "counter",
         "Panics while answering, outside of tasks.",
@@ -229,6 +240,8 @@ fn admission(page: &mut Page, app: &App) {
         sum(app, |one| &one.plan_limit_rejected),
     );
     page.sample("rankd_admission_rejected_total", &[("reason", "memory")], sum(app, |one| &one.memory_rejected));
+    page.sample("rankd_admission_rejected_total", &[("reason", "untaken")], sum(app, |one| &one.untaken_rejected));
+    page.sample("rankd_admission_rejected_total", &[("reason", "connections")], sum(app, |one| &one.place_rejected));
     page.family("rankd_admission_queue_seconds", "histogram", "How long admitted requests were in line.");
     page.times("rankd_admission_queue_seconds", &[], app.metrics.loops().iter().map(|one| &one.queued));
     type Of = fn(&LoopMetrics) -> &Count;

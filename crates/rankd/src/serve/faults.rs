@@ -21,7 +21,6 @@ use rankd_plan::{Registry, check};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -114,6 +113,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         admission: AdmissionSettings { queue: minute, limit_min: 4.0, limit_max: 100.0 },
         connections_max: 100,
         body_bytes_max: 1 << 20,
+        answer_bytes_max: 1 << 20,
         trace_every: 10,
         plan_limits: HashMap::new(),
     };
@@ -126,7 +126,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         readiness: Readiness::new(Phase::Ready),
-        open: AtomicUsize::new(0),
+        open: Default::default(),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
         endpoints: Vec::new(),
         started_ms: 0,

@@ -115,6 +115,12 @@ pub(crate) struct LoopMetrics {
     pub(crate) rejected: [Count; Refused::ALL.len()],
     pub(crate) plan_limit_rejected: Count,
     pub(crate) memory_rejected: Count,
+    /// Their connection has not taken the answers that it has already.
+    pub(crate) untaken_rejected: Count,
+    /// Their connection has one of the places that are kept for health.
+    pub(crate) place_rejected: Count,
+    /// Bytes of answers that clients have not taken.
+    pub(crate) untaken: Count,
     pub(crate) queued: Times,
     pub(crate) under_way: Count,
     pub(crate) in_line: Count,

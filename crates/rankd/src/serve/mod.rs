@@ -3,7 +3,7 @@
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
 //! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`admission`] (who may run
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] (who may run
 //! now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
 
 mod accept;
@@ -14,7 +14,7 @@ mod body;
 pub(crate) mod collector;
 mod connection;
 pub(crate) mod date;
-mod desk;
+pub(crate) mod desk;
 mod exchange;
 mod explain;
 mod exposition;
@@ -37,6 +37,7 @@ mod slices;
 mod spans;
 mod trace_context;
 mod trial;
+mod untaken;
 pub(crate) mod vitals;
 
 use crate::cli::say;
@@ -54,7 +55,6 @@ use readiness::{Phase, Readiness};
 use reload::{ReloadSettings, Reloader};
 use shelf::Shelf;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -99,7 +99,7 @@ pub(crate) fn serve(
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         readiness: Readiness::new(Phase::Loading),
-        open: AtomicUsize::new(0),
+        open: Default::default(),
         listeners: Mutex::new(start.listeners.into_iter().map(Some).collect()),
         endpoints,
         started_ms: date::millis(),

@@ -6,7 +6,7 @@ use crate::input::{self, Input, Refused as Unreadable};
 use crate::serve::accept;
 use crate::serve::admission::Permit;
 use crate::serve::audit;
-use crate::serve::body;
+use crate::serve::body::RequestBody;
 use crate::serve::desk::Desk;
 use crate::serve::exchange::Visit;
 use crate::serve::readiness::Phase;
@@ -14,7 +14,6 @@ use crate::serve::reply::{JSON, Reply};
 use crate::serve::shelf::Shelved;
 use crate::serve::spans::Run;
 use crate::serve::vitals::Vitals;
-use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
@@ -26,7 +25,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: Incoming) -> Reply {
+pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: &mut RequestBody) -> Reply {
     visit.ranks = true;
     visit.sample();
     if let Err(error) = takes_json(&head.headers) {
@@ -73,10 +72,10 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
 async fn prepare(
     visit: &mut Visit,
     named: Option<&str>,
-    body: Incoming,
+    body: &mut RequestBody,
 ) -> Result<(Input, Arc<Shelved>, Arc<Linked>), Box<Reply>> {
     let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
-    let read = body::read(&visit.desk, body).await.map_err(|(error, status)| {
+    let read = body.read().await.map_err(|(error, status)| {
         let reply = Reply::error(visit.id(), named, &error);
         Box::new(match status {
             Some(status) => reply.with_status(status),

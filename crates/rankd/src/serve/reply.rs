@@ -1,10 +1,10 @@
 //! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
 
 use crate::answer;
+use crate::serve::untaken::Outgoing;
 use crate::status;
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use rankd_engine::{ErrorKind, RunError};
 
@@ -56,10 +56,20 @@ impl Reply {
         self.body.len()
     }
 
-    pub(crate) fn into_response(self, close: bool) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(self.body));
+    /// As HTTP; `outgoing` makes the body of the bytes. For HEAD there is only the head, which tells how long the body would be.
+    pub(crate) fn into_response(
+        self,
+        close: bool,
+        only_head: bool,
+        outgoing: impl FnOnce(Bytes) -> Outgoing,
+    ) -> Response<Outgoing> {
+        let length = self.body.len();
+        let mut response = Response::new(outgoing(if only_head { Bytes::new() } else { self.body }));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
+        if only_head {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(methods) = self.allow {
             headers.insert(ALLOW, HeaderValue::from_static(methods));

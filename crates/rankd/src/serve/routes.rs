@@ -96,6 +96,11 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
 }
 
 impl Route {
+    /// Whether it tells only if the process is well, which has to be told however many connections there are.
+    pub(crate) fn is_health(&self) -> bool {
+        matches!(self.answers, Answers::Alive | Answers::Ready)
+    }
+
     /// What stands for `{name}`, or nothing, if the path is one of this route's.
     fn matched<'p>(&self, path: &'p str) -> Option<&'p str> {
         match self.before_name {

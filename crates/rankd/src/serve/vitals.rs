@@ -3,6 +3,7 @@
 //! Touched by its loop's thread only. The bytes that come and go are noted here by [`Io`]; what follows from it, that a silent
 //! or stuck client is cut, is decided in `connection`.
 
+use crate::serve::untaken::Untaken;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::run::Cancel;
 use std::cell::{Cell, RefCell};
@@ -27,19 +28,38 @@ pub(crate) struct Patience {
     pub(crate) body: Duration,
     /// Between requests, and before the first byte of the first one.
     pub(crate) idle: Duration,
-    /// While we have something to say and the client does not take it.
+    /// While there is something for the client and it does not take it.
     pub(crate) stall: Duration,
 }
 
+/// Which of the server's places a connection has. Each kind is counted and makes room by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Clients,
+    /// Kept for when clients have all of theirs and none of them is idle: only health is answered here.
+    Health,
+}
+
+impl Place {
+    pub(crate) const ALL: [Place; 2] = [Place::Clients, Place::Health];
+}
+
 pub(crate) struct Vitals {
+    pub(crate) place: Place,
     /// Requests whose head is here and whose answer is not yet given to the connection.
     pub(crate) serving: Cell<u32>,
     /// When the connection was made, or its last answer given.
     waiting_since: Cell<Instant>,
+    /// Of the requests served, those whose body has not come whole.
+    receiving: Cell<u32>,
+    /// When the first of these began to wait for its body.
+    receiving_since: Cell<Instant>,
     /// When the first byte of the next request came.
     head_since: Cell<Option<Instant>>,
-    /// Since when the client has not taken what we have for it.
+    /// Since when the socket takes no more bytes.
     stalled_since: Cell<Option<Instant>>,
+    /// Answers that the client has not taken.
+    pub(crate) untaken: Untaken,
     /// When the client closed its side, if that was while it had an answer to come.
     closed_since: Cell<Option<Instant>>,
     /// Several requests at once, and frames that belong to none of them.
@@ -53,12 +73,16 @@ pub(crate) struct Vitals {
 }
 
 impl Vitals {
-    pub(crate) fn new(now: Instant) -> Vitals {
+    pub(crate) fn new(place: Place, now: Instant) -> Vitals {
         Vitals {
+            place,
             serving: Cell::new(0),
             waiting_since: Cell::new(now),
+            receiving: Cell::new(0),
+            receiving_since: Cell::new(now),
             head_since: Cell::new(None),
             stalled_since: Cell::new(None),
+            untaken: Untaken::default(),
             closed_since: Cell::new(None),
             multiplexed: Cell::new(false),
             evicted: Cell::new(false),
@@ -73,10 +97,21 @@ impl Vitals {
         self.head_since.take().unwrap_or_else(clock::now)
     }
 
-    /// The answer is given, or nobody wants it any more.
-    pub(crate) fn end(&self) {
+    /// The answer is given, or nobody wants it any more. Gives the moment.
+    pub(crate) fn end(&self) -> Instant {
+        let now = clock::now();
         self.serving.set(self.serving.get().saturating_sub(1));
-        self.waiting_since.set(clock::now());
+        self.waiting_since.set(now);
+        now
+    }
+
+    /// A request's body has not come whole; until the result is dropped, it is waited for.
+    pub(crate) fn receive(self: &Rc<Vitals>) -> Receiving {
+        if self.receiving.get() == 0 {
+            self.receiving_since.set(clock::now());
+        }
+        self.receiving.set(self.receiving.get() + 1);
+        Receiving(self.clone())
     }
 
     pub(crate) fn wake(&self) {
@@ -85,9 +120,12 @@ impl Vitals {
         }
     }
 
-    /// Since when nothing has been under way here; `None` while something is.
+    /// Since when nothing has been under way here but bodies that do not come; `None` while something is.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
-        (self.serving.get() == 0).then(|| self.waiting_since.get())
+        match self.serving.get() {
+            0 => Some(self.waiting_since.get()),
+            serving => (serving == self.receiving.get()).then(|| self.receiving_since.get()),
+        }
     }
 
     /// Whether a request has begun to come in and its head is not complete.
@@ -115,9 +153,11 @@ impl Vitals {
         self.closed_since.get().map(|since| since + MAYBE_THERE)
     }
 
-    /// When patience ends, and with what. Nothing is said while a request is served: that has limits of its own.
-    pub(crate) fn limit(&self, patience: &Patience) -> Option<(Instant, Cut)> {
-        if let Some(since) = self.stalled_since.get() {
+    /// When patience ends, and with what. A request that is served has limits of its own; but an answer that is not taken counts
+    /// whatever else happens on the connection.
+    pub(crate) fn limit(&self, now: Instant, patience: &Patience) -> Option<(Instant, Cut)> {
+        let stalled = [self.stalled_since.get(), self.untaken.stuck_since(now)].into_iter().flatten().min();
+        if let Some(since) = stalled {
             return Some((since + patience.stall, Cut::Stalled));
         }
         if self.serving.get() > 0 {
@@ -128,6 +168,15 @@ impl Vitals {
             Some(since) if !self.multiplexed.get() => Some((since + patience.head, Cut::SlowHead)),
             _ => Some((self.waiting_since.get() + patience.idle, Cut::Idle)),
         }
+    }
+}
+
+/// A request whose body is waited for.
+pub(crate) struct Receiving(Rc<Vitals>);
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        self.0.receiving.set(self.0.receiving.get() - 1);
     }
 }
 

@@ -12,6 +12,7 @@ mod bench;
 mod client;
 mod confined;
 mod endpoints;
+mod http2;
 #[path = "../run/json.rs"]
 mod json;
 mod lifecycle;
@@ -27,3 +28,4 @@ mod schema;
 mod server;
 mod slow;
 mod stop;
+mod untaken;

@@ -23,8 +23,8 @@ fn two_thousand_slow_clients_are_cut_in_time_and_cost_little() {
     let mut lines: Vec<Line> = (0..2000).map(|_| Line::open(&server.address)).collect();
     for (at, line) in lines.iter_mut().enumerate() {
         match at % 3 {
-            0 => line.send("POST /rank/rows HTTP/1.1\r\nhost: x\r\nx-slow: ").unwrap(),
-            1 => line.send("POST /rank/rows HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"user").unwrap(),
+            0 => line.send("POST /rank/rows HTTP/1.1\r\nhost: localhost\r\nx-slow: ").unwrap(),
+            1 => line.send("POST /rank/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"user").unwrap(),
             _ => {}
         }
     }
@@ -73,11 +73,28 @@ fn a_thousand_clients_and_256_descriptors_leave_room_for_health() {
 }
 
 #[test]
+fn a_thousand_half_sent_bodies_and_256_descriptors_leave_room_for_health() {
+    let (folder, _) = server(&[]);
+    let server = Server::start_limited("--nofile=256:256", &folder.0, &["--body-ms", "60000"]);
+    let half = "POST /rank/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"user";
+    let mut lines: Vec<Line> = Vec::new();
+    for round in 0..30 {
+        while lines.len() < 1000 * (round + 1) / 30 {
+            let mut line = Line::open(&server.address);
+            line.send(half).unwrap();
+            lines.push(line);
+        }
+        assert_eq!(get(&server.url("/healthz")).status, 200);
+    }
+    assert_eq!(post(&server.url("/rank/rows"), r#"{"user_id":1}"#).status, 200);
+}
+
+#[test]
 fn a_client_that_does_not_take_its_answer_is_cut() {
     let (_folder, server) = server(&["--stall-ms", "200"]);
     let mut line = Line::open(&server.address);
     // Far more answers than the system holds for a client that reads none.
-    let request = "GET /tasks HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2000);
+    let request = "GET /tasks HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(2000);
     let _ = line.send(&request);
     metrics_until(&server.address, |now| metric(now, "rankd_connections_cut_total{reason=\"stalled\"}") == 1.0);
 }
