@@ -88,7 +88,7 @@ impl Drop for Balancer {
 impl Backend {
     fn look(&self) {
         let address = self.address.lock().expect("nobody panics").clone();
-        let request = b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let request = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let answer = connect(&address).and_then(|mut stream| exchange(&mut stream, request));
         self.ready.store(answer.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200")), Ordering::Relaxed);
     }

@@ -250,6 +250,6 @@ impl Drive<'_> {
 /// A request to rank, whole.
 pub fn post(plan: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("POST /rank/{plan} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+    format!("POST /rank/{plan} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
         .into_bytes()
 }

@@ -10,8 +10,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 const CLIENTS: usize = 2000;
-const HEAD: &str = "POST /rank/complex_dag HTTP/1.1\r\nhost: x\r\nx-slow: ";
-const BODY: &str = "POST /rank/complex_dag HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"user";
+const HEAD: &str = "POST /rank/complex_dag HTTP/1.1\r\nhost: localhost\r\nx-slow: ";
+const BODY: &str = "POST /rank/complex_dag HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"user";
 /// A descriptor limit, and clients that are more than fit.
 const FEW: [&str; 2] = ["prlimit", "--nofile=256:256"];
 const MANY: usize = 1000;

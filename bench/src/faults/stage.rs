@@ -91,7 +91,7 @@ pub fn plan(name: &str, nodes: &[String], output: &str) -> String {
 
 /// A page of a server, on a connection of its own; nothing where it does not answer.
 pub fn page(server: &Server, path: &str) -> Option<String> {
-    server.send(format!("GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n").as_bytes()).ok()
+    server.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).ok()
 }
 
 /// The value of a metric, written as its name and labels are.

@@ -23,7 +23,8 @@ pub fn run() {
         let mut server = Server::rankd(folder.path(), &["--deadline-ms", "100"]);
         let address = server.address.clone();
         let mut half = TcpStream::connect(&address).expect("there is room");
-        half.write_all(b"POST /rank/complex_dag HTTP/1.1\r\nhost: x\r\ncontent-le").expect("a little can be sent");
+        half.write_all(b"POST /rank/complex_dag HTTP/1.1\r\nhost: localhost\r\ncontent-le")
+            .expect("a little can be sent");
         let (answers, ended) = std::thread::scope(|scope| {
             let stop = scope.spawn(|| {
                 std::thread::sleep(BEFORE);

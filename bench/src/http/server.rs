@@ -97,7 +97,9 @@ impl Server {
     /// One request on a connection of its own; gives the whole answer.
     pub fn ask(&self, plan: &str) -> std::io::Result<String> {
         let length = BODY.len();
-        let head = format!("POST /rank/{plan} HTTP/1.1\r\nhost: bench\r\ncontent-length: {length}");
+        let head = format!(
+            "POST /rank/{plan} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}"
+        );
         self.send(format!("{head}\r\n\r\n{BODY}").as_bytes())
     }
 

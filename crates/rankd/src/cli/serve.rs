@@ -6,7 +6,8 @@ use crate::cli::{DONE, Places, WRONG, say};
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::ServeSettings;
 use crate::serve::collector::{CollectorSettings, Destination};
-use crate::serve::desk::HEALTH_PLACES;
+use crate::serve::desk::{ADMIN_PLACES, HEALTH_PLACES};
+use crate::serve::host::{self, Hosts};
 use crate::serve::listen::listen;
 use crate::serve::log::{Log, Target};
 use crate::serve::reload::ReloadSettings;
@@ -21,14 +22,24 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// Descriptors for everything that is not a client: stores, logs, plans, listeners, and places for health.
-const DESCRIPTORS_KEPT: u64 = 64 + HEALTH_PLACES as u64;
+/// Descriptors for what has no connection to do with: stores, logs, plans, listeners.
+const DESCRIPTORS_KEPT: u64 = 64;
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Serve plans, tasks, explain and metrics on this address, and no longer on that of --listen
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<SocketAddr>,
+    /// Answer on --listen only for these hosts, by the header host; health is answered for any [default: on loopback those that
+    /// mean loopback, elsewhere all]
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',', value_parser = host::listed)]
+    hosts: Vec<String>,
+    /// Take a body that does not say what it is for JSON
+    #[arg(long)]
+    lenient: bool,
     #[command(flatten)]
     places: Places,
     #[command(flatten)]
@@ -96,7 +107,7 @@ fn plan_limit(text: &str) -> Result<(String, usize), String> {
 }
 
 impl ServeArgs {
-    fn start(&self, listeners: Vec<TcpListener>) -> Start {
+    fn start(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>) -> Start {
         let ms = Duration::from_millis;
         let runs_max = f64::from(self.runs_max);
         let patience = Patience {
@@ -105,6 +116,8 @@ impl ServeArgs {
             idle: ms(self.idle_ms),
             stall: ms(self.stall_ms),
         };
+        let admin_places = if self.admin.is_some() { ADMIN_PLACES } else { 0 };
+        let kept = DESCRIPTORS_KEPT + (HEALTH_PLACES + admin_places) as u64;
         let settings = ServeSettings {
             patience,
             admission: AdmissionSettings {
@@ -112,15 +125,22 @@ impl ServeArgs {
                 limit_min: runs_max.min(4.0),
                 limit_max: runs_max,
             },
-            connections_max: self.connections_max.min(descriptors().saturating_sub(DESCRIPTORS_KEPT).max(1)) as usize,
+            connections_max: self.connections_max.min(descriptors().saturating_sub(kept).max(1)) as usize,
             body_bytes_max: (self.bodies_mb as usize) << 20,
             answer_bytes_max: (self.answers_mb as usize) << 20,
             trace_every: self.trace_every,
             plan_limits: self.plan_limit.iter().cloned().collect(),
+            hosts: match self.hosts.as_slice() {
+                [] => Hosts::of(self.listen),
+                listed => Hosts::Listed(listed.to_vec()),
+            },
+            admin_hosts: self.admin.map(Hosts::of),
+            lenient: self.lenient,
         };
         let Places { plan_dir, registry, env } = self.places.clone();
         Start {
             listeners,
+            admin,
             settings,
             reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
             collector: self.otlp.clone().map(|to| CollectorSettings { to, sample: self.otlp_sample }),
@@ -147,7 +167,9 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
     let signals = Signals::listen(Manners { early: DONE, reloads: true })?;
     let settings = args.engine.settings(Scheduler::Async);
-    let listeners = listen(args.listen, settings.loops).map_err(|error| cannot_listen(args.listen, &error))?;
+    let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
+    let listeners = listen(args.listen, settings.loops)?;
+    let admin = args.admin.map(|address| listen(address, 1)).transpose()?.and_then(|mut only| only.pop());
     let loaded = library::load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
@@ -157,7 +179,7 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let stores = endpoints::open(&loaded.registry)?;
     let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
-    serve::serve(args.start(listeners), loaded, engine, log, &signals)
+    serve::serve(args.start(listeners, admin), loaded, engine, log, &signals)
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {

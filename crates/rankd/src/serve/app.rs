@@ -2,9 +2,11 @@
 
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::collector::Collector;
+use crate::serve::host::Hosts;
 use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;
 use crate::serve::readiness::Readiness;
+use crate::serve::routes::Listener;
 use crate::serve::shelf::Shelf;
 use crate::serve::vitals::{Patience, Place};
 use arc_swap::ArcSwap;
@@ -27,6 +29,12 @@ pub(crate) struct ServeSettings {
     pub(crate) trace_every: u64,
     /// By plan: how many runs of it may be under way.
     pub(crate) plan_limits: HashMap<String, usize>,
+    /// Whom requests may be for.
+    pub(crate) hosts: Hosts,
+    /// The same for the listener for operators, where there is one.
+    pub(crate) admin_hosts: Option<Hosts>,
+    /// Whether a body that does not say what it is may be JSON.
+    pub(crate) lenient: bool,
 }
 
 pub(crate) struct App {
@@ -42,6 +50,8 @@ pub(crate) struct App {
     pub(crate) open: [AtomicUsize; Place::ALL.len()],
     /// By loop, until its guest takes it.
     pub(crate) listeners: Mutex<Vec<Option<TcpListener>>>,
+    /// The listener for operators, until the first loop's guest takes it.
+    pub(crate) admin: Mutex<Option<TcpListener>>,
     /// The names of the registry's endpoints, in its order.
     pub(crate) endpoints: Vec<String>,
     pub(crate) started_ms: u64,
@@ -51,6 +61,19 @@ impl App {
     /// How many connections have a place of this kind.
     pub(crate) fn open(&self, place: Place) -> usize {
         self.open[place as usize].load(Ordering::Relaxed)
+    }
+
+    /// The listener that connections with such a place came in by, and the hosts that it answers for.
+    pub(crate) fn listener(&self, place: Place) -> (Listener, &Hosts) {
+        match (place, &self.settings.admin_hosts) {
+            (Place::Admin, Some(hosts)) => (Listener::Admin, hosts),
+            (Place::Clients | Place::Health, Some(_)) => (Listener::Public, &self.settings.hosts),
+            (Place::Clients | Place::Health | Place::Admin, None) => (Listener::Only, &self.settings.hosts),
+        }
+    }
+
+    pub(crate) fn take_admin(&self) -> Option<TcpListener> {
+        self.admin.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn take_listener(&self, number: usize) -> Option<TcpListener> {

@@ -11,7 +11,7 @@ use crate::serve::listen::stop_new_connections;
 use crate::serve::metrics::LoopMetrics;
 use crate::serve::untaken;
 use crate::serve::vitals::{Place, Vitals};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select};
 use hyper_util::server::conn::auto;
 use rankd_engine::Seat;
 use rankd_engine::clock::{self, Instant};
@@ -38,6 +38,10 @@ const FAREWELL: Duration = Duration::from_millis(300);
 const BREATH: Duration = Duration::from_millis(20);
 /// Places that are kept for health, on all loops together; each loop has at least one.
 pub(crate) const HEALTH_PLACES: usize = 16;
+/// Places for those who come in by the listener for operators.
+pub(crate) const ADMIN_PLACES: usize = 32;
+/// The places of those who come in by the other one, the first that is free.
+const PUBLIC_PLACES: [Place; 2] = [Place::Clients, Place::Health];
 /// One connection may leave this part of the room for answers untaken.
 const SHARE: usize = 4;
 /// An answer that is so short is given even where there is no room for answers: health, and refusals.
@@ -77,6 +81,7 @@ impl Desk {
     /// Serves on one loop until told to stop, and until what is under way then is done.
     pub(crate) fn open(app: Arc<App>, seat: Seat, stop: watch::Receiver<Option<Instant>>) -> Guest {
         let listener = app.take_listener(seat.number());
+        let admin = if seat.number() == 0 { app.take_admin() } else { None };
         let metrics = app.metrics.of_loop(seat.number());
         let desk = Rc::new(Desk {
             protocol: protocol(&seat),
@@ -94,23 +99,34 @@ impl Desk {
         Box::pin(async move {
             // Only a second guest on the same loop would find none.
             let Some(listener) = listener else { return };
-            match TcpListener::from_std(listener) {
-                Ok(listener) => desk.serve(listener, stop).await,
-                Err(error) => desk.app.log.event("error", &format!("the listener cannot be used: {error}")),
+            let listeners = TcpListener::from_std(listener)
+                .and_then(|listener| Ok((listener, admin.map(TcpListener::from_std).transpose()?)));
+            match listeners {
+                Ok((listener, admin)) => desk.serve(listener, admin, stop).await,
+                Err(error) => desk.app.log.event("error", &format!("a listener cannot be used: {error}")),
             }
         })
     }
 
-    async fn serve(self: &Rc<Desk>, listener: TcpListener, mut stop: watch::Receiver<Option<Instant>>) {
+    async fn serve(
+        self: &Rc<Desk>,
+        listener: TcpListener,
+        admin: Option<TcpListener>,
+        mut stop: watch::Receiver<Option<Instant>>,
+    ) {
+        let listeners: Vec<(TcpListener, &[Place])> = [(Some(listener), &PUBLIC_PLACES[..]), (admin, &[Place::Admin])]
+            .into_iter()
+            .filter_map(|(listener, places)| Some((listener?, places)))
+            .collect();
         {
-            let accepting = pin!(self.accept(&listener));
+            let accepting = join_all(listeners.iter().map(|(listener, places)| self.accept(listener, places)));
             let told = pin!(stop.wait_for(Option::is_some));
-            if let Either::Left(_) = select(accepting, told).await {
+            if let Either::Left(_) = select(pin!(accepting), told).await {
                 return;
             }
         }
         self.enter(Stage::Closing);
-        self.close(listener).await;
+        join_all(listeners.into_iter().map(|(listener, places)| self.close(listener, places))).await;
         let until = stop.borrow().unwrap_or_else(clock::now);
         sleep(GRACE.min(until.saturating_duration_since(clock::now()))).await;
         self.enter(Stage::LastCall);
@@ -125,30 +141,30 @@ impl Desk {
         self.emptied().await;
     }
 
-    /// Closes the listener. Closing it resets those who have connected and wait to be accepted: so nobody new may connect from now
+    /// Closes a listener. Closing it resets those who have connected and wait to be accepted: so nobody new may connect from now
     /// on, and those who have begun to do so get the time that this takes them.
-    async fn close(self: &Rc<Desk>, listener: TcpListener) {
+    async fn close(self: &Rc<Desk>, listener: TcpListener, places: &[Place]) {
         if let Err(error) = stop_new_connections(&listener) {
             let message = format!("new connections cannot be held off, so some may be reset: {error}");
             self.app.log.event("error", &message);
         }
         // It never ends by itself.
-        let _ = timeout(LAST_ARRIVALS, self.accept(&listener)).await;
+        let _ = timeout(LAST_ARRIVALS, self.accept(&listener, places)).await;
         // On a crowded loop it may have had no turn. What cannot be accepted now is lost in any case.
         let Ok(listener) = listener.into_std() else { return };
         while let Ok((stream, _)) = listener.accept() {
             let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
             if let Ok(stream) = stream {
-                self.welcome(stream);
+                self.welcome(stream, places);
             }
         }
     }
 
-    async fn accept(self: &Rc<Desk>, listener: &TcpListener) {
+    async fn accept(self: &Rc<Desk>, listener: &TcpListener, places: &[Place]) {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    self.welcome(stream);
+                    self.welcome(stream, places);
                     // Whoever had to make room for it is gone before the next one is let in.
                     if self.evicting.replace(false) {
                         tokio::task::yield_now().await;
@@ -159,15 +175,15 @@ impl Desk {
                 Err(_) => {
                     // Out of descriptors or memory. The listener stays ready, so without a pause this would spin.
                     self.metrics.accept_failures.add(1);
-                    self.evict(Place::Clients);
+                    let _ = places.iter().any(|place| self.evict(*place));
                     sleep(BREATH).await;
                 }
             }
         }
     }
 
-    fn welcome(self: &Rc<Desk>, stream: TcpStream) {
-        let Some(place) = self.place() else {
+    fn welcome(self: &Rc<Desk>, stream: TcpStream, places: &[Place]) {
+        let Some(place) = self.place(places) else {
             self.metrics.refused.add(1);
             return;
         };
@@ -177,16 +193,17 @@ impl Desk {
         self.seat.spawn(Connection::new(self, stream, place));
     }
 
-    /// A place for one more connection; `None` where there is none and nobody can make room.
-    fn place(&self) -> Option<Place> {
+    /// A place of these kinds for one more connection; `None` where there is none and nobody can make room.
+    fn place(&self, places: &[Place]) -> Option<Place> {
         let free = |place: Place| match place {
             Place::Clients => self.app.open(place) < self.app.settings.connections_max,
             Place::Health => {
                 let here = self.connections.borrow().values().filter(|vitals| vitals.place == place).count();
                 here < (HEALTH_PLACES / self.app.metrics.loops().len()).max(1)
             }
+            Place::Admin => self.app.open(place) < ADMIN_PLACES,
         };
-        Place::ALL.into_iter().find(|place| free(*place) || self.evict(*place))
+        places.iter().copied().find(|place| free(*place) || self.evict(*place))
     }
 
     /// Closes the connection in such a place that has been idle for longest; false where all are busy.

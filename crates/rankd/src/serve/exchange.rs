@@ -4,7 +4,7 @@ use crate::request_id;
 use crate::serve::body::RequestBody;
 use crate::serve::desk::{Desk, Stage};
 use crate::serve::reply::Reply;
-use crate::serve::routes::{Answers, Found, ROUTES, find};
+use crate::serve::routes::{Answers, Audience, Found, Listener, ROUTES, find};
 use crate::serve::shelf::Shelved;
 use crate::serve::spans::{Run, Told};
 use crate::serve::trace_context::TraceContext;
@@ -65,13 +65,20 @@ async fn answer(visit: &mut Visit, request: Request<Incoming>) -> Reply {
 
 async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
     let path = head.uri.path();
-    match find(&head.method, path) {
+    let app = visit.desk.app.clone();
+    let (listener, hosts) = app.listener(visit.vitals.place);
+    let found = find(listener, &head.method, path);
+    let probe = matches!(found, Found::Route(at, _) if ROUTES[at].audience == Audience::Probes);
+    if let Err((error, status)) = hosts.check(head, probe) {
+        return Reply::error(visit.id(), None, &error).with_status(status);
+    }
+    if visit.vitals.place == Place::Health && !probe {
+        return visit.no_place();
+    }
+    match found {
         Found::Route(at, name) => {
             visit.route = Some(at);
             let route = &ROUTES[at];
-            if visit.vitals.place == Place::Health && !route.is_health() {
-                return visit.no_place();
-            }
             match route.answers {
                 Answers::Rank => rank::rank(visit, None, head, body).await,
                 Answers::RankPlan => rank::rank(visit, Some(name), head, body).await,
@@ -84,9 +91,14 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
             let error = RunError::new(ErrorKind::BadRequest, "E122", message);
             Reply::error(visit.id(), None, &error).with_status(StatusCode::METHOD_NOT_ALLOWED).allowing(methods)
         }
-        Found::Nowhere => {
+        Found::OtherListener | Found::Nowhere => {
             let shown: String = path.chars().take(100).collect();
-            let error = RunError::new(ErrorKind::BadRequest, "E121", format!("there is no path {shown:?}"));
+            let hint = match (found, listener) {
+                (Found::OtherListener, Listener::Admin) => "; it is served where --listen says",
+                (Found::OtherListener, Listener::Public | Listener::Only) => "; it is served where --admin says",
+                _ => "",
+            };
+            let error = RunError::new(ErrorKind::BadRequest, "E121", format!("there is no path {shown:?} here{hint}"));
             Reply::error(visit.id(), None, &error).with_status(StatusCode::NOT_FOUND)
         }
     }

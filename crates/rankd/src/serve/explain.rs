@@ -4,9 +4,10 @@ use crate::explain::Explanation;
 use crate::input;
 use crate::serve::audit;
 use crate::serve::body::RequestBody;
+use crate::serve::content;
 use crate::serve::exchange::Visit;
 use crate::serve::pages::no_plan;
-use crate::serve::rank::{self, takes_json};
+use crate::serve::rank;
 use crate::serve::reply::Reply;
 use hyper::StatusCode;
 use hyper::http::request::Parts;
@@ -26,7 +27,7 @@ struct Question<'a> {
 }
 
 pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
-    if let Err(error) = takes_json(&head.headers) {
+    if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
         return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
     let desk = visit.desk.clone();

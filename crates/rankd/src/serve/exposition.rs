@@ -12,7 +12,6 @@ use crate::serve::vitals::{Cut, Place};
 use rankd_engine::store::health::{Breaker, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
 
 /// Renders the page in slices, because with thousands of plans it takes long.
 pub(crate) async fn render(app: &App) -> String {

@@ -4,6 +4,7 @@ use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::{App, ServeSettings};
 use crate::serve::date;
 use crate::serve::desk::Desk;
+use crate::serve::host::Hosts;
 use crate::serve::listen::listen;
 use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;
@@ -116,6 +117,9 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         answer_bytes_max: 1 << 20,
         trace_every: 10,
         plan_limits: HashMap::new(),
+        hosts: Hosts::of(address),
+        admin_hosts: None,
+        lenient: true,
     };
     let app = Arc::new(App {
         settings,
@@ -128,6 +132,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         readiness: Readiness::new(Phase::Ready),
         open: Default::default(),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
+        admin: Mutex::default(),
         endpoints: Vec::new(),
         started_ms: 0,
     });
@@ -139,7 +144,8 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
 /// The status and the body of an answer.
 fn ask(stream: &mut TcpStream, user: i64) -> (u16, String) {
     let body = format!("{{\"user_id\":{user}}}");
-    let request = format!("POST /rank/fuse HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("POST /rank/fuse HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     let mut chunk = [0; 4096];

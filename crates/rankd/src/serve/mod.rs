@@ -3,7 +3,7 @@
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
 //! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] (who may run
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] (who may run
 //! now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
 
 mod accept;
@@ -13,6 +13,7 @@ mod audit;
 mod body;
 pub(crate) mod collector;
 mod connection;
+mod content;
 pub(crate) mod date;
 pub(crate) mod desk;
 mod exchange;
@@ -22,6 +23,7 @@ mod exposition;
 mod faults;
 pub(crate) mod folder;
 pub(crate) mod fresh;
+pub(crate) mod host;
 pub(crate) mod listen;
 pub(crate) mod log;
 mod metrics;
@@ -68,6 +70,8 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 pub(crate) struct Start {
     /// One for each loop.
     pub(crate) listeners: Vec<TcpListener>,
+    /// The one for operators; `None` where they use the same as everybody.
+    pub(crate) admin: Option<TcpListener>,
     pub(crate) settings: ServeSettings,
     pub(crate) reload: ReloadSettings,
     /// Where spans go; `None` for nowhere.
@@ -89,6 +93,7 @@ pub(crate) fn serve(
     let loops = engine.settings().loops;
     let address = start.listeners.first().and_then(|first| first.local_addr().ok());
     let address = address.ok_or("there is no listener")?;
+    let admin_address = start.admin.as_ref().and_then(|listener| listener.local_addr().ok());
     let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
     let app = Arc::new(App {
         settings: start.settings,
@@ -101,6 +106,7 @@ pub(crate) fn serve(
         readiness: Readiness::new(Phase::Loading),
         open: Default::default(),
         listeners: Mutex::new(start.listeners.into_iter().map(Some).collect()),
+        admin: Mutex::new(start.admin),
         endpoints,
         started_ms: date::millis(),
     });
@@ -112,7 +118,7 @@ pub(crate) fn serve(
     app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
     let reloader = Reloader::new(&app, &engine, start.reload, loaded.texts)?;
     let greeted = app.clone();
-    let reload = reloader.start(start.watch, move || say::to_people(&greeting(&greeted, address)))?;
+    let reload = reloader.start(start.watch, move || say::to_people(&greeting(&greeted, address, admin_address)))?;
     while signals.next() == Told::Reload {
         app.log.reopen();
         reload.ask();
@@ -132,7 +138,7 @@ pub(crate) fn serve(
 }
 
 /// What is served and where, and how to ask.
-fn greeting(app: &App, address: SocketAddr) -> String {
+fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>) -> String {
     let shelf = app.shelf.load();
     let plans = shelf.list();
     let good: Vec<&str> = plans.iter().filter(|plan| plan.good.is_some()).map(|plan| &*plan.name).collect();
@@ -144,6 +150,9 @@ fn greeting(app: &App, address: SocketAddr) -> String {
         plans.len(),
         if loops == 1 { "loop" } else { "loops" },
     );
+    if let Some(admin) = admin {
+        text += &format!("plans, tasks, explain and metrics: http://{admin}\n");
+    }
     if let Some(plan) = good.first() {
         text += &format!(
             "try: curl -s -H 'content-type: application/json' -d '{{\"user_id\": 1}}' http://{address}/rank/{plan}\n"

@@ -1,14 +1,14 @@
-//! The OpenAPI document, written from the table of routes and the table of statuses.
+//! The OpenAPI document of a listener, written from the table of routes and the table of statuses.
 
 use crate::arrow;
 use crate::serve::reply::JSON;
-use crate::serve::routes::{Answers, ROUTES, Route};
+use crate::serve::routes::{Answers, Audience, Listener, ROUTES, Route};
 use crate::status;
 use rankd_engine::ErrorKind;
 use rankd_plan::json::Writer;
 use std::collections::BTreeMap;
 
-pub(crate) fn document() -> String {
+pub(crate) fn document(listener: Listener) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("openapi").string("3.1.0");
@@ -18,7 +18,7 @@ pub(crate) fn document() -> String {
                 .string("Runs ranking plans. An error is an object with a code, a kind and a message.");
         });
         w.field("paths").object(|w| {
-            for route in &ROUTES {
+            for route in ROUTES.iter().filter(|route| listener.serves(route.audience)) {
                 w.field(route.path).object(|w| {
                     w.field(&route.method.as_str().to_lowercase()).object(|w| operation(route, w));
                 });
@@ -59,12 +59,13 @@ fn operation(route: &Route, w: &mut Writer) {
             w.field("description").string(route.summary);
             w.field("content").object(|w| success(route.answers, w));
         });
-        for (status, description) in failures(route.answers) {
+        for (status, description) in failures(route) {
             w.field(&status.to_string()).object(|w| {
                 w.field("description").string(&description);
-                let schema = if route.answers == Answers::Ready { "Status" } else { "Failure" };
+                let not_ready = route.answers == Answers::Ready && status == 503;
+                let schema = if not_ready { "Status" } else { "Failure" };
                 w.field("content").object(|w| content(w, JSON, &reference(schema)));
-                if status == 503 && takes.is_some() {
+                if status == 503 && !not_ready {
                     let after = r#"{"Retry-After":{"description":"Seconds","schema":{"type":"integer"}}}"#;
                     w.field("headers").raw(after);
                 }
@@ -91,9 +92,10 @@ fn success(answers: Answers, w: &mut Writer) {
 }
 
 /// The statuses of failures, each with the kinds of errors that have it.
-fn failures(answers: Answers) -> BTreeMap<u16, String> {
+fn failures(route: &Route) -> BTreeMap<u16, String> {
     let mut all: BTreeMap<u16, String> = BTreeMap::new();
-    match answers {
+    let other_host = || "bad_request: this server does not answer for that host".to_owned();
+    match route.answers {
         Answers::Rank | Answers::RankPlan | Answers::Explain => {
             for kind in ErrorKind::ALL {
                 let text = all.entry(status::of(*kind).as_u16()).or_default();
@@ -102,11 +104,23 @@ fn failures(answers: Answers) -> BTreeMap<u16, String> {
             }
             all.insert(408, "bad_request: the body was too slow".to_owned());
             all.insert(413, "bad_request: the body is too large".to_owned());
-            all.insert(415, "bad_request: the body is not JSON".to_owned());
+            all.insert(415, "bad_request: the body is not plain JSON, or does not say so".to_owned());
+            all.insert(421, other_host());
         }
-        Answers::Plan => drop(all.insert(404, "unknown_plan".to_owned())),
-        Answers::Ready => drop(all.insert(503, "Requests should go elsewhere".to_owned())),
-        _ => {}
+        _ => {
+            all.insert(400, "bad_request: the header host is missing, doubled or broken".to_owned());
+            match (route.answers, route.audience) {
+                (Answers::Ready, _) => drop(all.insert(503, "Requests should go elsewhere".to_owned())),
+                (_, Audience::Probes) => {}
+                (answers, _) => {
+                    all.insert(421, other_host());
+                    all.insert(503, "overloaded".to_owned());
+                    if answers == Answers::Plan {
+                        all.insert(404, "unknown_plan".to_owned());
+                    }
+                }
+            }
+        }
     }
     all
 }

@@ -26,7 +26,7 @@ pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply
             }
         }
         Answers::Metrics => Reply::of(TEXT, exposition::render(&app).await),
-        Answers::OpenApi => Reply::json(openapi::document()),
+        Answers::OpenApi => Reply::json(openapi::document(app.listener(visit.vitals.place).0)),
         Answers::Version => Reply::json(version()),
         Answers::Tasks => {
             let all: Vec<_> = rankd_tasks::SIGNATURES.iter().collect();

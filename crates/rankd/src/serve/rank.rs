@@ -7,6 +7,7 @@ use crate::serve::accept;
 use crate::serve::admission::Permit;
 use crate::serve::audit;
 use crate::serve::body::RequestBody;
+use crate::serve::content;
 use crate::serve::desk::Desk;
 use crate::serve::exchange::Visit;
 use crate::serve::readiness::Phase;
@@ -14,9 +15,8 @@ use crate::serve::reply::{JSON, Reply};
 use crate::serve::shelf::Shelved;
 use crate::serve::spans::Run;
 use crate::serve::vitals::Vitals;
-use hyper::header::CONTENT_TYPE;
+use hyper::StatusCode;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, StatusCode};
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: &mut RequestBody) -> Reply {
     visit.ranks = true;
     visit.sample();
-    if let Err(error) = takes_json(&head.headers) {
+    if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
         return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
     let (input, plan, linked) = match prepare(visit, named, body).await {
@@ -202,20 +202,4 @@ impl Drop for Listed {
     fn drop(&mut self) {
         self.vitals.runs.borrow_mut().retain(|run| !Arc::ptr_eq(run, &self.cancel));
     }
-}
-
-/// Whether a body says that it is JSON; one that says nothing is taken for it.
-pub(crate) fn takes_json(headers: &HeaderMap) -> Result<(), RunError> {
-    let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
-    // Almost everybody writes it just so.
-    if given == JSON {
-        return Ok(());
-    }
-    let media = given.to_str().unwrap_or("").split(';').next().unwrap_or("").trim();
-    if media.eq_ignore_ascii_case(JSON) {
-        return Ok(());
-    }
-    let shown: String = media.chars().take(80).collect();
-    let message = format!("a request is {JSON}, not {shown:?}: set the header content-type");
-    Err(RunError::new(ErrorKind::BadRequest, "E123", message))
 }

@@ -18,6 +18,38 @@ pub(crate) enum Answers {
     Version,
 }
 
+/// Whom a path is for, which decides who serves it where operators have a listener of their own (`--admin`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Those who want rows.
+    Callers,
+    /// Those who look after the server: it tells about plans, tasks and traffic.
+    Operators,
+    Everyone,
+    /// Everyone, for any host and however many connections there are: it tells only whether the process is well.
+    Probes,
+}
+
+/// The listener that a request came in on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listener {
+    /// The only one, which serves every path.
+    Only,
+    /// The one for callers, beside one for operators.
+    Public,
+    Admin,
+}
+
+impl Listener {
+    pub(crate) fn serves(self, audience: Audience) -> bool {
+        match (self, audience) {
+            (Listener::Only, _) | (_, Audience::Everyone | Audience::Probes) => true,
+            (Listener::Public, Audience::Callers) | (Listener::Admin, Audience::Operators) => true,
+            (Listener::Public, Audience::Operators) | (Listener::Admin, Audience::Callers) => false,
+        }
+    }
+}
+
 pub(crate) struct Route {
     /// GET also answers HEAD.
     pub(crate) method: Method,
@@ -26,15 +58,16 @@ pub(crate) struct Route {
     /// What is before that segment, in a path that has one.
     before_name: Option<&'static str>,
     pub(crate) answers: Answers,
+    pub(crate) audience: Audience,
     pub(crate) summary: &'static str,
 }
 
-const fn get(path: &'static str, answers: Answers, summary: &'static str) -> Route {
-    Route { method: Method::GET, path, before_name: before_name(path), answers, summary }
+const fn get(path: &'static str, answers: Answers, audience: Audience, summary: &'static str) -> Route {
+    Route { method: Method::GET, path, before_name: before_name(path), answers, audience, summary }
 }
 
-const fn post(path: &'static str, answers: Answers, summary: &'static str) -> Route {
-    Route { method: Method::POST, path, before_name: before_name(path), answers, summary }
+const fn post(path: &'static str, answers: Answers, audience: Audience, summary: &'static str) -> Route {
+    Route { method: Method::POST, path, before_name: before_name(path), answers, audience, summary }
 }
 
 const fn before_name(path: &'static str) -> Option<&'static str> {
@@ -51,25 +84,32 @@ const fn before_name(path: &'static str) -> Option<&'static str> {
 pub(crate) const ROUTE_COUNT: usize = 11;
 
 pub(crate) static ROUTES: [Route; ROUTE_COUNT] = [
-    post("/rank", Answers::Rank, "Run the plan that the request names"),
-    post("/rank/{plan}", Answers::RankPlan, "Run a plan"),
+    post("/rank", Answers::Rank, Audience::Callers, "Run the plan that the request names"),
+    post("/rank/{plan}", Answers::RankPlan, Audience::Callers, "Run a plan"),
     post(
         "/explain",
         Answers::Explain,
+        Audience::Operators,
         "Say what a plan does, node by node; with analyze, also what a run of it was like",
     ),
-    get("/plans", Answers::Plans, "List the plans and their state"),
-    get("/plans/{name}", Answers::Plan, "One plan: its state, its nodes, and what is wrong with its newest version"),
-    get("/tasks", Answers::Tasks, "List the tasks that plans are made of"),
-    get("/healthz", Answers::Alive, "Whether the process is alive"),
+    get("/plans", Answers::Plans, Audience::Operators, "List the plans and their state"),
+    get(
+        "/plans/{name}",
+        Answers::Plan,
+        Audience::Operators,
+        "One plan: its state, its nodes, and what is wrong with its newest version",
+    ),
+    get("/tasks", Answers::Tasks, Audience::Operators, "List the tasks that plans are made of"),
+    get("/healthz", Answers::Alive, Audience::Probes, "Whether the process is alive"),
     get(
         "/readyz",
         Answers::Ready,
+        Audience::Probes,
         "Whether the process takes requests: not before plans are loaded, not while it stops",
     ),
-    get("/metrics", Answers::Metrics, "Metrics for Prometheus"),
-    get("/openapi.json", Answers::OpenApi, "This document"),
-    get("/version", Answers::Version, "Which build this is"),
+    get("/metrics", Answers::Metrics, Audience::Operators, "Metrics for Prometheus"),
+    get("/openapi.json", Answers::OpenApi, Audience::Everyone, "This document"),
+    get("/version", Answers::Version, Audience::Everyone, "Which build this is"),
 ];
 
 /// What a method and a path lead to.
@@ -79,13 +119,19 @@ pub(crate) enum Found<'p> {
     Route(usize, &'p str),
     /// The path is known; these methods are allowed.
     OtherMethod(&'static str),
+    /// The path is known to the server's other listener.
+    OtherListener,
     Nowhere,
 }
 
-pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
+pub(crate) fn find<'p>(listener: Listener, method: &Method, path: &'p str) -> Found<'p> {
     let mut found = Found::Nowhere;
     for (at, route) in ROUTES.iter().enumerate() {
         let Some(name) = route.matched(path) else { continue };
+        if !listener.serves(route.audience) {
+            found = Found::OtherListener;
+            continue;
+        }
         let head = *method == Method::HEAD && route.method == Method::GET;
         if route.method == *method || head {
             return Found::Route(at, name);
@@ -96,11 +142,6 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
 }
 
 impl Route {
-    /// Whether it tells only if the process is well, which has to be told however many connections there are.
-    pub(crate) fn is_health(&self) -> bool {
-        matches!(self.answers, Answers::Alive | Answers::Ready)
-    }
-
     /// What stands for `{name}`, or nothing, if the path is one of this route's.
     fn matched<'p>(&self, path: &'p str) -> Option<&'p str> {
         match self.before_name {
@@ -117,6 +158,7 @@ mod tests {
     #[test]
     fn paths_lead_where_the_table_says() {
         let at = |answers: Answers| ROUTES.iter().position(|route| route.answers == answers).unwrap();
+        let find = |method: &Method, path| find(Listener::Only, method, path);
         assert_eq!(find(&Method::POST, "/rank"), Found::Route(at(Answers::Rank), ""));
         assert_eq!(find(&Method::POST, "/rank/feed"), Found::Route(at(Answers::RankPlan), "feed"));
         assert_eq!(find(&Method::HEAD, "/healthz"), Found::Route(at(Answers::Alive), ""));
@@ -125,5 +167,20 @@ mod tests {
         for nowhere in ["/", "/rank/", "/rank/a/b", "/plans/", "", "/Rank", "//rank"] {
             assert_eq!(find(&Method::POST, nowhere), Found::Nowhere, "{nowhere}");
         }
+    }
+
+    #[test]
+    fn each_listener_serves_what_is_for_its_audience() {
+        let served = |listener: Listener| -> Vec<&str> {
+            ROUTES.iter().filter(|route| listener.serves(route.audience)).map(|route| route.path).collect()
+        };
+        let both = ["/healthz", "/readyz", "/openapi.json", "/version"];
+        assert_eq!(served(Listener::Public), [&["/rank", "/rank/{plan}"][..], &both].concat());
+        let admin = ["/explain", "/plans", "/plans/{name}", "/tasks", "/healthz", "/readyz", "/metrics"];
+        assert_eq!(served(Listener::Admin), [&admin[..], &both[2..]].concat());
+        assert_eq!(served(Listener::Only).len(), ROUTE_COUNT);
+        assert_eq!(find(Listener::Public, &Method::GET, "/plans/feed"), Found::OtherListener);
+        assert_eq!(find(Listener::Admin, &Method::POST, "/rank/feed"), Found::OtherListener);
+        assert_eq!(find(Listener::Admin, &Method::POST, "/nowhere"), Found::Nowhere);
     }
 }

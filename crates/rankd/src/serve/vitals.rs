@@ -38,10 +38,12 @@ pub(crate) enum Place {
     Clients,
     /// Kept for when clients have all of theirs and none of them is idle: only health is answered here.
     Health,
+    /// For those who come in by the listener for operators.
+    Admin,
 }
 
 impl Place {
-    pub(crate) const ALL: [Place; 2] = [Place::Clients, Place::Health];
+    pub(crate) const ALL: [Place; 3] = [Place::Clients, Place::Health, Place::Admin];
 }
 
 pub(crate) struct Vitals {

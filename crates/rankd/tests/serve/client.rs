@@ -83,7 +83,7 @@ impl Line {
     pub(crate) fn post(&mut self, path: &str, body: &str) -> std::io::Result<()> {
         let length = body.len();
         self.send(&format!(
-            "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         ))
     }
 

@@ -4,9 +4,9 @@ use crate::server::PATIENCE;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -14,12 +14,17 @@ const INITIAL_WINDOW_SIZE: u8 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Frame {
-    kind: u8,
-    stream: u32,
-    payload: Vec<u8>,
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
 }
 
 impl Frame {
+    pub(crate) fn ends_stream(&self) -> bool {
+        matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
+    }
+
     /// The status in a head, where it is one of those that HPACK has a number or three digits for.
     pub(crate) fn status(&self) -> u16 {
         match self.payload.first() {
@@ -54,7 +59,7 @@ fn digits(bytes: &[u8]) -> u16 {
 
 pub(crate) struct Client {
     stream: TcpStream,
-    authority: String,
+    pub(crate) authority: String,
     next: u32,
 }
 
@@ -120,7 +125,7 @@ impl Client {
         let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
         self.stream.read_exact(&mut payload)?;
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-        Ok(Frame { kind: head[3], stream, payload })
+        Ok(Frame { kind: head[3], flags: head[4], stream, payload })
     }
 
     /// Whether the server closes the connection, after whatever it still has to say.

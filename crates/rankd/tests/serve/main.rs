@@ -7,10 +7,12 @@
     reason = "a test starts servers and threads, writes plans, prints what it measured and says what is wrong"
 )]
 
+mod admin;
 mod arrow;
 mod bench;
 mod client;
 mod confined;
+mod details;
 mod endpoints;
 mod http2;
 #[path = "../run/json.rs"]

@@ -48,10 +48,10 @@ fn each_failure_has_its_status_and_its_kind() {
 fn a_body_that_is_too_large_is_refused_whether_or_not_it_says_so() {
     let (_folder, server) = server();
     let mut line = Line::open(&server.address);
-    line.send("POST /rank/rows HTTP/1.1\r\nhost: x\r\ncontent-length: 10000000\r\n\r\n").unwrap();
+    line.send("POST /rank/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 10000000\r\n\r\n").unwrap();
     assert_eq!(line.answer().unwrap().status, 413);
     let mut line = Line::open(&server.address);
-    line.send("POST /rank/rows HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+    line.send("POST /rank/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     // The answer may come, and the connection be closed, before all of it is sent.
     let _ = (0..20).try_for_each(|_| line.stream.get_mut().write_all(chunk.as_bytes()));
@@ -79,8 +79,8 @@ fn a_plan_s_own_limit_sends_the_next_one_away_at_once() {
 #[test]
 fn a_client_that_has_said_all_it_had_to_say_is_answered() {
     let (_folder, server) = server();
-    let get = "GET /plans HTTP/1.1\r\nhost: x\r\n\r\n";
-    let rank = "POST /rank/rows HTTP/1.1\r\nhost: x\r\ncontent-length: 13\r\n\r\n{\"user_id\":1}";
+    let get = "GET /plans HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let rank = "POST /rank/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"user_id\":1}";
     for request in [get, rank].repeat(10) {
         let mut line = Line::open(&server.address);
         line.send(request).unwrap();
@@ -93,7 +93,10 @@ fn a_client_that_has_said_all_it_had_to_say_is_answered() {
 #[test]
 fn bodies_that_would_take_all_memory_are_sent_away() {
     let (_folder, server) = server();
-    let half = format!("POST /rank/rows HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{}", "x".repeat(900_000));
+    let half = format!(
+        "POST /rank/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{}",
+        "x".repeat(900_000)
+    );
     let mut lines: Vec<Line> = (0..8).map(|_| Line::open(&server.address)).collect();
     for line in &mut lines {
         // One that is sent away may be closed before all of it is written.

@@ -145,6 +145,23 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
+    /// The address of the listener for operators, of a server that was started with one.
+    pub(crate) fn admin(&self) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let said = self.said();
+            // It says so in the line after the one that its own address is in.
+            let mut lines = said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            if let Some(address) =
+                lines.find_map(|line| line.strip_prefix("plans, tasks, explain and metrics: http://"))
+            {
+                return address.to_owned();
+            }
+            assert!(Instant::now() < until, "{said}");
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn said(&self) -> String {
         self.stderr.lock().unwrap().clone()
     }

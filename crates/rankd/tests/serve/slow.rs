@@ -1,7 +1,7 @@
 //! Clients that are slow, silent or many: they are cut, they cost little, and others do not notice.
 
 use crate::client::{Line, get, metric, metrics_until, post};
-use crate::server::{Folder, Server, rows};
+use crate::server::{Folder, Server, node, rows};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -87,6 +87,33 @@ fn a_thousand_half_sent_bodies_and_256_descriptors_leave_room_for_health() {
         assert_eq!(get(&server.url("/healthz")).status, 200);
     }
     assert_eq!(post(&server.url("/rank/rows"), r#"{"user_id":1}"#).status, 200);
+}
+
+/// Runs are not cut for others. Their connections take all places, and those kept for health are left.
+#[test]
+fn when_all_connections_are_busy_health_is_answered_and_others_are_told() {
+    let folder = Folder::new();
+    let nodes = [node("n0", "fixed_source", &[], ""), node("n1", "sleep", &["n0"], "\"duration_ms\":60000")];
+    folder.plan("slow", &nodes, "n1");
+    let server = Server::start(&folder.0, &["--connections-max", "20", "--no-trial", "--admin", "127.0.0.1:0"]);
+    let admin = server.admin();
+    let mut busy: Vec<Line> = (0..20).map(|_| Line::open(&server.address)).collect();
+    for line in &mut busy {
+        line.post("/rank/slow", r#"{"user_id":1}"#).unwrap();
+    }
+    metrics_until(&admin, |now| metric(now, "rankd_runs_under_way{loop=\"0\"}") == 20.0);
+    // More than the places that are kept, each held for as long as it may be.
+    let more: Vec<Line> = (0..40).map(|_| Line::open(&server.address)).collect();
+    for _ in 0..5 {
+        assert_eq!(get(&server.url("/readyz")).status, 200);
+        let refused = post(&server.url("/rank/slow"), r#"{"user_id":1}"#);
+        assert_eq!((refused.status, refused.kind().as_str()), (503, "overloaded"));
+        assert!(refused.headers.contains("connection: close"), "{}", refused.headers);
+    }
+    drop(more);
+    let metrics = metrics_until(&admin, |_| true);
+    assert!(metric(&metrics, "rankd_admission_rejected_total{reason=\"connections\"}") == 5.0, "{metrics}");
+    assert!(metric(&metrics, "rankd_runs_under_way{loop=\"0\"}") == 20.0, "{metrics}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn every_accepted_request_is_answered_and_a_half_sent_one_is_cut() {
     folder.plan("feed", &nodes, "n1");
     let mut server = Server::start(&folder.0, &["--loops", "2"]);
     let mut half = Line::open(&server.address);
-    half.send("POST /rank/feed HTTP/1.1\r\nhost: x\r\ncontent-le").unwrap();
+    half.send("POST /rank/feed HTTP/1.1\r\nhost: localhost\r\ncontent-le").unwrap();
     let answered = AtomicUsize::new(0);
     let failed: Vec<String> = thread::scope(|scope| {
         let ask = || {
