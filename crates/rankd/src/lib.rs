@@ -1,6 +1,6 @@
 //! The programs `rankd` and `dslc`. The only room that knows arguments, the environment, files and terminals.
 //!
-//! Reading order: [`cli`] (what the user typed), [`library`] (plans and registries on disk), [`endpoints`] (stores for the
+//! Reading order: [`cli`] (what the user typed), [`library`] (plans and registries on disk), [`endpoints`] and [`late_data`] (stores for the
 //! engine), [`input`], [`request_id`] and [`answer`] (a request's JSON in, a response's out), [`arrow`] (rows as an Arrow stream),
 //! [`perfetto`] (traces for a viewer), [`explain`] (a plan told), [`serve`] (all of it behind HTTP), [`status`], [`signals`], [`files`], [`process`] (what
 //! the system says about this process), [`confinement`] (what it keeps one from).
@@ -13,6 +13,7 @@ mod endpoints;
 mod explain;
 mod files;
 mod input;
+mod late_data;
 mod library;
 mod perfetto;
 mod process;

@@ -3,6 +3,8 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, Places, WRONG, say};
+use crate::late_data::{self, LateData};
+use crate::library;
 use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::ServeSettings;
 use crate::serve::collector::{CollectorSettings, Destination};
@@ -14,7 +16,6 @@ use crate::serve::reload::ReloadSettings;
 use crate::serve::vitals::Patience;
 use crate::serve::{self, Start};
 use crate::signals::{Manners, Signals};
-use crate::{endpoints, library};
 use clap::Args;
 use rankd_engine::{Engine, Scheduler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -107,7 +108,7 @@ fn plan_limit(text: &str) -> Result<(String, usize), String> {
 }
 
 impl ServeArgs {
-    fn start(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>) -> Start {
+    fn start(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>, late: LateData) -> Start {
         let ms = Duration::from_millis;
         let runs_max = f64::from(self.runs_max);
         let patience = Patience {
@@ -141,6 +142,7 @@ impl ServeArgs {
         Start {
             listeners,
             admin,
+            late,
             settings,
             reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
             collector: self.otlp.clone().map(|to| CollectorSettings { to, sample: self.otlp_sample }),
@@ -177,9 +179,9 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
     }
     let target = |text: &Option<String>| text.as_deref().map(Target::parse);
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
-    let stores = endpoints::open(&loaded.registry)?;
+    let (stores, late) = late_data::open(&loaded.registry)?;
     let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
-    serve::serve(args.start(listeners, admin), loaded, engine, log, &signals)
+    serve::serve(args.start(listeners, admin, late), loaded, engine, log, &signals)
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {

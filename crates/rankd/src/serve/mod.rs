@@ -43,6 +43,7 @@ mod untaken;
 pub(crate) mod vitals;
 
 use crate::cli::say;
+use crate::late_data::LateData;
 use crate::library::LoadedRegistry;
 use crate::signals::{Signals, Told};
 use app::{App, ServeSettings};
@@ -72,6 +73,8 @@ pub(crate) struct Start {
     pub(crate) listeners: Vec<TcpListener>,
     /// The one for operators; `None` where they use the same as everybody.
     pub(crate) admin: Option<TcpListener>,
+    /// Data files that are read before the plans.
+    pub(crate) late: LateData,
     pub(crate) settings: ServeSettings,
     pub(crate) reload: ReloadSettings,
     /// Where spans go; `None` for nowhere.
@@ -118,7 +121,8 @@ pub(crate) fn serve(
     app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
     let reloader = Reloader::new(&app, &engine, start.reload, loaded.texts)?;
     let greeted = app.clone();
-    let reload = reloader.start(start.watch, move || say::to_people(&greeting(&greeted, address, admin_address)))?;
+    let greet = move || say::to_people(&greeting(&greeted, address, admin_address));
+    let reload = reloader.start(start.late, start.watch, greet)?;
     while signals.next() == Told::Reload {
         app.log.reopen();
         reload.ask();

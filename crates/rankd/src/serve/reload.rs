@@ -4,6 +4,8 @@
 //! step. A plan that is not good leaves the last good version where it is; so does a registry that cannot be used, and a folder that is
 //! suddenly empty. Whatever hangs here, a file system or a pipe, keeps only plans from changing: requests and signals go on.
 
+use crate::cli::{WRONG, say};
+use crate::late_data::LateData;
 use crate::library::{self, RegistryTexts};
 use crate::serve::app::App;
 use crate::serve::date;
@@ -17,6 +19,7 @@ use rankd_engine::{Engine, clock};
 use rankd_plan::Registry;
 use rankd_plan::render::Report;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,15 +82,21 @@ impl Reloader {
         })
     }
 
-    /// Loads the plans, then looks after them, on a thread that ends with the process. `loaded` is called in between.
+    /// Reads the data files of stores, loads the plans, then looks after them, on a thread that ends with the process. `loaded` is called
+    /// once plans can be served. Data that cannot be used ends the process.
     pub(crate) fn start(
         mut self,
+        late: LateData,
         watch: Option<Duration>,
         loaded: impl FnOnce() + Send + 'static,
     ) -> Result<Reload, String> {
         let (ask, asked) = bounded(1);
         let attend = move || {
-            self.look(Why::Asked);
+            if let Err(message) = late.read(&self.app.shelf.load_full().registry) {
+                say::to_people(&format!("error: {message}"));
+                std::process::exit(WRONG.into());
+            }
+            self.guarded(|this| this.look(Why::Asked));
             self.app.readiness.reach(Phase::Ready);
             loaded();
             let mut next_look = clock::now() + self.pause(watch).unwrap_or_default();
@@ -101,12 +110,14 @@ impl Reloader {
                 };
                 match waited {
                     Ok(()) => {
-                        let changed = self.look(Why::Asked);
+                        let changed = self.guarded(|this| this.look(Why::Asked));
                         self.app.log.event("info", &format!("reloaded as asked: {changed} plans changed"));
                     }
-                    Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => drop(self.look(Why::Watch)),
+                    Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => {
+                        drop(self.guarded(|this| this.look(Why::Watch)))
+                    }
                     Err(RecvTimeoutError::Timeout) => {
-                        self.look_at_changing();
+                        self.guarded(Reloader::look_at_changing);
                         continue;
                     }
                     Err(RecvTimeoutError::Disconnected) => return,
@@ -124,6 +135,15 @@ impl Reloader {
     /// How long to wait before the next look at the whole folder.
     fn pause(&self, watch: Option<Duration>) -> Option<Duration> {
         watch.map(|watch| watch.max(self.folder.interval()))
+    }
+
+    /// Looks at plans. A panic on the way is a bug that is reported; the plans stay as they are, and later changes are still seen.
+    fn guarded(&mut self, look: impl FnOnce(&mut Reloader) -> usize) -> usize {
+        catch_unwind(AssertUnwindSafe(|| look(self))).unwrap_or_else(|_| {
+            self.app.metrics.reloads_failed.add(1);
+            self.app.log.event("error", "bug: a panic while plans were read; they stay as they are");
+            0
+        })
     }
 
     /// Looks at the folder and swaps in what is new. Says how many plans changed.
@@ -152,15 +172,16 @@ impl Reloader {
         self.swap(&current, &with.registry, changed)
     }
 
-    fn look_at_changing(&mut self) {
+    /// The same for what was changing.
+    fn look_at_changing(&mut self) -> usize {
         let due = self.folder.look_at_changing();
         if due.is_empty() {
-            return;
+            return 0;
         }
         let current = self.app.shelf.load_full();
         let with = self.with_same(&current);
         let changed = self.load(&due, &[], &current, &with);
-        self.swap(&current, &with.registry, changed);
+        self.swap(&current, &with.registry, changed)
     }
 
     fn with_same(&self, current: &Shelf) -> With {

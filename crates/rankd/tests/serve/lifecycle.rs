@@ -3,10 +3,10 @@
 
 use crate::client::{Line, get, metric, metrics_until, post};
 use crate::server::{Folder, PATIENCE, Server, node, repository, rows};
-use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -179,6 +179,36 @@ fn a_second_process_on_the_port_is_refused() {
 }
 
 const ROUNDS: usize = 6;
+const AT_ONCE: usize = 40;
+
+/// Makes connections, many at a time, so that there are always some that nobody has accepted yet, and asks on each. `None` once it does
+/// not get in any more; what became of one that did get in, if that is not an answer.
+fn ask_until_refused(address: &SocketAddr, answered: &AtomicUsize) -> Option<String> {
+    loop {
+        let ask = |_| {
+            let mut stream = TcpStream::connect_timeout(address, Duration::from_secs(5)).ok()?;
+            let connected = Instant::now();
+            let sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+            Some((stream, sent, connected.elapsed()))
+        };
+        let asked: Vec<_> = (0..AT_ONCE).map_while(ask).collect();
+        let is_refused = asked.len() < AT_ONCE;
+        for (mut stream, sent, delay) in asked {
+            let mut answer = String::new();
+            match sent.and_then(|()| stream.read_to_string(&mut answer)) {
+                Ok(_) if answer.starts_with("HTTP/1.1 200") => drop(answered.fetch_add(1, Ordering::Relaxed)),
+                // On a crowded machine somebody may connect and not come to ask in the time that this takes at the end.
+                _ if delay > Duration::from_millis(150) => {}
+                Ok(_) => return Some(format!("connected, and answered {answer:?}")),
+                Err(error) => return Some(format!("connected, and then: {error}")),
+            }
+        }
+        // Not to get in is fine: a balancer asks elsewhere.
+        if is_refused {
+            return None;
+        }
+    }
+}
 
 #[test]
 fn whoever_has_connected_is_answered_and_not_reset_when_it_stops() {
@@ -187,37 +217,17 @@ fn whoever_has_connected_is_answered_and_not_reset_when_it_stops() {
     folder.plan(&name, &nodes, "n0");
     for _ in 0..ROUNDS {
         let mut server = Server::start(&folder.0, &["--loops", "2"]);
-        let (done, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let answered = AtomicUsize::new(0);
         let address = server.address.parse().unwrap();
         let failed: Vec<String> = thread::scope(|scope| {
-            let ask = || {
-                while !done.load(Ordering::Relaxed) {
-                    // Not to get in is fine: a balancer asks elsewhere.
-                    let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_secs(5)) else {
-                        return None;
-                    };
-                    let sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-                    let mut answer = String::new();
-                    match sent.and_then(|()| stream.read_to_string(&mut answer)) {
-                        Ok(_) if answer.starts_with("HTTP/1.1 200") => drop(answered.fetch_add(1, Ordering::Relaxed)),
-                        Ok(_) => return Some(format!("connected, and answered {answer:?}")),
-                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                        Err(error) => return Some(format!("connected, and then: {error}")),
-                    }
-                }
-                None
-            };
-            let askers: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            let askers: Vec<_> = (0..3).map(|_| scope.spawn(|| ask_until_refused(&address, &answered))).collect();
             while answered.load(Ordering::Relaxed) < 200 {
                 thread::yield_now();
             }
             server.signal("-TERM");
-            let ended = server.ended(Duration::from_secs(20));
-            done.store(true, Ordering::Relaxed);
-            let failed = askers.into_iter().filter_map(|asker| asker.join().unwrap()).collect();
-            assert_eq!(ended.code(), Some(0));
-            failed
+            askers.into_iter().filter_map(|asker| asker.join().unwrap()).collect()
         });
         assert_eq!(failed, Vec::<String>::new());
+        assert_eq!(server.ended(Duration::from_secs(20)).code(), Some(0));
     }
 }
