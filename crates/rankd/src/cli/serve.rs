@@ -61,7 +61,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     bodies_mb: u64,
     /// Mebibytes of answers that are kept, on all loops together, for clients that have not taken them
-    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     answers_mb: u64,
     /// Time for a request's head, from its first byte
     #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]

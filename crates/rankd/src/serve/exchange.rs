@@ -177,7 +177,7 @@ impl Visit {
         let kept = self.vitals.untaken.bytes();
         let message =
             format!("{kept} bytes of answers on this connection are not taken yet: read them, then ask again");
-        Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E605", message))
+        Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E607", message))
     }
 
     /// Connections are so many that this one got a place where only health is answered.

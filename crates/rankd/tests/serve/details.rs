@@ -1,7 +1,7 @@
 //! The fine print of HTTP: hosts, kinds of bodies, bodies that are broken or too large, HEAD; over both versions.
 
 use crate::client::{Answer, Line, curl, get};
-use crate::http2::{Client, DATA, HEADERS};
+use crate::http2::{Client, DATA, HEADERS, RST_STREAM};
 use crate::server::{Folder, Server, rows};
 
 const USER: &str = r#"{"user_id":1}"#;
@@ -65,6 +65,26 @@ fn a_client_that_is_still_sending_gets_its_answer_over_both_versions() {
         let encoded = send("application/json", "/rank/rows", &["-H", "content-encoding: gzip"]);
         assert_eq!((encoded.status, encoded.json().text("error.code")), (415, "E129"), "{version}");
     }
+}
+
+#[test]
+fn heads_are_bounded_and_so_are_requests_at_once() {
+    let (_folder, server) = server(&[]);
+    let (long, url) = (format!("x-long: {}", "x".repeat(20_000)), server.url("/healthz"));
+    for version in BOTH {
+        assert_eq!(curl(&[version, "-H", &long, &url]).status, 431, "{version}");
+    }
+    let fields: Vec<String> = (0..120).map(|at| format!("x-{at}: 1")).collect();
+    let fields: Vec<&str> = fields.iter().flat_map(|field| ["-H", field]).collect();
+    assert_eq!(curl(&[&["--http1.1", &url], &fields[..]].concat()).status, 431);
+    let mut client = Client::connect(&server.address, 1 << 20);
+    let json = [("content-type", "application/json")];
+    let streams: Vec<u32> = (0..129).map(|_| client.head("POST", "/rank/rows", &json, false).unwrap()).collect();
+    // Of these, 128 wait for their bodies; the next one is told that it was not begun.
+    let refused = client.frame_of(streams[128]).unwrap();
+    assert_eq!((refused.kind, refused.payload.as_slice()), (RST_STREAM, &[0, 0, 0, 7][..]));
+    client.send(DATA, 1, streams[0], USER.as_bytes()).unwrap();
+    assert_eq!(client.frame_of(streams[0]).unwrap().status(), 200);
 }
 
 #[test]

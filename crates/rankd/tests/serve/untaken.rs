@@ -41,7 +41,8 @@ fn an_answer_that_nobody_takes_is_cut_whatever_else_is_asked() {
 #[test]
 fn answers_that_four_connections_do_not_take_cost_little() {
     let folder = folder(1 << 20);
-    let server = Server::start(&folder.0, &["--stall-ms", "2000", "--queue-ms", "60000"]);
+    let flags = ["--stall-ms", "2000", "--queue-ms", "60000"];
+    let server = Server::start_limited("--data=536870912", &folder.0, &flags);
     assert_eq!(post(&server.url("/rank/large"), r#"{"user_id":1}"#).status, 200);
     let before = server.kilobytes("VmRSS:");
     thread::scope(|scope| {
@@ -56,7 +57,7 @@ fn answers_that_four_connections_do_not_take_cost_little() {
     });
     let more = server.kilobytes("VmHWM:").saturating_sub(before) / 1024;
     println!("at most {more} MB more");
-    assert!(more < 128, "{more} MB more");
+    assert!(more < 64, "{more} MB more");
     let metrics = metrics_until(&server.address, |now| metric(now, "rankd_answers_untaken_bytes") < 1e6);
     assert!(metric(&metrics, "rankd_admission_rejected_total{reason=\"untaken\"}") > 0.0, "{metrics}");
     assert_eq!(post(&server.url("/rank/large"), r#"{"user_id":1}"#).status, 200);
