@@ -10,6 +10,8 @@ use rankd_plan::signature::Signature;
 use rankd_plan::{Checked, Code, Diagnostic, Diagnostics, Registry, check};
 use std::collections::HashMap;
 
+/// How a plan's file is called. What comes before is the plan's name.
+pub const SOURCE_SUFFIX: &str = ".plan.ts";
 /// The largest file that is compiled.
 pub const SOURCE_BYTES_MAX: usize = 256 << 10;
 /// The largest sum of files that one plan may consist of, and their largest number.
@@ -178,7 +180,9 @@ impl<'a> Compiling<'a> {
                 files: self.files,
             };
         };
-        let checked = check(artifact.text.as_bytes(), self.registry, self.tasks);
+        let mut checked = check(artifact.text.as_bytes(), self.registry, self.tasks);
+        let entry = self.files.first().map_or("", |file| file.path.as_str());
+        checked.must_be_named_after(entry.strip_suffix(SOURCE_SUFFIX));
         let reporter = Reporter { files: &self.files, modules: &self.modules, places: &self.places };
         let diagnostics = reporter.placed(checked.diagnostics, &artifact);
         Compiled {

@@ -8,10 +8,14 @@ use crate::places::{Places, SourceFile, hex};
 use oxc::span::Span;
 use rankd_plan::Registry;
 use rankd_plan::json::{Fault, Kind, Number, Reader, Writer};
+use rankd_plan::registry::Entry;
 use rankd_plan::wire::SCHEMA_VERSION;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write;
+
+/// How the last line of an artifact begins. What is above it is what `content` is the digest of.
+pub(crate) const BUILT_BY: &str = "\"built_by\":";
 
 /// More than the deepest expression in its table.
 const DEPTH_MAX: usize = 1024;
@@ -73,9 +77,10 @@ pub(crate) fn emit(plan: &str, files: &[SourceFile], places: &Places, registry: 
     built_by.object(|w| {
         w.field("tool").string("dslc");
         w.field("version").string(env!("CARGO_PKG_VERSION"));
-        w.field("registry").string(&digest(registry));
+        w.field("registry").string(&registry_digest(registry));
+        w.field("content").string(&hex(&Sha256::digest(text.as_bytes())));
     });
-    let _ = writeln!(text, "\"built_by\":{}\n}}", built_by.finish());
+    let _ = writeln!(text, "{BUILT_BY}{}\n}}", built_by.finish());
     Ok(Artifact { text, nodes: emitter.nodes, plan: at, unmatchable: emitter.unmatchable })
 }
 
@@ -206,12 +211,18 @@ fn sources(files: &[SourceFile], spans: &[(u32, Span)]) -> String {
     writer.finish()
 }
 
-/// What of the registry a plan's meaning depends on. Addresses of endpoints do not count: they differ between environments.
-fn digest(registry: &Registry) -> String {
+/// What of the registry a plan's meaning, and what is said of it, depends on. Addresses of endpoints do not count: they differ
+/// between environments. Neither do the words for people.
+pub(crate) fn registry_digest(registry: &Registry) -> String {
     let mut text = String::new();
     for (what, entries) in [("key", &registry.keys), ("param", &registry.params)] {
         for entry in entries.list() {
-            let _ = writeln!(text, "{what} {} {} {} {}", entry.id, entry.name, entry.type_of, entry.nullable);
+            let Entry { id, name, type_of, nullable, doc: _, default, status, replaced_by, allow_read, allow_write } =
+                entry;
+            let _ = writeln!(
+                text,
+                "{what} {id} {name} {type_of} {nullable} {default:?} {status:?} {replaced_by:?} {allow_read} {allow_write}"
+            );
         }
     }
     for endpoint in registry.endpoints.list() {

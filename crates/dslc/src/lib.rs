@@ -6,10 +6,11 @@
 //!
 //! Reading order: [`compile()`] (one plan from end to end), [`mod@resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
 //! (text to JavaScript), [`mod@config`], `runtime.js`, `guards.js` and [`sandbox`] (running it), [`places`], [`pattern`] and [`mod@emit`] (the artifact), [`report`]
-//! (what went wrong, at its line), [`types`] (declarations for editors).
+//! (what went wrong, at its line), [`current`] (whether an artifact is up to date), [`types`] (declarations for editors).
 
 mod compile;
 mod config;
+mod current;
 mod emit;
 mod nesting;
 mod parse;
@@ -21,7 +22,8 @@ mod rewrite;
 mod sandbox;
 pub mod types;
 
-pub use compile::{Compiled, Folder, SOURCE_BYTES_MAX, Unreadable, compile};
+pub use compile::{Compiled, Folder, SOURCE_BYTES_MAX, SOURCE_SUFFIX, Unreadable, compile};
+pub use current::{changed, is_current};
 pub use places::SourceFile;
 
 /// Parses and rewrites a text as plans are, for the fuzz target: the code, or how many mistakes there are.

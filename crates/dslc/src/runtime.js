@@ -234,8 +234,8 @@
       if (typeof a === "bigint" || typeof b === "bigint") mixed(a, b, at);
       return native(a, b);
     }
-    const [left, right] = [value(a, at + 1), value(b, at + 2)];
-    return wrap(make(op, "value", "number", at, ["a", left, "b", right]));
+    const left = value(a, at + 1);
+    return wrap(make(op, "value", "number", at, ["a", left, "b", value(b, at + 2)]));
   };
   const compare = (cmp, native) => (a, b, at) => {
     if (!isPart(a) && !isPart(b)) {
@@ -258,7 +258,8 @@
       const not = make("not", "pred", "bool", at, ["x", cond]);
       return both("or", both("and", cond, irOf(a), at), both("and", not, irOf(b), at), at);
     }
-    const [then, other] = [value(a, atA), value(b, atB)];
+    const then = value(a, atA);
+    const other = value(b, atB);
     return make("if", "value", typeOfBoth(then, other), at, ["cond", cond, "then", then, "else", other]);
   }
   const same = compare("==", (a, b) => a === b);
@@ -398,10 +399,20 @@
     }
     return list.includes(null) ? null : native(...list);
   }
-  const values = (list, at, count) => list.map((x, position) => value(x, argument(at, count, position)));
+  const values = (list, at, count) => {
+    const irs = [];
+    for (let i = 0; i < list.length; i++) irs.push(value(list[i], argument(at, count, i)));
+    return irs;
+  };
+  const joined = (irs, join, at) => {
+    let all = irs[0];
+    for (let i = 1; i < irs.length; i++) all = join(all, irs[i], at);
+    return all;
+  };
   const unary = (op, native) =>
     named(op, (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(1, list, op, at);
       if (onlyNow(list)) return computed(op, native, list, at, count);
       return wrap(make(op, "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
@@ -409,10 +420,11 @@
   const pair = (op) => (a, b, at) => make(op, "value", "number", at, ["a", a, "b", b]);
   const folded = (op, native) =>
     named(op, (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       atLeast(2, list, op, at);
       if (onlyNow(list)) return computed(op, native, list, at, count);
-      return wrap(values(list, at, count).reduce((a, b) => pair(op)(a, b, at)));
+      return wrap(joined(values(list, at, count), pair(op), at));
     });
   // Half away from zero, as the engine rounds.
   const round = (x) => {
@@ -434,24 +446,27 @@
     min: folded("min", Math.min),
     max: folded("max", Math.max),
     pow: named("pow", (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(2, list, "pow", at);
       if (onlyNow(list)) return computed("pow", pow, list, at, count);
       const [a, b] = values(list, at, count);
       return wrap(pair("pow")(a, b, at));
     }),
     clamp: named("clamp", (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(3, list, "clamp", at);
       if (onlyNow(list)) return computed("clamp", (x, lo, hi) => Math.min(Math.max(x, lo), hi), list, at, count);
       const [x, lo, hi] = values(list, at, count);
       return wrap(make("clamp", "value", "number", at, ["x", x, "lo", lo, "hi", hi]));
     }),
     coalesce: named("coalesce", (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       atLeast(2, list, "coalesce", at);
       const irs = values(list, at, count);
-      if (!onlyNow(list)) return wrap(irs.reduce((a, b) => coalesced(a, b, at)));
+      if (!onlyNow(list)) return wrap(joined(irs, coalesced, at));
       if (irs.includes(BROKEN_IR)) return BROKEN;
       const types = new Set(irs.map((ir) => ir.type));
       types.delete(null);
@@ -460,7 +475,8 @@
     }),
   };
   function regex(...list) {
-    const [at, count] = [call, callArgs];
+    const at = call;
+    const count = callArgs;
     if (list.length !== 2 && list.length !== 3) stop("D012", at, `regex takes 2 or 3 arguments, not ${list.length}`);
     const [key, pattern] = list;
     if (!isPart(key) || (irOf(key).op !== "key_ref" && irOf(key) !== BROKEN_IR)) {
@@ -487,13 +503,15 @@
   // ── E and Pred: the same, spelt out.
   const operator = (name) =>
     named(name, (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(2, list, `E.${name}`, at);
       const [a, b] = values(list, at, count);
       return wrap(pair(name)(a, b, at));
     });
   const reference = (what, op) => (...list) => {
-    const [at, count] = [call, callArgs];
+    const at = call;
+    const count = callArgs;
     const place = argument(at, count, 0);
     exactly(1, list, `E.${what}`, at);
     if (isPart(list[0]) && (irOf(list[0]).op === op || irOf(list[0]) === BROKEN_IR)) return wrap(value(list[0], place));
@@ -503,27 +521,32 @@
   // E and Pred give expressions whatever they are given, so that E.max(1, 2) is one, too.
   const lifted = (fn) =>
     named(fn.name, (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       const parts = list.map((x, position) => (isPart(x) ? x : wrap(value(x, argument(at, count, position)))));
-      [call, callArgs] = [at, count];
+      call = at;
+      callArgs = count;
       return fn(...parts);
     });
   const E = {
     key: reference("key", "key_ref"),
     param: reference("param", "param_ref"),
     const: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(1, list, "E.const", at);
       return wrap(value(list[0], argument(at, count, 0)));
     },
     if: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(3, list, "E.if", at);
       const place = (position) => argument(at, count, position);
       return wrap(choose(pred(list[0], place(0)), list[1], list[2], at, place(1), place(2)));
     },
     neg: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(1, list, "E.neg", at);
       return wrap(make("neg", "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
     },
@@ -533,12 +556,14 @@
 
   const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
   const junction = (op, whenEmpty) => (...list) => {
-    const [at, count] = [call, callArgs];
+    const at = call;
+    const count = callArgs;
     if (list.length === 0) return wrap(pred(whenEmpty, at));
     return wrap(list.map((x, position) => pred(x, argument(at, count, position))).reduce((a, b) => both(op, a, b, at)));
   };
   const nullness = (name, op) => (...list) => {
-    const [at, count] = [call, callArgs];
+    const at = call;
+    const count = callArgs;
     exactly(1, list, `Pred.${name}`, at);
     return wrap(make(op, "pred", "bool", at, ["x", value(list[0], argument(at, count, 0))]));
   };
@@ -561,7 +586,8 @@
   }
   const Pred = {
     cmp: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(3, list, "Pred.cmp", at);
       const [cmp, a, b] = list;
       if (typeof cmp !== "string" || !COMPARISONS.includes(cmp)) {
@@ -572,12 +598,14 @@
     and: junction("and", true),
     or: junction("or", false),
     not: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(1, list, "Pred.not", at);
       return wrap(negate(list[0], at, argument(at, count, 0)));
     },
     in: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(2, list, "Pred.in", at);
       return among(list[0], list[1], at, argument(at, count, 0), argument(at, count, 1));
     },
@@ -585,7 +613,8 @@
     notNull: nullness("notNull", "not_null"),
     regex,
     const: (...list) => {
-      const [at, count] = [call, callArgs];
+      const at = call;
+      const count = callArgs;
       exactly(1, list, "Pred.const", at);
       return wrap(pred(list[0], argument(at, count, 0)));
     },

@@ -62,6 +62,8 @@ codes! {
     P107 NoOutputs Error "the plan has no output";
     P108 BadSource Error "a place in the sources table that is not there";
     P109 DuplicateOutput Error "the same node is listed as an output twice";
+    P110 WrongFileName Error "a plan in a file that is not named after it";
+    P111 StaleArtifact Warning "an artifact whose sources have changed since it was built";
 
     P201 TooManyNodes Error "more nodes than a plan may have";
     P202 TooManyInputs Error "more inputs or outputs than a node or plan may have";
@@ -91,6 +93,7 @@ codes! {
     P503 BadRegex Error "a regular expression that cannot be used";
     P504 BadList Error "the list of `in` is empty or mixes types";
     P505 WrongResult Error "an expression whose result does not fit the key it is written to";
+    P506 ConstantPredicate Warning "a predicate that is the same for every row and every request";
 
     P601 Cycle Error "nodes that wait for each other";
     P602 Unreachable Warning "a node that no output needs";

@@ -11,10 +11,11 @@ use rankd_plan::render::Report;
 use rankd_plan::{Checked, Code, Diagnostics, Registry, check};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a plan's file is called: as an artifact, and as its author writes it.
 pub(crate) const PLAN_SUFFIX: &str = ".plan.json";
-pub(crate) const SOURCE_SUFFIX: &str = ".plan.ts";
+pub(crate) use dslc::SOURCE_SUFFIX;
 
 /// The registry of one environment and all that is wrong with it.
 pub(crate) struct LoadedRegistry {
@@ -169,16 +170,36 @@ impl PlanFile {
             Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
             Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),
             Ok(Contents::Bytes(bytes)) => {
-                let checked = check(&bytes, registry, rankd_tasks::SIGNATURES);
+                let mut checked = check(&bytes, registry, rankd_tasks::SIGNATURES);
+                let name = name_of(path);
+                checked.must_be_named_after(is_file_of(path, PLAN_SUFFIX).then_some(name.as_str()));
+                if let Some(stale) = checked.plan.as_ref().and_then(|plan| stale(path, plan)) {
+                    checked.diagnostics.push(stale);
+                }
                 plan(String::from_utf8(bytes).ok(), checked)
             }
         }
+    }
+
+    /// Whether the artifact's sources have changed since it was built.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.checked.diagnostics.list().iter().any(|found| found.code == Code::StaleArtifact)
     }
 
     fn compile(path: &Path, registry: &Registry) -> PlanFile {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let folder = PlanFolder { root: folder_of(path) };
         let Compiled { artifact, checked, files } = dslc::compile(&name, &folder, registry, rankd_tasks::SIGNATURES);
+        // People find a file by the path that they gave.
+        let mut diagnostics = Diagnostics::default();
+        for found in checked.diagnostics.list() {
+            let mut found = found.clone();
+            if let Some(source) = &mut found.source {
+                source.path = path.with_file_name(&source.path).display().to_string();
+            }
+            diagnostics.push(found);
+        }
+        let checked = Checked { plan: checked.plan, diagnostics };
         PlanFile { path: path.to_owned(), text: None, checked, artifact, sources: files }
     }
 
@@ -193,7 +214,10 @@ impl PlanFile {
 
     /// The text of a source that the artifact names, if it is still what was compiled.
     pub(crate) fn source_text(&self, span: &SourceSpan) -> Option<String> {
-        if let Some(source) = self.sources.iter().find(|source| source.path == span.path) {
+        let is_meant = |source: &&SourceFile| {
+            source.path == span.path || self.path.with_file_name(&source.path) == Path::new(&span.path)
+        };
+        if let Some(source) = self.sources.iter().find(is_meant) {
             return Some(source.text.clone());
         }
         let path = self.path.parent().unwrap_or(Path::new("")).join(&span.path);
@@ -203,23 +227,62 @@ impl PlanFile {
     }
 }
 
+/// What to say of an artifact whose source lies next to it and has changed since. One that was delivered alone is not stale.
+fn stale(path: &Path, plan: &rankd_plan::Plan) -> Option<Diagnostic> {
+    let files = plan.sources.files();
+    let source = path.with_file_name(&files.first()?.0);
+    if !source.is_file() {
+        return None;
+    }
+    let changed = dslc::changed(files, &PlanFolder { root: folder_of(path) })?;
+    let message = format!("{changed} has changed since this artifact was built");
+    Some(Diagnostic::new(Code::StaleArtifact, "", message).help(format!("dslc build {}", source.display())))
+}
+
+/// The source of a stale artifact, as it is now: what a run by name means.
+pub(crate) fn source_of(path: &Path) -> PathBuf {
+    path.with_file_name(name_of(path) + SOURCE_SUFFIX)
+}
+
+/// The artifact in `target`, if it is what compiling the plan in `source` would give. Nothing is compiled to know that.
+pub(crate) fn up_to_date(source: &Path, target: &Path, registry: &Registry) -> Option<PlanFile> {
+    let name = source.file_name()?.to_str()?;
+    let text = files::read_text(target, FILE_BYTES_MAX).ok()?;
+    if !dslc::is_current(&text, name, &PlanFolder { root: folder_of(source) }, registry) {
+        return None;
+    }
+    let file = PlanFile::load(target, registry);
+    file.checked.plan.is_some().then_some(file)
+}
+
 /// Reads and checks plans, in the order of their paths, on all the machine's cores.
 pub(crate) fn load_all(paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
+    on_all_cores(paths, |path| PlanFile::load(path, registry))
+}
+
+/// Does the same for every path, on all the machine's cores; the results are in the order of the paths.
+pub(crate) fn on_all_cores<R: Send>(paths: &[PathBuf], work: impl Fn(&Path) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
-    let share = |first: usize| {
-        let own = paths.iter().enumerate().skip(first).step_by(threads.max(1));
-        own.map(|(at, path)| (at, PlanFile::load(path, registry))).collect::<Vec<_>>()
+    // Whoever is done takes the next: plans differ in size.
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut own = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(at) else { return own };
+            own.push((at, work(path)));
+        }
     };
     let mut loaded = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|first| scope.spawn(move || share(first))).collect();
-        let mut loaded = if paths.is_empty() { Vec::new() } else { share(0) };
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
+        let mut loaded = share();
         for other in others {
             loaded.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         loaded
     });
     loaded.sort_by_key(|(at, _)| *at);
-    loaded.into_iter().map(|(_, plan)| plan).collect()
+    loaded.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The folder that a plan's imports stay in: that of its file.

@@ -38,6 +38,17 @@ impl Checked {
     }
 }
 
+impl Checked {
+    /// Refuses a plan whose file has another name: it is found by the one and answers by the other.
+    pub fn must_be_named_after(&mut self, file: Option<&str>) {
+        let Some((plan, file)) = self.plan.as_ref().zip(file).filter(|(plan, file)| plan.name != *file) else { return };
+        let message = format!("the file is named {file:?} and the plan in it {:?}", plan.name);
+        let wrong = Diagnostic::new(Code::WrongFileName, "/plan_name", message);
+        self.diagnostics.push(wrong.help("a plan has the name of its file: rename one of them"));
+        self.plan = None;
+    }
+}
+
 /// Checks the bytes of a plan file.
 pub fn check(bytes: &[u8], registry: &Registry, tasks: &'static [Signature]) -> Checked {
     if bytes.len() > FILE_BYTES_MAX {

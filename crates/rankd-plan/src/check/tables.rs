@@ -9,7 +9,7 @@ use crate::registry::Registry;
 use crate::wire::expression::{self, Decoded, Sort};
 use crate::wire::{Sources, WirePlan};
 use rankd_column::Type;
-use rankd_column::expr::{Program, TypeError, TypeFault, Want};
+use rankd_column::expr::{Op, Program, TypeError, TypeFault, Want};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -154,7 +154,39 @@ fn decode_one(
         let source = decoded.tree.nodes()[*node as usize].source.and_then(|at| sources.span(at));
         found.push(Diagnostic::new(code(fault), decoded.pointer(*node), fault.to_string()).source(source));
     }
-    (errors.is_empty() && !decoded.broken).then_some(decoded)
+    if errors.is_empty() && !decoded.broken {
+        report_constants(&decoded, sources, found);
+        return Some(decoded);
+    }
+    None
+}
+
+/// Warns of predicates that read neither a key nor a parameter: the table's own, or the condition of an `if`.
+fn report_constants(decoded: &Decoded, sources: &Sources, found: &mut Diagnostics) {
+    let nodes = decoded.tree.nodes();
+    // Operands come before what reads them.
+    let mut constant: Vec<bool> = Vec::with_capacity(nodes.len());
+    let mut asked = Vec::new();
+    for node in nodes {
+        let of = |ix: &u32| constant.get(*ix as usize).copied().unwrap_or(false);
+        let is = |ix: u32, truth: bool| matches!(nodes[ix as usize].op, Op::Truth(it) if it == truth);
+        constant.push(match &node.op {
+            Op::Key(_) | Op::Param(_) | Op::Match { .. } => false,
+            Op::And(a, b) if is(*a, false) || is(*b, false) => true,
+            Op::Or(a, b) if is(*a, true) || is(*b, true) => true,
+            op => op.children().all(|child| of(&child)),
+        });
+        if let Op::If { cond, .. } = node.op {
+            asked.push(cond);
+        }
+    }
+    let root = (nodes.len() as u32).checked_sub(1).filter(|root| nodes[*root as usize].op.is_predicate());
+    for ix in asked.into_iter().chain(root).filter(|ix| constant.get(*ix as usize) == Some(&true)) {
+        let source = nodes[ix as usize].source.and_then(|at| sources.span(at));
+        let message = "this predicate is the same for every row and every request";
+        let warning = Diagnostic::new(Code::ConstantPredicate, decoded.pointer(ix), message);
+        found.push(warning.help("compare a key or a parameter, or leave it out").source(source));
+    }
 }
 
 fn code(fault: &TypeFault) -> Code {

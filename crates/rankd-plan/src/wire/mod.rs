@@ -56,6 +56,11 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// The path and the SHA-256 of each file that the plan was made of, its own first.
+    pub fn files(&self) -> &[(String, String)] {
+        &self.files
+    }
+
     /// The place numbered `at`; `None` when the table does not have it.
     pub fn span(&self, at: u32) -> Option<SourceSpan> {
         let [file, line, column, end_line, end_column] = *self.spans.get(at as usize)?;
@@ -97,7 +102,9 @@ pub fn decode<'a>(text: &'a str, found: &mut Diagnostics) -> Result<WirePlan<'a>
             "expr_table" => plan.exprs = table(cursor)?,
             "pred_table" => plan.preds = table(cursor)?,
             "sources" => plan.sources = sources(cursor)?,
-            "built_by" => cursor.object(&["tool", "version", "registry"], |cursor, _| cursor.text().map(drop))?,
+            "built_by" => {
+                cursor.object(&["tool", "version", "registry", "content"], |cursor, _| cursor.text().map(drop))?
+            }
             _ => return Ok(false),
         }
         Ok(true)

@@ -29,6 +29,9 @@ pub(crate) struct BuildArgs {
     /// Folder to write the artifacts to [default: next to the plans]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Compile plans whose artifacts are up to date, too
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args)]
@@ -89,25 +92,33 @@ impl Sources {
 pub(crate) fn build(args: &BuildArgs) -> u8 {
     let Some(loaded) = args.sources.registry() else { return WRONG };
     let Some(paths) = args.sources.files() else { return WRONG };
-    let plans = library::load_all(&paths, &loaded.registry);
-    let good = plans.iter().filter(|plan| write(plan, args.out.as_deref())).count();
-    if good == plans.len() { DONE } else { WRONG }
+    let built = library::on_all_cores(&paths, |path| {
+        let folder = args.out.as_deref().or_else(|| path.parent()).unwrap_or(Path::new(""));
+        let target = folder.join(library::name_of(path) + PLAN_SUFFIX);
+        let current = if args.force { None } else { library::up_to_date(path, &target, &loaded.registry) };
+        let plan = current.unwrap_or_else(|| PlanFile::load(path, &loaded.registry));
+        (plan, target)
+    });
+    let good = built.iter().filter(|(plan, target)| write(plan, target)).count();
+    if good == built.len() { DONE } else { WRONG }
 }
 
-/// Writes a plan's artifact, or says what is wrong with it.
-fn write(plan: &PlanFile, out: Option<&Path>) -> bool {
+/// Writes a plan's artifact, or says what is wrong with it. An artifact that was read is up to date.
+fn write(plan: &PlanFile, target: &Path) -> bool {
     let words = plan.report(|report| report.for_people(say::in_colour(), &|span| plan.source_text(span)));
     if !words.is_empty() {
         say::to_people(&words);
+    }
+    if plan.text.is_some() {
+        say::to_people(&format!("{}: up to date", target.display()));
+        return true;
     }
     let (Some(artifact), Some(_)) = (&plan.artifact, &plan.checked.plan) else {
         let errors = plan.checked.diagnostics.errors();
         say::to_people(&format!("{}: {errors} {}", plan.file(), if errors == 1 { "error" } else { "errors" }));
         return false;
     };
-    let folder = out.or_else(|| plan.path.parent()).unwrap_or(Path::new(""));
-    let target = folder.join(library::name_of(&plan.path) + PLAN_SUFFIX);
-    match files::write_if_changed(&target, artifact) {
+    match files::write_if_changed(target, artifact) {
         Ok(true) => say::to_people(&format!("{}: written", target.display())),
         Ok(false) => say::to_people(&format!("{}: up to date", target.display())),
         Err(error) => {

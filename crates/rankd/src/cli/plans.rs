@@ -48,6 +48,7 @@ pub(crate) fn run(args: &PlansArgs) -> u8 {
 
 fn state(plan: &PlanFile) -> String {
     match (&plan.checked.plan, plan.checked.diagnostics.errors()) {
+        (Some(_), _) if plan.is_stale() => "ok, stale: its source has changed".into(),
         (Some(_), _) => "ok".into(),
         (None, 1) => "1 error".into(),
         (None, errors) => format!("{errors} errors"),
@@ -71,6 +72,7 @@ fn to_json(plans: &[PlanFile]) -> String {
                     });
                 }
                 w.field("errors").int(plan.checked.diagnostics.errors() as i64);
+                w.field("stale").bool(plan.is_stale());
             });
         }
     });

@@ -140,7 +140,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Option<(LoadedRegistry, Arc<Linked>, Pl
     if loaded.has_errors() {
         return None;
     }
-    let (plan, file) = load_plan(&plan_path(args)?, &loaded)?;
+    let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), &loaded)?;
     let engine = endpoints::open(&loaded.registry)
         .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
     match engine {
@@ -173,8 +173,14 @@ fn plan_path(args: &RunArgs) -> Option<PathBuf> {
     None
 }
 
-fn load_plan(path: &Path, loaded: &LoadedRegistry) -> Option<(Arc<Linked>, PlanFile)> {
-    let file = PlanFile::load(path, &loaded.registry);
+/// The plan in a file. A stale artifact that was found by the plan's name gives way to its source; one that was asked for is run.
+fn load_plan(path: &Path, by_name: bool, loaded: &LoadedRegistry) -> Option<(Arc<Linked>, PlanFile)> {
+    let mut file = PlanFile::load(path, &loaded.registry);
+    if by_name && file.is_stale() {
+        let source = library::source_of(path);
+        say::to_people(&format!("note: {} is stale; running {}", path.display(), source.display()));
+        file = PlanFile::load(&source, &loaded.registry);
+    }
     let words = file.report(|report| report.for_people(say::in_colour(), &|span| file.source_text(span)));
     if !words.is_empty() {
         say::to_people(&words);

@@ -47,6 +47,12 @@ pub(crate) fn fresh(path: &Path, source: &Source<'_>, compiler: &mut Compiler) -
         };
     }
     let file = PlanFile::load(path, source.registry);
+    if file.is_stale() {
+        source.log.event(
+            "warning",
+            &format!("{}: its source has changed since it was built; the artifact is served", path.display()),
+        );
+    }
     match (&file.text, file.checked.plan.is_some()) {
         (Some(text), true) => {
             let sha256 = sha256(text.as_bytes());

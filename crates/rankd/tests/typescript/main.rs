@@ -8,6 +8,7 @@
     reason = "a test reads and writes files, says what is wrong, and what it could not look at"
 )]
 
+mod artifacts;
 mod editors;
 mod hostile;
 mod workspace;
@@ -16,7 +17,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use workspace::{Workspace, read, repository};
 
-const IMPORT: &str = "import { definePlan } from \"@ranking-dsl/runtime\";\n";
+pub(crate) const IMPORT: &str = "import { definePlan } from \"@ranking-dsl/runtime\";\n";
 
 /// The tables of an artifact without the places in it.
 fn tables(artifact: &str) -> String {
@@ -227,7 +228,7 @@ fn every_example_plan_answers_from_its_source() {
     }
 }
 
-fn rankd(folder: &std::path::Path, args: &[&str]) -> (String, String, Option<i32>) {
+pub(crate) fn rankd(folder: &std::path::Path, args: &[&str]) -> (String, String, Option<i32>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankd"));
     command.current_dir(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("rankd can be started");

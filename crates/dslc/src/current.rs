@@ -1,0 +1,94 @@
+//! Whether an artifact is what its sources compile to, without compiling them: by the digests that are in it.
+
+use crate::compile::Folder;
+use crate::emit::{BUILT_BY, registry_digest};
+use crate::places::hex;
+use rankd_plan::Registry;
+use rankd_plan::json::{Fault, Reader};
+use sha2::{Digest, Sha256};
+
+/// Deeper than an artifact nests.
+const DEPTH_MAX: usize = 1024;
+
+/// What an artifact says about how it was made.
+#[derive(Default)]
+struct Made {
+    files: Vec<(String, String)>,
+    tool: String,
+    version: String,
+    registry: String,
+    content: String,
+}
+
+/// Whether this artifact was made by this version of the compiler, from the file `entry` of the folder and all that it imports as
+/// they are now, with such a registry, and was not changed since.
+pub fn is_current(artifact: &str, entry: &str, folder: &dyn Folder, registry: &Registry) -> bool {
+    let Ok(made) = made(artifact) else { return false };
+    let Some(above) = artifact.rfind(BUILT_BY).and_then(|at| artifact.get(..at)) else { return false };
+    made.tool == "dslc"
+        && made.version == env!("CARGO_PKG_VERSION")
+        && made.files.first().is_some_and(|(path, _)| path == entry)
+        && made.registry == registry_digest(registry)
+        && made.content == hex(&Sha256::digest(above.as_bytes()))
+        && changed(&made.files, folder).is_none()
+}
+
+/// The first of these files that is not what its digest says; `None` where all are.
+pub fn changed<'f>(files: &'f [(String, String)], folder: &dyn Folder) -> Option<&'f str> {
+    let same = |path: &str, sha256: &str| match folder.read(path) {
+        Ok(text) => hex(&Sha256::digest(text.as_bytes())) == sha256,
+        Err(_) => false,
+    };
+    files.iter().find(|(path, sha256)| !same(path, sha256)).map(|(path, _)| path.as_str())
+}
+
+fn made(artifact: &str) -> Result<Made, Fault> {
+    let mut made = Made::default();
+    let mut reader = Reader::new(artifact, DEPTH_MAX);
+    let mut fields = reader.open_object()?;
+    while let Some((field, _)) = reader.field(&mut fields)? {
+        match &*field {
+            "sources" => made.files = files(&mut reader)?,
+            "built_by" => {
+                let mut inner = reader.open_object()?;
+                while let Some((name, _)) = reader.field(&mut inner)? {
+                    let text = reader.string()?.into_owned();
+                    match &*name {
+                        "tool" => made.tool = text,
+                        "version" => made.version = text,
+                        "registry" => made.registry = text,
+                        "content" => made.content = text,
+                        _ => {}
+                    }
+                }
+            }
+            _ => reader.skip()?,
+        }
+    }
+    Ok(made)
+}
+
+fn files(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>, Fault> {
+    let mut files = Vec::new();
+    let mut fields = reader.open_object()?;
+    while let Some((field, _)) = reader.field(&mut fields)? {
+        if field != "files" {
+            reader.skip()?;
+            continue;
+        }
+        let mut items = reader.open_array()?;
+        while reader.item(&mut items)? {
+            let (mut path, mut sha256) = Default::default();
+            let mut inner = reader.open_object()?;
+            while let Some((name, _)) = reader.field(&mut inner)? {
+                match &*name {
+                    "path" => path = reader.string()?.into_owned(),
+                    "sha256" => sha256 = reader.string()?.into_owned(),
+                    _ => reader.skip()?,
+                }
+            }
+            files.push((path, sha256));
+        }
+    }
+    Ok(files)
+}
