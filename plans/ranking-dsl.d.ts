@@ -25,6 +25,7 @@ declare const clamp: typeof import("@ranking-dsl/runtime").clamp;
 
 declare module "@ranking-dsl/runtime" {
   const keyBrand: unique symbol;
+  const writeBrand: unique symbol;
   const paramBrand: unique symbol;
   const endpointBrand: unique symbol;
   const rowsBrand: unique symbol;
@@ -32,11 +33,21 @@ declare module "@ranking-dsl/runtime" {
 
   /** A value in an expression. */
   export type Expr = number | string | boolean | null;
-  /** A key whose column has values of this type. */
-  export type KeyOf<T> = T & { readonly [keyBrand]: true };
+  /** A key whose column has values of this type. A variable that starts as a key may hold any such value later. */
+  export type KeyOf<T> = T & { readonly [keyBrand]?: true; readonly [writeBrand]?: true };
+  /** A key that plans read and do not write. */
+  export type ReadOnlyKeyOf<T> = T & { readonly [keyBrand]?: true };
   /** A parameter with values of this type. */
   export type ParamOf<T> = T & { readonly [paramBrand]?: true };
   export type AnyKey = KeyOf<number> | KeyOf<string> | KeyOf<boolean>;
+  /** A key itself, rather than something computed. */
+  export type KeyArg<K> = K extends unknown ? (typeof keyBrand extends keyof K ? K : "a key, such as Key.score") : never;
+  /** A key that a plan may write. */
+  export type OutKeyArg<K> = K extends unknown
+    ? typeof writeBrand extends keyof K ? K : "a key that may be written, such as Key.score"
+    : never;
+  /** What a key's column holds. */
+  export type ValueOf<K> = K extends number ? number : K extends string ? string : K extends boolean ? boolean : never;
   export type AnyParam = ParamOf<number> | ParamOf<string> | ParamOf<boolean>;
   export interface Endpoint<Kind extends string> {
     readonly [endpointBrand]: Kind;
@@ -72,7 +83,7 @@ declare module "@ranking-dsl/runtime" {
   export function coalesce(...values: (string | null)[]): string;
   export function coalesce(...values: (boolean | null)[]): boolean;
   /** Whether some part of the key's text matches. */
-  export function regex(key: KeyOf<string>, pattern: string | RegExp, flags?: "" | "i"): boolean;
+  export function regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
   export function abs(x: number): number;
   export function floor(x: number): number;
   export function ceil(x: number): number;
@@ -89,13 +100,11 @@ declare module "@ranking-dsl/runtime" {
 
   /** Expressions, spelt out. */
   export const E: {
-    key(key: KeyOf<number>): number;
-    key(key: KeyOf<string>): string;
-    key(key: KeyOf<boolean>): boolean;
+    key<K extends Expr>(key: KeyArg<K>): ValueOf<K>;
     param(param: ParamOf<number>): number;
     param(param: ParamOf<string>): string;
     param(param: ParamOf<boolean>): boolean;
-    const(value: number): number;
+    const(value: number | bigint): number;
     const(value: string): string;
     const(value: boolean): boolean;
     const(value: null): null;
@@ -121,7 +130,9 @@ declare module "@ranking-dsl/runtime" {
     coalesce(...values: (number | null)[]): number;
     coalesce(...values: (string | null)[]): string;
     coalesce(...values: (boolean | null)[]): boolean;
-    if<T extends Expr>(cond: boolean, then: T, other: T): T;
+    if(cond: boolean, then: number | null, other: number | null): number;
+    if(cond: boolean, then: string | null, other: string | null): string;
+    if(cond: boolean, then: boolean | null, other: boolean | null): boolean;
   };
 
   /** Predicates, spelt out. */
@@ -130,12 +141,12 @@ declare module "@ranking-dsl/runtime" {
     and(...conditions: boolean[]): boolean;
     or(...conditions: boolean[]): boolean;
     not(condition: boolean): boolean;
-    in(x: number, list: readonly number[]): boolean;
+    in(x: number, list: readonly (number | bigint)[]): boolean;
     in(x: string, list: readonly string[]): boolean;
     in(x: boolean, list: readonly boolean[]): boolean;
     isNull(x: Expr): boolean;
     notNull(x: Expr): boolean;
-    regex(key: KeyOf<string>, pattern: string | RegExp, flags?: "" | "i"): boolean;
+    regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
     const(value: boolean): boolean;
   };
 
@@ -147,7 +158,7 @@ declare module "@ranking-dsl/runtime" {
     /** Give rows with the ids from 1 on, and columns as the plan says. */
     fixedSource(options?: {
       /** How many rows to give (default 1) */
-      rowCount?: number;
+      rowCount?: number | bigint;
       /** Values by key */
       columns?: Columns;
     } & TaskOptions): Rows;
@@ -164,7 +175,7 @@ declare module "@ranking-dsl/runtime" {
     /** Pass the rows on after keeping a processor busy for a while. */
     busyCpu(options: {
       /** How long to keep busy */
-      busyWaitMs: number;
+      busyWaitMs: number | bigint;
     } & TaskOptions): Rows;
     /** Append the rows of another node. */
     concat(options: {
@@ -181,63 +192,63 @@ declare module "@ranking-dsl/runtime" {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
-      fanout?: number;
+      fanout?: number | bigint;
     } & TaskOptions): Rows;
     /** Add columns read from a hash of each row. */
-    hydrate(options: {
+    hydrate<Keys extends Expr>(options: {
       /** Where the hashes are */
       endpoint: Endpoint<"redis">;
       /** What stands before the id in the hash's name, such as user or media */
       prefix: string;
       /** The fields to read */
-      keys: readonly AnyKey[];
+      keys: readonly OutKeyArg<Keys>[];
     } & TaskOptions): Rows;
     /** Read the media of each input row, as new rows. */
     media(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
-      fanout?: number;
+      fanout?: number | bigint;
     } & TaskOptions): Rows;
     /** Read the recommendations of each input row, as new rows. */
     recommendation(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
-      fanout?: number;
+      fanout?: number | bigint;
     } & TaskOptions): Rows;
     /** Pass the rows on after a while, or fail then. */
     sleep(options: {
       /** How long to wait */
-      durationMs: number;
+      durationMs: number | bigint;
       /** Whether to fail when the time is over (default false) */
       failAfterSleep?: boolean;
     } & TaskOptions): Rows;
     /** Order the rows by a key. */
-    sort(options: {
+    sort<Key extends Expr>(options: {
       /** The key to sort by */
-      key: AnyKey;
+      key: KeyArg<Key>;
       /** Smallest first or largest first (default "asc") */
       order?: "asc" | "desc";
     } & TaskOptions): Rows;
     /** Keep the first rows. */
     take(options: {
       /** How many rows to keep */
-      count: number;
+      count: number | bigint;
     } & TaskOptions): Rows;
     /** Compute an expression for every row and write it to a key. */
-    vm(options: {
+    vm<OutKey extends Expr>(options: {
       /** The key to write */
-      outKey: AnyKey;
+      outKey: OutKeyArg<OutKey>;
       /** The expression to compute */
-      expr: Expr;
+      expr: ValueOf<OutKey> | null;
     } & TaskOptions): Rows;
   }
 
   /** The columns that rows can have. */
   export const Key: {
     /** The row's own id: a user, a medium or whatever the source gives */
-    readonly id: KeyOf<number>;
+    readonly id: ReadOnlyKeyOf<number>;
     /** The id of the row that a fan-out row came from */
     readonly parent_id: KeyOf<number>;
     /** What rows are ranked by */
@@ -268,8 +279,6 @@ declare module "@ranking-dsl/runtime" {
     readonly nsfw: KeyOf<boolean>;
     /** What quality was called before @deprecated use quality */
     readonly rank_hint: KeyOf<number>;
-    /** Private: plans may not use it @deprecated */
-    readonly email: KeyOf<string>;
   };
 
   /** The parameters that a request may set. */

@@ -1,13 +1,14 @@
 //! Declarations for editors: what plans may write, so that `tsc --strict` accepts what the compiler accepts, without a plug-in.
 //!
-//! A key is a number, a string or a boolean with a brand: it can be computed with and compared like what it stands for, and is
-//! still told apart from a plain one where a task wants a key.
+//! A key is a number, a string or a boolean with a brand: it can be computed with and compared like what it stands for. The brand is
+//! optional, so that `s += 1` and `reduce` work on variables that start as a key; where a task wants a key, a conditional type
+//! looks whether the brand is declared.
 
 use crate::config::{camel, is_required};
 use rankd_column::Type;
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, Status};
-use rankd_plan::signature::{Inputs, Literal, Need, Param, ParamKind, Signature};
+use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, Signature, Writes};
 use std::fmt::Write;
 
 /// How the file of declarations is called.
@@ -30,7 +31,7 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
     methods(&mut out, tasks, Inputs::One);
     out.push_str("  }\n\n  /** The columns that rows can have. */\n  export const Key: {\n");
     for entry in registry.keys.list() {
-        entry_line(&mut out, entry, "KeyOf");
+        entry_line(&mut out, entry, if entry.allow_write { "KeyOf" } else { "ReadOnlyKeyOf" });
     }
     out.push_str("  };\n\n  /** The parameters that a request may set. */\n  export const P: {\n");
     for entry in registry.params.list() {
@@ -57,11 +58,11 @@ fn methods(out: &mut String, tasks: &[Signature], inputs: Inputs) {
         let params = task.contract.params;
         let optional = if params.iter().any(is_required) { "" } else { "?" };
         let _ = writeln!(out, "    /** {} */", comment(task.summary));
-        let _ = writeln!(out, "    {}(options{optional}: {{", camel(task.op));
+        let _ = writeln!(out, "    {}{}(options{optional}: {{", camel(task.op), variables(params));
         for param in params {
             let mark = if is_required(param) { "" } else { "?" };
             let _ = writeln!(out, "      /** {} */", comment(&about(param)));
-            let _ = writeln!(out, "      {}{mark}: {};", camel(param.name), option_type(param.kind));
+            let _ = writeln!(out, "      {}{mark}: {};", camel(param.name), option_type(param, task.contract));
         }
         out.push_str("    } & TaskOptions): Rows;\n");
     }
@@ -76,18 +77,34 @@ fn about(param: &Param) -> String {
     }
 }
 
-fn option_type(kind: ParamKind) -> String {
-    match kind {
+/// A type variable for each option that takes keys.
+fn variables(params: &[Param]) -> String {
+    let keys = params.iter().filter(|param| matches!(param.kind, ParamKind::Key | ParamKind::Keys));
+    let list: Vec<String> = keys.map(|param| format!("{} extends Expr", variable(param.name))).collect();
+    if list.is_empty() { String::new() } else { format!("<{}>", list.join(", ")) }
+}
+
+/// `out_key` as the name of a type: `OutKey`.
+fn variable(param: &str) -> String {
+    camel(&format!("_{param}"))
+}
+
+fn option_type(param: &Param, contract: &Contract) -> String {
+    let key = match contract.writes == Writes::Param(param.name) {
+        true => format!("OutKeyArg<{}>", variable(param.name)),
+        false => format!("KeyArg<{}>", variable(param.name)),
+    };
+    match param.kind {
         ParamKind::Endpoint(kind) => format!("Endpoint<\"{kind}\">"),
-        ParamKind::Int { .. } => "number".to_owned(),
+        ParamKind::Int { .. } => "number | bigint".to_owned(),
         ParamKind::Bool => "boolean".to_owned(),
         ParamKind::Text => "string".to_owned(),
         ParamKind::Choice(choices) => {
             choices.iter().map(|choice| format!("{choice:?}")).collect::<Vec<_>>().join(" | ")
         }
-        ParamKind::Key => "AnyKey".to_owned(),
-        ParamKind::Keys => "readonly AnyKey[]".to_owned(),
-        ParamKind::Expr { .. } => "Expr".to_owned(),
+        ParamKind::Key => key,
+        ParamKind::Keys => format!("readonly {key}[]"),
+        ParamKind::Expr { into } => format!("ValueOf<{}> | null", variable(into)),
         ParamKind::Pred => "boolean".to_owned(),
         ParamKind::Node => "Rows".to_owned(),
         ParamKind::Columns => "Columns".to_owned(),
@@ -95,6 +112,10 @@ fn option_type(kind: ParamKind) -> String {
 }
 
 fn entry_line(out: &mut String, entry: &Entry, brand: &str) {
+    // What plans may not use is not there.
+    if entry.status == Status::Blocked {
+        return;
+    }
     let type_of = match entry.type_of {
         Type::Int | Type::Float => "number",
         Type::Bool => "boolean",

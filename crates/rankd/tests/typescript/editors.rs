@@ -75,6 +75,16 @@ fn tsc_and_the_compiler_agree() {
         "Key.verified == true ? 1 : 0",
         "Pred.cmp(\"<\", Key.age, E.param(P.weight)) ? 1 : 0",
         "null",
+        "(() => { let s = Key.score; s += 1; return s; })()",
+        "(() => { const o = { s: Key.score }; o.s += 1; return o.s; })()",
+        "E.if(Key.verified, Key.score, 0)",
+        "E.if(Key.verified, Key.score, null)",
+        "[Key.likes, Key.views].reduce((a, b) => a + b)",
+        "((x = Key.score) => x * 2)() + ((x = Key.score) => x * 2)(3)",
+        "[\"US\", \"DE\"].includes(Key.country) ? 1 : 0",
+        "Key.id == 1790012345678901235 ? 1 : 0",
+        "Key.id == E.const(5n) || Pred.in(Key.id, [1, 2n]) ? 1 : 0",
+        "regex(Key.title, /^a/u) ? 1 : 0",
     ];
     let bad = [
         "Key.country * 2",
@@ -85,17 +95,27 @@ fn tsc_and_the_compiler_agree() {
         "Key.country == 3 ? 1 : 0",
         "E.add(Key.country, 1)",
         "EP.redis.redis_default",
+        "Key.country",
+        "Key.score > 1",
+        "Key.email",
+        "regex(\"text\", \"x\") ? 1 : 0",
+        "1 }).vm({ outKey: Key.id, expr: 1",
+        "1 }).vm({ outKey: Key.country, expr: Key.age",
+        "1 }).sort({ key: Key.score * 2",
+        "1 }).sort({ key: 3",
+        "1 }).hydrate({ endpoint: EP.redis.redis_default, prefix: \"user\", keys: [Key.id]",
+        "1 }).filter({ pred: Key.age",
     ];
-    let plan = |expr: &str| {
+    let plan = |at: usize, expr: &str| {
         format!(
-            "import {{ definePlan }} from \"@ranking-dsl/runtime\";\nexport default definePlan({{ name: \"p\", build: (ctx) => ctx.candidates().vm({{ outKey: Key.score, expr: {expr} }}) }});\n"
+            "import {{ definePlan }} from \"@ranking-dsl/runtime\";\nexport default definePlan({{ name: \"p{at}\", build: (ctx) => ctx.candidates().vm({{ outKey: Key.score, expr: {expr} }}) }});\n"
         )
     };
     for (at, expr) in good.iter().enumerate() {
-        workspace.write(&format!("good/p{at}.plan.ts"), &plan(expr));
+        workspace.write(&format!("good/p{at}.plan.ts"), &plan(at, expr));
     }
     for (at, expr) in bad.iter().enumerate() {
-        workspace.write(&format!("bad/p{at}.plan.ts"), &plan(expr));
+        workspace.write(&format!("bad/p{at}.plan.ts"), &plan(at, expr));
     }
     let compiled = workspace.dslc(&["check", "good"]);
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
@@ -112,6 +132,6 @@ fn tsc_and_the_compiler_agree() {
     };
     assert_eq!(good_complaints, "");
     for (at, expr) in bad.iter().enumerate() {
-        assert!(bad_complaints.contains(&format!("p{at}.plan.ts")), "tsc accepts {expr}");
+        assert!(bad_complaints.contains(&format!("/p{at}.plan.ts")), "tsc accepts {expr}");
     }
 }
