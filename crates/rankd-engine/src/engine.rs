@@ -304,7 +304,7 @@ impl EventLoop {
                     let _ = ready.send(Ok(()));
                     let host = Rc::new(Host::new(Stores::open(&endpoints), pool, stats, policy));
                     let seat = Seat::new(number, host.clone(), limits, timed);
-                    runtime.block_on(serve(inbox, host, seat));
+                    runtime.block_on(clock::with_exact_timers(serve(inbox, host, seat)));
                     // Does not wait for threads that resolve the names of stores: a resolver may hang for minutes.
                     runtime.shutdown_background();
                 }

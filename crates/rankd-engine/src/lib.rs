@@ -2,16 +2,18 @@
 //!
 //! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
 //! plan made ready) and `fuse` (what of it is done in one go), [`steps`] and `progress` (how it is walked), [`cost`] (what a step
-//! takes), [`store`] (where reads go), [`clock`] and [`deadline`], [`pool`], [`place`] (where a step runs), [`host`] (what the runs
-//! of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes there), `flight` (what leaves it),
-//! `watch` (its timer), [`trace`] and `unfold`, the other two schedulers [`sequential`] and [`pools`], [`seat`] (a place on a loop
-//! for what brings requests), and [`engine`], which owns the threads.
+//! takes), [`store`] (where reads go), [`clock`], `exact` (a loop's timers) and [`deadline`], [`pool`], [`place`] (where a step
+//! runs), [`host`] (what the runs of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes
+//! there), `flight` (what leaves it), `watch` (its timer), [`trace`] and `unfold`, the other two schedulers [`sequential`] and
+//! [`pools`], [`seat`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
 pub mod cost;
 pub mod deadline;
 pub mod engine;
 pub mod error;
+#[cfg(target_os = "linux")]
+mod exact;
 mod flight;
 mod fuse;
 pub mod host;

@@ -340,6 +340,7 @@ impl<'r> Run<'r> {
         }
         state.ready.clear();
         state.next_ready = 0;
+        state.watch.end();
     }
 }
 

@@ -1,6 +1,6 @@
 //! When what has left the loop must be back: one timer a run, armed to the earliest limit.
 
-use crate::clock::Instant;
+use crate::clock::{Instant, Timer};
 use crate::deadline::{Deadline, Limits};
 use crate::flight::Whereabouts;
 use crate::steps::{Step, Steps};
@@ -12,7 +12,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Sleep;
 
 /// The limits of what is in flight.
 #[derive(Default)]
@@ -23,7 +22,7 @@ pub(crate) struct Watch {
     in_flight: Vec<bool>,
     started: u32,
     /// The timer of an earlier run is set anew.
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: Option<Timer>,
 }
 
 /// When to look at a step in flight.
@@ -66,6 +65,13 @@ impl Watch {
         self.started = 0;
     }
 
+    /// The run is over.
+    pub(crate) fn end(&mut self) {
+        if let Some(timer) = &mut self.timer {
+            timer.unset();
+        }
+    }
+
     /// A step leaves the loop now.
     pub(crate) fn set(
         &mut self,
@@ -102,14 +108,12 @@ impl Watch {
             let at = first.at;
             let timer = match &mut self.timer {
                 Some(timer) => {
-                    if timer.deadline() != at {
-                        timer.as_mut().reset(at);
-                    }
+                    timer.set(at);
                     timer
                 }
-                none => none.insert(Box::pin(tokio::time::sleep_until(at))),
+                none => none.insert(Timer::new(at)),
             };
-            if timer.as_mut().poll(cx).is_pending() {
+            if Pin::new(timer).poll(cx).is_pending() {
                 return Poll::Pending;
             }
             if let Some(Reverse(first)) = self.limits.pop()
