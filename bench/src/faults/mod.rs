@@ -7,6 +7,7 @@ pub mod balancer;
 pub mod ceiling;
 pub mod clock;
 pub mod hog;
+pub mod learned;
 pub mod load;
 pub mod overload;
 pub mod reload;

@@ -9,7 +9,7 @@ use crate::place::Policy;
 use crate::pool::Pool;
 use crate::pools::{self, IoPool};
 use crate::request::Request;
-use crate::run::{self, Cancel, Outcome};
+use crate::run::{self, Cancel, Cpu, Outcome};
 use crate::seat::{Guest, Invite, Seat, Turns};
 use crate::sequential::Sequential;
 use crate::stats::Stats;
@@ -92,6 +92,11 @@ impl Gauges {
     /// How many jobs are waiting for the CPU pool or running in it.
     pub fn pool_depth(&self) -> usize {
         self.pool.upgrade().map_or(0, |pool| pool.depth())
+    }
+
+    /// Whether a thread of the CPU pool has nothing to do.
+    pub fn pool_has_room(&self) -> bool {
+        self.pool.upgrade().is_some_and(|pool| pool.depth() < pool.threads())
     }
 }
 
@@ -239,7 +244,7 @@ impl Engine {
 }
 
 fn failed(error: RunError) -> Outcome {
-    Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO }
+    Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO, cpu: Cpu::default() }
 }
 
 /// A request under way.

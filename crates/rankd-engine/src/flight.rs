@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -57,13 +57,25 @@ impl Landed {
 }
 
 /// Where pool jobs leave their results for the run that sent them. Closed when the run has answered.
-#[derive(Default)]
 pub(crate) struct Mailbox {
     inbox: Mutex<Inbox>,
     pub(crate) waker: AtomicWaker,
     /// Set when nobody waits any more; running jobs look at it.
     pub(crate) stop: AtomicBool,
 }
+    /// How long the job waited for a thread that waited least, of those that have begun; the largest number before the first.
+    least_wait_ns: AtomicU64,
+}
+
+impl Default for Mailbox {
+    fn default() -> Mailbox {
+        Mailbox {
+            inbox: Mutex::default(),
+            waker: AtomicWaker::new(),
+            stop: AtomicBool::new(false),
+            least_wait_ns: AtomicU64::new(u64::MAX),
+        }
+    }
 
 #[derive(Default)]
 struct Inbox {
@@ -85,6 +97,16 @@ impl Mailbox {
     }
 
     /// Takes what is there, in order of arrival.
+    /// A job has begun after so long.
+    fn begun_after(&self, wait_ns: u64) {
+        self.least_wait_ns.fetch_min(wait_ns, Ordering::Relaxed);
+    }
+
+    /// How long the job waited that waited least; nothing while none has begun.
+    pub(crate) fn least_wait_ns(&self) -> Option<u64> {
+        Some(self.least_wait_ns.load(Ordering::Relaxed)).filter(|wait_ns| *wait_ns != u64::MAX)
+    }
+
     pub(crate) fn collect(&self, into: &mut VecDeque<Landed>) {
         into.extend(self.inbox.lock().unwrap_or_else(PoisonError::into_inner).landed.drain(..));
     }
@@ -135,6 +157,7 @@ pub(crate) struct Sending {
     pub(crate) first: NodeIx,
     pub(crate) inputs: Vec<RowSet>,
     pub(crate) policy: Policy,
+    pub(crate) submitted: Instant,
     /// Whether the run walks the plan with nodes fused.
     pub(crate) fused: bool,
     /// The request's: no step of a stretch begins after it, whether the loop has told so or not.
@@ -164,6 +187,7 @@ impl Sending {
         let mut slots: Vec<Option<RowSet>> = self.inputs.into_iter().map(Some).collect();
         let mut started = worker.started.unwrap_or_else(clock::now);
         loop {
+        self.mailbox.begun_after(clock::nanos_between(self.submitted, started));
             if let Some(whereabouts) = &self.whereabouts {
                 whereabouts.at(worker.number, at, started);
             }

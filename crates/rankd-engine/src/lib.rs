@@ -4,7 +4,8 @@
 //! plan made ready) and `fuse` (what of it is done in one go), [`steps`] and `progress` (how it is walked), [`cost`] (what a step
 //! takes), [`store`] (where reads go), [`clock`], `exact` (a loop's timers) and [`deadline`], [`pool`], [`place`] (where a step
 //! runs), [`host`] (what the runs of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes
-//! there), `flight` (what leaves it), `watch` (its timer), [`trace`] and `unfold`, the other two schedulers [`sequential`] and
+//! there), `flight` (what leaves it), `watch` (its timer), `usage` (its
+//! share of the processor), [`trace`] and `unfold`, the other two schedulers [`sequential`] and
 //! [`pools`], [`seat`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
@@ -33,6 +34,7 @@ pub mod task;
 pub mod trace;
 mod turn;
 mod unfold;
+mod usage;
 mod watch;
 
 pub use engine::{Engine, Scheduler, Settings};

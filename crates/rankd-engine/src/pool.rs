@@ -72,6 +72,10 @@ impl Pool {
         }
     }
 
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
     /// How many jobs are waiting or running.
     pub fn depth(&self) -> usize {
         *self.open.count.lock().unwrap_or_else(PoisonError::into_inner)

@@ -11,7 +11,7 @@ use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
 use crate::progress::Progress;
 use crate::request::Request;
-use crate::run::Outcome;
+use crate::run::{Cpu, Outcome};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crate::task::{InputRows, Tally, Task};
@@ -109,7 +109,7 @@ pub fn run(
     dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
-    Outcome { result, trace, took: now.saturating_duration_since(began) }
+    Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
 }
 
 struct Dispatch<'a> {

@@ -17,6 +17,8 @@ use crate::steps::{Step, Steps};
 use crate::task::Task;
 use crate::trace::{Recorder, Trace, Where};
 use crate::turn::Paused;
+pub use crate::usage::Cpu;
+use crate::usage::Usage;
 use futures_util::stream::StreamExt;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
@@ -35,6 +37,7 @@ pub struct Outcome {
     pub result: Result<Vec<RowSet>, Box<RunError>>,
     pub trace: Option<Trace>,
     pub took: Duration,
+    pub cpu: Cpu,
 }
 
 /// Ends a run from outside: the caller has gone, or the process stops.
@@ -66,7 +69,8 @@ pub async fn run(
     run.close();
     let now = clock::now();
     let trace = run.recorder.take(&plan, run.steps, now);
-    Outcome { result: verdict.map_err(Box::new), trace, took: now.saturating_duration_since(began) }
+    let cpu = run.usage.cpu(run.mailbox.as_deref(), now);
+    Outcome { result: verdict.map_err(Box::new), trace, took: now.saturating_duration_since(began), cpu }
 }
 
 enum Event {
@@ -88,6 +92,7 @@ pub(crate) struct Run<'r> {
     mailbox: Option<Arc<Mailbox>>,
     begun: bool,
     open: bool,
+    usage: Usage,
 }
 
 impl<'r> Run<'r> {
@@ -106,10 +111,25 @@ impl<'r> Run<'r> {
         state.progress.begin(steps);
         state.watch.begin(plan.nodes.len());
         state.pace.begin(plan, steps, &limits, &host.policy, recorder.is_on());
-        Run { plan, steps, request, host, limits, cancel, state, recorder, mailbox: None, begun: false, open: true }
+        let usage = Usage::new(began);
+        Run {
+            plan,
+            steps,
+            request,
+            host,
+            limits,
+            cancel,
+            state,
+            recorder,
+            mailbox: None,
+            begun: false,
+            open: true,
+            usage,
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunError>> {
+        self.usage.is_back();
         if !std::mem::replace(&mut self.begun, true) {
             for &step in &self.steps.starts {
                 self.becomes_ready(step, None)?;
@@ -124,6 +144,7 @@ impl<'r> Run<'r> {
             match self.turn()? {
                 // To the back of the line: others are waiting for the loop.
                 Paused::TurnIsOver => {
+                    self.usage.gives_way(self.state.pace.now());
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
@@ -184,10 +205,13 @@ impl<'r> Run<'r> {
             self.state.stretches.extend(whereabouts.clone().map(|whereabouts| (ix, whereabouts)));
         }
         let inputs = self.leaves_the_loop(ix, step, Where::Pool(0), whereabouts.clone())?;
+        let submitted = clock::now();
+        self.usage.submits(submitted);
         let sending = Sending {
             plan: self.plan.clone(),
             first: ix,
             inputs,
+            submitted,
             policy: *policy,
             deadline: self.limits.request.map(|request| request.at),
             fused: policy.chaining && self.limits.node_timeout.is_none(),
@@ -239,6 +263,9 @@ impl<'r> Run<'r> {
 
     /// Takes in what has come back to the loop: its rows are kept and its readers may become ready.
     fn land(&mut self, landed: Landed) -> Result<(), RunError> {
+        if matches!(landed.on, Where::Pool(_)) {
+            self.usage.takes_in(&landed);
+        }
         let Landed { step, result, started, ended, on, tally, told, before } = landed;
         self.state.pace.is_stale();
         let first = before.first().map_or(step, |leg| leg.step);

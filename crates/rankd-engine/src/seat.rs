@@ -53,6 +53,11 @@ impl Seat {
         &self.host.stats
     }
 
+    /// When a request that came in then must be answered, if it must.
+    pub fn deadline(&self, request: &Request, since: clock::Instant) -> Option<clock::Instant> {
+        Limits::of_request(since, (self.deadline, self.node_timeout), request).request.map(|deadline| deadline.at)
+    }
+
     /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel, too.
     pub async fn run(
         &self,

@@ -7,7 +7,7 @@ use crate::flight;
 use crate::link::Linked;
 use crate::progress::Progress;
 use crate::request::Request;
-use crate::run::Outcome;
+use crate::run::{Cpu, Outcome};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crate::task::{InputRows, Tally, Task};
@@ -38,7 +38,8 @@ impl Sequential {
         let mut recorder = Recorder::new(plan, request.trace, began);
         let result = self.walk(plan, request, limits, &mut recorder).map_err(Box::new);
         let now = clock::now();
-        Outcome { result, trace: recorder.take(plan, &plan.written, now), took: now.saturating_duration_since(began) }
+        let trace = recorder.take(plan, &plan.written, now);
+        Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
     }
 
     fn walk(

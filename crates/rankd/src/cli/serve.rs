@@ -5,10 +5,10 @@ use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, Places, WRONG, say};
 use crate::late_data::{self, LateData};
 use crate::library;
-use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::ServeSettings;
 use crate::serve::collector::{CollectorSettings, Destination};
 use crate::serve::desk::{ADMIN_PLACES, HEALTH_PLACES};
+use crate::serve::gate::AdmissionSettings;
 use crate::serve::host::{self, Hosts};
 use crate::serve::listen::listen;
 use crate::serve::log::{Log, Target};
@@ -110,7 +110,6 @@ fn plan_limit(text: &str) -> Result<(String, usize), String> {
 impl ServeArgs {
     fn start(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>, late: LateData) -> Start {
         let ms = Duration::from_millis;
-        let runs_max = f64::from(self.runs_max);
         let patience = Patience {
             head: ms(self.head_ms),
             body: ms(self.body_ms),
@@ -121,11 +120,7 @@ impl ServeArgs {
         let kept = DESCRIPTORS_KEPT + (HEALTH_PLACES + admin_places) as u64;
         let settings = ServeSettings {
             patience,
-            admission: AdmissionSettings {
-                queue: ms(self.queue_ms),
-                limit_min: runs_max.min(4.0),
-                limit_max: runs_max,
-            },
+            admission: AdmissionSettings { queue: ms(self.queue_ms), limit_max: f64::from(self.runs_max) },
             connections_max: self.connections_max.min(descriptors().saturating_sub(kept).max(1)) as usize,
             body_bytes_max: (self.bodies_mb as usize) << 20,
             answer_bytes_max: (self.answers_mb as usize) << 20,

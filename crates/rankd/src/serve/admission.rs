@@ -2,35 +2,21 @@
 //!
 //! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, from the moment
 //! that a probe gets into the loop's line to the moment that it is through. The runs: how many are under way, by a limit that
-//! shrinks when runs wait inside, for the pool or a store, for longer than that, and grows when they do not; who does not fit waits
-//! in line for at most the same time. Sending somebody away is not work: it must not keep the next one out. But it takes the
-//! processor from computations in the pool, so while some wait there, clients who ask again at once are answered a little later. One of these for each
-//! loop; nothing here is shared.
+//! follows how long runs wait for a thread (`gate`); who does not fit waits in line. Sending somebody away is not work: it must not
+//! keep the next one out. But it takes the processor from computations in the pool, so while some wait there, clients who ask again
+//! at once are answered a little later. One of these for each loop; nothing here is shared.
 
-use crate::serve::metrics::Count;
-use rankd_engine::Seat;
-use rankd_engine::clock::{self, Instant, nanos_between};
+use crate::serve::desk::Desk;
+use crate::serve::gate::{AdmissionSettings, Decision, Gate, Ran, Refused};
+use rankd_engine::clock::{self, Instant, Timer, nanos_between, timeout_at};
+use rankd_engine::{ErrorKind, Outcome};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{sleep_until, timeout_at};
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AdmissionSettings {
-    /// The longest that a request may be in line.
-    pub(crate) queue: Duration,
-    /// Bounds of the limit on runs under way, for each loop.
-    pub(crate) limit_min: f64,
-    pub(crate) limit_max: f64,
-}
-
-/// So much longer than alone may runs take, besides the time in line, before fewer are let in.
-const TOLERANCE: f64 = 1.5;
-/// How much of the way to a new value one run moves the limit, and the averages.
-const SMOOTH: f64 = 0.1;
-const LIMIT_FIRST: f64 = 64.0;
 /// So many are sent away at once in so much time; those after them when it has passed. A loop goes before the pool's threads, so
 /// without it a few clients that ask again and again would leave the pool no time.
 const PROMPT: u32 = 16;
@@ -40,34 +26,35 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// the thread waiting, and those who are next have nothing to do with it.
 const TURN_NS_MAX: u64 = 1_000_000;
 
-/// Why a request was sent away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The loop has taken on enough for this round.
-    Behind,
-    /// The line is so long that it would be in it for too long.
-    Line,
+/// The loop and the pool, as admission sees them.
+pub(crate) trait Machine {
+    /// Calls back when the loop has been through everything that it has found ready by now.
+    fn after_this_round(&self, then: impl FnOnce() + 'static);
+    /// Whether a thread of the pool has nothing to do.
+    fn pool_has_room(&self) -> bool;
+    /// Whether the pool has anything to do.
+    fn pool_is_busy(&self) -> bool;
 }
 
-impl Refused {
-    pub(crate) const ALL: [Refused; 2] = [Refused::Behind, Refused::Line];
+impl Machine for Desk {
+    fn after_this_round(&self, then: impl FnOnce() + 'static) {
+        self.seat.spawn(async move {
+            tokio::task::yield_now().await;
+            then();
+        });
+    }
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Refused::Behind => "loop_behind",
-            Refused::Line => "line_too_long",
-        }
+    fn pool_has_room(&self) -> bool {
+        self.app.gauges.pool_has_room()
+    }
+
+    fn pool_is_busy(&self) -> bool {
+        self.app.gauges.pool_depth() > 0
     }
 }
 
 pub(crate) struct Admission {
-    settings: AdmissionSettings,
-    limit: Cell<f64>,
-    under_way: Cell<u32>,
-    line: RefCell<VecDeque<oneshot::Sender<Permit>>>,
-    /// How long a run takes these days, and how much longer than it may.
-    took_ns: Cell<f64>,
-    slowdown: Cell<f64>,
+    gate: RefCell<Gate<oneshot::Sender<Permit>>>,
     /// Whether a probe is in the loop's line, and what runs have done on the loop since it got there.
     probing: Cell<bool>,
     round_ns: Cell<u64>,
@@ -78,50 +65,46 @@ pub(crate) struct Admission {
 impl Admission {
     pub(crate) fn new(settings: &AdmissionSettings) -> Rc<Admission> {
         Rc::new(Admission {
-            settings: *settings,
-            limit: Cell::new(LIMIT_FIRST.clamp(settings.limit_min, settings.limit_max)),
-            under_way: Cell::new(0),
-            line: RefCell::default(),
-            took_ns: Cell::new(0.0),
-            slowdown: Cell::new(0.0),
+            gate: RefCell::new(Gate::new(settings)),
             probing: Cell::new(false),
             round_ns: Cell::new(0),
             pause: Cell::default(),
         })
     }
 
-    /// Lets a request in, at once or after a while in line: for so many nanoseconds. `pool_is_behind` is whether computations
-    /// wait for a thread.
+    /// Lets a request in, at once or after a while in line: for so many nanoseconds.
     pub(crate) async fn enter(
         self: &Rc<Admission>,
-        seat: &Seat,
-        pool_is_behind: impl FnOnce() -> bool,
+        machine: &impl Machine,
+        deadline: Option<Instant>,
     ) -> Result<(Permit, u64), Refused> {
-        let entered = self.try_enter(seat).await;
+        let entered = self.try_enter(machine, deadline).await;
         // Where all is done on the loop, there is nobody to make room for, and waiting would only be more work.
-        if entered.is_err() && pool_is_behind() {
+        if entered.is_err() && machine.pool_is_busy() {
             self.pace().await;
         }
         entered
     }
 
-    async fn try_enter(self: &Rc<Admission>, seat: &Seat) -> Result<(Permit, u64), Refused> {
-        self.probe(seat);
-        if u128::from(self.round_ns.get()) > self.settings.queue.as_nanos() {
-            return Err(Refused::Behind);
-        }
-        if f64::from(self.under_way.get()) < self.limit.get() {
-            return Ok((self.permit(), 0));
-        }
-        let ahead = self.line.borrow().len() as f64 + 1.0;
-        if ahead * self.took_ns.get() / self.limit.get() > self.settings.queue.as_nanos() as f64 {
-            return Err(Refused::Line);
-        }
+    async fn try_enter(
+        self: &Rc<Admission>,
+        machine: &impl Machine,
+        deadline: Option<Instant>,
+    ) -> Result<(Permit, u64), Refused> {
+        self.probe(machine);
+        let (asked, round) = (clock::now(), Duration::from_nanos(self.round_ns.get()));
+        let decision = self.gate.borrow_mut().ask(asked, deadline, round, || machine.pool_has_room());
+        let until = match decision {
+            Decision::Enter => return Ok((Permit::new(self), 0)),
+            Decision::Refuse(refused) => return Err(refused),
+            Decision::WaitUntil(until) => until,
+        };
         let (turn, come) = oneshot::channel();
-        self.line.borrow_mut().push_back(turn);
-        let asked = clock::now();
-        match timeout_at(asked + self.settings.queue, come).await {
-            Ok(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
+        self.gate.borrow_mut().wait(turn, deadline.is_some());
+        // There may be more room than there was.
+        self.admit_next();
+        match timeout_at(until, come).await {
+            Some(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
             _ => Err(Refused::Line),
         }
     }
@@ -135,74 +118,64 @@ impl Admission {
         };
         self.pause.set((Some(over), told + 1));
         if told >= PROMPT {
-            sleep_until(over).await;
+            Timer::new(over).await;
         }
     }
 
     /// Puts a probe into the loop's line, if none is there: with it a new round begins.
-    fn probe(self: &Rc<Admission>, seat: &Seat) {
+    fn probe(self: &Rc<Admission>, machine: &impl Machine) {
         if self.probing.replace(true) {
             return;
         }
         self.round_ns.set(0);
         let admission = self.clone();
-        seat.spawn(async move {
-            // Comes back after everything that the loop has found ready by then.
-            tokio::task::yield_now().await;
-            admission.probing.set(false);
-        });
+        machine.after_this_round(move || admission.probing.set(false));
     }
 
-    /// Does a piece of a run on the loop; its time is counted for the round.
-    pub(crate) fn timed<T>(&self, piece: impl FnOnce() -> T) -> T {
+    /// Does a piece of work on the loop; its time is counted for the round, and given back with what came of it.
+    pub(crate) fn timed<T>(&self, piece: impl FnOnce() -> T) -> (T, u64) {
         let began = clock::now();
         let done = piece();
-        self.round_ns.set(self.round_ns.get() + nanos_between(began, clock::now()).min(TURN_NS_MAX));
-        done
+        let took_ns = nanos_between(began, clock::now());
+        self.round_ns.set(self.round_ns.get() + took_ns.min(TURN_NS_MAX));
+        (done, took_ns)
     }
 
-    fn permit(self: &Rc<Admission>) -> Permit {
-        self.under_way.set(self.under_way.get() + 1);
-        Permit { admission: Some(self.clone()) }
-    }
-
-    /// Learns from a run that has ended. `alone_ns` is what such a run takes while no other is under way.
-    pub(crate) fn learn(&self, took: Duration, alone_ns: &Count) {
-        let took_ns = took.as_nanos() as f64;
-        let (under_way, limit) = (f64::from(self.under_way.get()), self.limit.get());
-        let alone = alone_ns.get() as f64;
-        if alone == 0.0 || under_way <= 1.0 {
-            let next = if alone == 0.0 { took_ns } else { alone + SMOOTH * (took_ns - alone) };
-            alone_ns.set(next.max(1.0) as u64);
-        }
-        let may_take = TOLERANCE * alone_ns.get() as f64 + self.settings.queue.as_nanos() as f64;
-        let average = |cell: &Cell<f64>, value: f64| cell.set(cell.get() + SMOOTH * (value - cell.get()));
-        average(&self.took_ns, took_ns);
-        average(&self.slowdown, took_ns / may_take);
-        let gradient = (1.0 / self.slowdown.get().max(0.01)).clamp(0.5, 1.0);
-        // A limit that is not reached is not a reason to move it up.
-        let room = if under_way * 2.0 >= limit && gradient >= 1.0 { limit.sqrt() } else { 0.0 };
-        let next = limit + SMOOTH * (limit * gradient + room - limit);
-        self.limit.set(next.clamp(self.settings.limit_min, self.settings.limit_max));
+    /// Sees a run to its end: what it does on the loop is counted, and how long it waited for a thread is learned from.
+    pub(crate) async fn run(&self, run: impl Future<Output = Outcome>) -> Outcome {
+        let (mut run, mut on_loop_ns) = (pin!(run), 0);
+        let outcome = poll_fn(|cx| {
+            let (polled, took_ns) = self.timed(|| run.as_mut().poll(cx));
+            on_loop_ns += took_ns;
+            polled
+        })
+        .await;
+        self.gate.borrow_mut().learn(&Ran {
+            took: outcome.took,
+            waited: outcome.cpu.waited,
+            worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
+            timed_out: outcome.result.as_ref().is_err_and(|error| error.kind == ErrorKind::Timeout),
+        });
+        outcome
     }
 
     pub(crate) fn limit(&self) -> f64 {
-        self.limit.get()
+        self.gate.borrow().limit()
     }
 
     pub(crate) fn under_way(&self) -> u32 {
-        self.under_way.get()
+        self.gate.borrow().under_way()
     }
 
     pub(crate) fn in_line(&self) -> usize {
-        self.line.borrow().len()
+        self.gate.borrow().in_line()
     }
 
     /// Lets in who is next, as far as the limit allows. Who has gone meanwhile is passed over.
     fn admit_next(self: &Rc<Admission>) {
-        while f64::from(self.under_way.get()) < self.limit.get() {
-            let Some(turn) = self.line.borrow_mut().pop_front() else { return };
-            if let Err(permit) = turn.send(self.permit()) {
+        loop {
+            let Some(turn) = self.gate.borrow_mut().next() else { return };
+            if let Err(permit) = turn.send(Permit::new(self)) {
                 permit.give_back();
             }
         }
@@ -216,10 +189,15 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
+    /// For one whom the gate has let in.
+    fn new(admission: &Rc<Admission>) -> Permit {
+        Permit { admission: Some(admission.clone()) }
+    }
+
     /// Gives it back without letting in the next: who calls this does.
     fn give_back(mut self) {
         if let Some(admission) = self.admission.take() {
-            admission.under_way.set(admission.under_way.get() - 1);
+            admission.gate.borrow_mut().leave();
         }
     }
 }
@@ -227,7 +205,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(admission) = self.admission.take() {
-            admission.under_way.set(admission.under_way.get() - 1);
+            admission.gate.borrow_mut().leave();
             admission.admit_next();
         }
     }
@@ -238,66 +216,88 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
 
-    fn admission(queue_ms: u64) -> Rc<Admission> {
-        let queue = Duration::from_millis(queue_ms);
-        Admission::new(&AdmissionSettings { queue, limit_min: 2.0, limit_max: 1000.0 })
+    /// A loop that is never behind, and a pool that has nothing to do or all it can.
+    struct Idle {
+        pool: bool,
     }
 
-    /// Runs that take what so many under way at once make of them.
-    fn drive(admission: &Rc<Admission>, alone: &Count, took: impl Fn(f64) -> Duration) -> f64 {
-        for _ in 0..2000 {
-            let permits: Vec<Permit> = (0..admission.limit() as u32).map(|_| admission.permit()).collect();
-            admission.learn(took(permits.len() as f64), alone);
+    impl Machine for Idle {
+        fn after_this_round(&self, then: impl FnOnce() + 'static) {
+            then();
         }
-        admission.limit()
+
+        fn pool_has_room(&self) -> bool {
+            self.pool
+        }
+
+        fn pool_is_busy(&self) -> bool {
+            false
+        }
     }
 
-    #[test]
-    fn the_limit_settles_where_runs_wait_as_long_as_they_may() {
-        let (admission, alone) = (admission(20), Count::default());
-        admission.learn(Duration::from_millis(1), &alone);
-        // One processor: so many runs of a millisecond take that many milliseconds each.
-        let limit = drive(&admission, &alone, |runs| Duration::from_millis(1).mul_f64(runs));
-        assert!((10.0..40.0).contains(&limit), "{limit}");
+    fn admission(limit_max: f64) -> Rc<Admission> {
+        Admission::new(&AdmissionSettings { queue: Duration::from_millis(20), limit_max })
     }
 
-    #[test]
-    fn runs_that_do_not_hinder_each_other_are_not_limited() {
-        let (admission, alone) = (admission(20), Count::default());
-        let limit = drive(&admission, &alone, |_| Duration::from_millis(5));
-        assert!(limit > 900.0, "{limit}");
+    fn on_runtime<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
     }
 
     #[test]
     fn a_permit_lets_in_who_waits_and_passes_over_who_has_gone() {
-        let admission = admission(20);
-        admission.limit.set(2.0);
-        let first = admission.permit();
-        let _second = admission.permit();
-        let (gone, _) = oneshot::channel();
-        let (turn, mut come) = oneshot::channel();
-        admission.line.borrow_mut().extend([gone, turn]);
-        drop(first);
-        assert_eq!((admission.under_way(), admission.in_line()), (2, 0));
-        assert!(come.try_recv().is_ok());
-        assert_eq!(admission.under_way(), 1, "it went with the one who took it and let it go");
+        on_runtime(async {
+            let (admission, machine) = (admission(1.0), Idle { pool: true });
+            let (first, queued_ns) = admission.enter(&machine, None).await.unwrap();
+            assert_eq!((queued_ns, admission.under_way()), (0, 1));
+            let mut gone = Box::pin(admission.enter(&machine, None));
+            let mut next = Box::pin(admission.enter(&machine, None));
+            assert!(gone.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
+            drop(gone);
+            assert_eq!((admission.under_way(), admission.in_line()), (1, 2));
+            drop(first);
+            let (permit, _) = next.await.unwrap();
+            assert_eq!((admission.under_way(), admission.in_line()), (1, 0));
+            drop(permit);
+            assert_eq!(admission.under_way(), 0);
+        });
+    }
+
+    #[test]
+    fn who_has_a_deadline_goes_first_and_does_not_wait_beyond_it() {
+        on_runtime(async {
+            let (admission, machine) = (admission(1.0), Idle { pool: true });
+            let (first, _) = admission.enter(&machine, None).await.unwrap();
+            let hour = Duration::from_secs(3600);
+            let mut patient = Box::pin(admission.enter(&machine, None));
+            assert!(patient.as_mut().now_or_never().is_none());
+            let soon = clock::now() + Duration::from_millis(2);
+            assert_eq!(admission.enter(&machine, Some(soon)).await.err(), Some(Refused::Line));
+            assert!(clock::now() >= soon);
+            let mut urgent = Box::pin(admission.enter(&machine, Some(clock::now() + hour)));
+            assert!(urgent.as_mut().now_or_never().is_none());
+            drop(first);
+            let (permit, _) = urgent.await.unwrap();
+            assert!(patient.as_mut().now_or_never().is_none());
+            drop(permit);
+            assert!(patient.await.is_ok());
+        });
     }
 
     #[test]
     fn a_thread_that_was_held_up_has_not_worked_all_the_time() {
-        let admission = admission(10);
-        admission.timed(|| {
+        let admission = admission(10.0);
+        let (_, took_ns) = admission.timed(|| {
             let until = clock::now() + Duration::from_millis(12);
             while clock::now() < until {}
         });
+        assert!(took_ns >= 12_000_000);
         assert_eq!(admission.round_ns.get(), TURN_NS_MAX);
     }
 
     #[test]
     fn a_few_are_sent_away_at_once_and_the_others_after_a_pause() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let admission = admission(20);
+        on_runtime(async {
+            let admission = admission(20.0);
             let began = clock::now();
             let mut paces: Vec<_> = (0..2 * PROMPT).map(|_| Box::pin(admission.pace())).collect();
             let later: Vec<_> =

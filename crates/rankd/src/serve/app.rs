@@ -1,7 +1,7 @@
 //! What all loops of the server share: its settings, the plans, the metrics, the log, the way to a collector and how many connections are open.
 
-use crate::serve::admission::AdmissionSettings;
 use crate::serve::collector::Collector;
+use crate::serve::gate::AdmissionSettings;
 use crate::serve::host::Hosts;
 use crate::serve::log::Log;
 use crate::serve::metrics::Metrics;

@@ -1,9 +1,9 @@
 //! The metrics as Prometheus reads them. Every name starts with `rankd_`; `docs/operations.md` lists them all.
 
 use crate::process;
-use crate::serve::admission::Refused;
 use crate::serve::app::App;
 use crate::serve::collector::Collector;
+use crate::serve::gate::Refused;
 use crate::serve::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
 use crate::serve::readiness::{Phase, Warnings};
 use crate::serve::routes::ROUTES;

@@ -1,9 +1,9 @@
 //! Tests of the server with tasks that no release has: one request in a hundred runs into a panic.
 
-use crate::serve::admission::AdmissionSettings;
 use crate::serve::app::{App, ServeSettings};
 use crate::serve::date;
 use crate::serve::desk::Desk;
+use crate::serve::gate::AdmissionSettings;
 use crate::serve::host::Hosts;
 use crate::serve::listen::listen;
 use crate::serve::log::Log;
@@ -111,7 +111,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
     let minute = Duration::from_secs(60);
     let settings = ServeSettings {
         patience: Patience { head: minute, body: minute, idle: minute, stall: minute },
-        admission: AdmissionSettings { queue: minute, limit_min: 4.0, limit_max: 100.0 },
+        admission: AdmissionSettings { queue: minute, limit_max: 100.0 },
         connections_max: 100,
         body_bytes_max: 1 << 20,
         answer_bytes_max: 1 << 20,

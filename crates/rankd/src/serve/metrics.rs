@@ -1,7 +1,7 @@
 //! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; whoever asks for
 //! the metrics adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
 
-use crate::serve::admission::Refused;
+use crate::serve::gate::Refused;
 use crate::serve::routes::ROUTE_COUNT;
 use crate::serve::vitals::Cut;
 use rankd_engine::trace::{Trace, Where};
@@ -62,8 +62,6 @@ pub(crate) struct PlanCounts {
     outcomes: [Count; OUTCOMES],
     pub(crate) took: Times,
     pub(crate) rows: Count,
-    /// How long a run takes while no other is under way; 0 before the first.
-    pub(crate) alone_ns: Count,
 }
 
 impl PlanCounts {

@@ -3,8 +3,8 @@
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
 //! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] (who may run
-//! now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] and [`gate`] (who
+//! may run now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
 
 mod accept;
 pub(crate) mod admission;
@@ -23,6 +23,7 @@ mod exposition;
 mod faults;
 pub(crate) mod folder;
 pub(crate) mod fresh;
+pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod listen;
 pub(crate) mod log;

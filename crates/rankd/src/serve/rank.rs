@@ -20,8 +20,6 @@ use hyper::http::request::Parts;
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -133,9 +131,11 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         result: Err(Box::new(RunError::new(ErrorKind::Overloaded, code, message))),
         trace: None,
         took: std::time::Duration::ZERO,
+        cpu: rankd_engine::run::Cpu::default(),
     };
     let desk = visit.desk.clone();
-    let _admitted = match desk.admission.enter(&desk.seat, || desk.app.gauges.pool_depth() > 0).await {
+    let deadline = desk.seat.deadline(&request, visit.since);
+    let _admitted = match desk.admission.enter(&*desk, deadline).await {
         Ok((permit, queued_ns)) => {
             visit.queued_ns = queued_ns;
             Admitted::new(permit, &desk)
@@ -151,15 +151,11 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
     };
     desk.metrics.queued.add(visit.queued_ns);
     let listed = Listed::new(&visit.vitals);
-    let mut run = pin!(desk.seat.run(linked, request, visit.since, listed.cancel.clone()));
-    let outcome = poll_fn(|cx| desk.admission.timed(|| run.as_mut().poll(cx))).await;
+    let outcome = desk.admission.run(desk.seat.run(linked, request, visit.since, listed.cancel.clone())).await;
     drop(listed);
     if visit.sampled {
         let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
         visit.began_ns = nanos_between(visit.since, clock::now()).saturating_sub(took_ns);
-    }
-    if let Some(plan) = &visit.plan {
-        desk.admission.learn(outcome.took, &plan.standing.metrics.loops[desk.seat.number()].alone_ns);
     }
     outcome
 }

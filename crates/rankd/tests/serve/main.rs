@@ -8,6 +8,7 @@
 )]
 
 mod admin;
+mod admission;
 mod arrow;
 mod bench;
 mod client;

@@ -1,0 +1,71 @@
+//! What a run has of the processor, and how long it waits for it: the sign by which admission sees that there is too much to do.
+
+use crate::clock::{self, Instant, nanos_between};
+use crate::flight::{Landed, Mailbox};
+use std::time::Duration;
+
+/// What a run on a loop had of the processor; nothing under the other schedulers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    /// How long it was ready and others had the threads: the loop while it had something to do there, and the pool while its jobs
+    /// waited. Of several jobs the one that waited least counts: the others may have waited for each other.
+    pub waited: Duration,
+    /// How long its jobs on the pool took. What it did on the loop is known to whoever polls it.
+    pub worked: Duration,
+}
+
+/// Kept by a run. Reads the clock only where the run gave way or a job came back.
+pub(crate) struct Usage {
+    /// When it gave way to others although it had more to do.
+    gave_way: Option<Instant>,
+    /// How long it waited for its loop, and up to when that has been counted.
+    loop_wait_ns: u64,
+    counted_until: Instant,
+    first_submitted: Option<Instant>,
+    pool_ns: u64,
+}
+
+impl Usage {
+    pub(crate) fn new(began: Instant) -> Usage {
+        Usage { gave_way: None, loop_wait_ns: 0, counted_until: began, first_submitted: None, pool_ns: 0 }
+    }
+
+    /// Its turn is over, and it has more to do.
+    pub(crate) fn gives_way(&mut self, now: Instant) {
+        self.gave_way = Some(now);
+    }
+
+    /// It has a turn.
+    pub(crate) fn is_back(&mut self) {
+        if let Some(since) = self.gave_way.take() {
+            self.waited_for_the_loop(since);
+        }
+    }
+
+    pub(crate) fn submits(&mut self, now: Instant) {
+        self.first_submitted.get_or_insert(now);
+    }
+
+    /// A job is back, and the loop comes to it now.
+    pub(crate) fn takes_in(&mut self, job: &Landed) {
+        self.pool_ns += job.took_ns();
+        self.waited_for_the_loop(job.ended);
+    }
+
+    /// Of several things that waited at the same time, the time counts once.
+    fn waited_for_the_loop(&mut self, since: Instant) {
+        let now = clock::now();
+        self.loop_wait_ns += nanos_between(since.max(self.counted_until), now);
+        self.counted_until = now;
+    }
+
+    pub(crate) fn cpu(&self, mailbox: Option<&Mailbox>, now: Instant) -> Cpu {
+        let since_first = self.first_submitted.map_or(0, |submitted| nanos_between(submitted, now));
+        // As long as no job has begun, the first one waits.
+        let pool_wait_ns = mailbox.map_or(0, |mailbox| mailbox.least_wait_ns().unwrap_or(since_first));
+        Cpu {
+            waited: Duration::from_nanos(self.loop_wait_ns + pool_wait_ns),
+            worked: Duration::from_nanos(self.pool_ns),
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! The gate in virtual time: a loop and a pool as queues, a store that may be slow or down, requests that come at a rate or from
+//! clients who ask again when they are answered. Every test is a fault and what becomes of requests during and after it.
+//!
+//! A request costs the loop a little to read. Its run then computes on the loop in turns, waits for the store, has a job on the pool
+//! and is taken in by the loop; then its answer is written there, which no round counts.
+
+use super::*;
+use rankd_engine::clock;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+type Ns = u64;
+
+const MS: Ns = 1_000_000;
+const SECOND: Ns = 1000 * MS;
+const READ: Ns = 20_000;
+const TURN: Ns = 200_000;
+const TAKE_IN: Ns = 10_000;
+const REFUSE: Ns = 15_000;
+
+/// What a run does, one after the other, and how long it may take.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    on_loop: Ns,
+    store: Ns,
+    pool: Ns,
+    answer: Ns,
+    deadline: Option<Ns>,
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    /// So many a second, at random moments.
+    Rate(f64),
+    /// So many clients, each with one request at a time.
+    Clients(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Load {
+    shape: Shape,
+    source: Source,
+    from: Ns,
+    to: Ns,
+}
+
+/// What a store does while it is down.
+#[derive(Clone, Copy)]
+enum Outage {
+    Refuses,
+    Hangs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Rows,
+    Refused,
+    TimedOut,
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    InLine,
+    Running,
+    Over,
+}
+
+struct Request {
+    load: usize,
+    shape: Shape,
+    came: Ns,
+    phase: Phase,
+    end: Option<(Ns, End)>,
+    entered: Ns,
+    submitted: Option<Ns>,
+    pool_wait: Option<Ns>,
+    loop_wait: Ns,
+    worked: Ns,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Comes { load: usize },
+    LoopIsDone,
+    StoreAnswers { request: usize, well: bool },
+    JobIsDone { job: usize, request: usize },
+    Deadline { request: usize },
+    LineEnds { request: usize },
+}
+
+/// What is in the loop's line, with the moment since which it could have run.
+#[derive(Clone, Copy)]
+enum Piece {
+    Read { request: usize },
+    Turn { request: usize, left: Ns, since: Option<Ns> },
+    TakeIn { request: usize, since: Ns },
+    Answer { request: usize, cost: Ns, end: End },
+    Probe,
+}
+
+struct Machine {
+    gate: Gate<usize>,
+    epoch: Instant,
+    now: Ns,
+    seed: u64,
+    loads: Vec<Load>,
+    outage: Option<(Ns, Ns, Outage)>,
+    threads: usize,
+    events: BinaryHeap<Reverse<(Ns, u64, Event)>>,
+    sequence: u64,
+    requests: Vec<Request>,
+    line: VecDeque<Piece>,
+    at_work: Option<Piece>,
+    probing: bool,
+    round: Ns,
+    queued: VecDeque<usize>,
+    /// Jobs that run, with their requests.
+    jobs: Vec<(usize, usize)>,
+    jobs_made: usize,
+}
+
+impl Machine {
+    fn new(threads: usize, loads: &[Load]) -> Machine {
+        let settings = AdmissionSettings { queue: Duration::from_millis(10), limit_max: 4096.0 };
+        Machine {
+            gate: Gate::new(&settings),
+            epoch: clock::now(),
+            now: 0,
+            seed: 7,
+            loads: loads.to_vec(),
+            outage: None,
+            threads,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            requests: Vec::new(),
+            line: VecDeque::new(),
+            at_work: None,
+            probing: false,
+            round: 0,
+            queued: VecDeque::new(),
+            jobs: Vec::new(),
+            jobs_made: 0,
+        }
+    }
+
+    fn down(mut self, from: Ns, to: Ns, outage: Outage) -> Machine {
+        self.outage = Some((from, to, outage));
+        self
+    }
+
+    fn random(&mut self) -> f64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.seed >> 11) as f64 / (1u64 << 53) as f64).max(1e-12)
+    }
+
+    fn at(&mut self, when: Ns, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((when, self.sequence, event)));
+    }
+
+    /// Plays it to its end.
+    fn play(mut self) -> Played {
+        for load in 0..self.loads.len() {
+            let Load { source, from, .. } = self.loads[load];
+            let clients = if let Source::Clients(clients) = source { clients } else { 1 };
+            (0..clients).for_each(|_| self.at(from, Event::Comes { load }));
+        }
+        while let Some(Reverse((when, _, event))) = self.events.pop() {
+            self.now = when;
+            self.happens(event);
+            self.start_pieces();
+        }
+        assert!(self.requests.iter().all(|request| request.end.is_some()), "every request is answered");
+        assert_eq!((self.gate.under_way(), self.jobs.len()), (0, 0), "nothing is left");
+        Played { requests: self.requests }
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Comes { load } => {
+                let Load { shape, source, to, .. } = self.loads[load];
+                if self.now >= to {
+                    return;
+                }
+                if let Source::Rate(rate) = source {
+                    let next = self.now + (-self.random().ln() * SECOND as f64 / rate) as Ns;
+                    self.at(next, Event::Comes { load });
+                }
+                let request = self.requests.len();
+                self.requests.push(Request {
+                    load,
+                    shape,
+                    came: self.now,
+                    phase: Phase::InLine,
+                    end: None,
+                    entered: 0,
+                    submitted: None,
+                    pool_wait: None,
+                    loop_wait: 0,
+                    worked: 0,
+                });
+                self.line.push_back(Piece::Read { request });
+            }
+            Event::LoopIsDone => {
+                if let Some(piece) = self.at_work.take() {
+                    self.is_done(piece);
+                }
+            }
+            Event::StoreAnswers { request, well } if self.requests[request].phase == Phase::Running => match well {
+                true if self.requests[request].shape.pool > 0 => {
+                    self.requests[request].submitted = Some(self.now);
+                    self.queued.push_back(request);
+                    self.start_jobs();
+                }
+                true => self.line.push_back(Piece::TakeIn { request, since: self.now }),
+                false => self.ends(request, End::Failed),
+            },
+            Event::StoreAnswers { .. } => {}
+            Event::JobIsDone { job, request } => {
+                if self.stop_job(|(number, _)| number == job) {
+                    self.requests[request].worked += self.requests[request].shape.pool;
+                    self.line.push_back(Piece::TakeIn { request, since: self.now });
+                    self.start_jobs();
+                }
+            }
+            Event::Deadline { request } => {
+                if self.requests[request].phase == Phase::Running {
+                    self.ends(request, End::TimedOut);
+                    self.stop_job(|(_, of)| of == request);
+                    self.start_jobs();
+                }
+            }
+            Event::LineEnds { request } => {
+                if self.requests[request].phase == Phase::InLine {
+                    self.requests[request].phase = Phase::Over;
+                    self.line.push_back(Piece::Answer { request, cost: REFUSE, end: End::Refused });
+                }
+            }
+        }
+    }
+
+    fn start_pieces(&mut self) {
+        if self.at_work.is_some() {
+            return;
+        }
+        let Some(piece) = self.line.pop_front() else { return };
+        let now = self.now;
+        let cost = match piece {
+            Piece::Read { .. } => READ,
+            Piece::Turn { request, left, since } => {
+                self.requests[request].loop_wait += since.map_or(0, |since| now - since);
+                left.min(TURN)
+            }
+            Piece::TakeIn { request, since } => {
+                self.requests[request].loop_wait += now - since;
+                TAKE_IN
+            }
+            Piece::Answer { cost, .. } => cost,
+            Piece::Probe => 0,
+        };
+        self.at_work = Some(piece);
+        self.at(now + cost, Event::LoopIsDone);
+    }
+
+    fn is_done(&mut self, piece: Piece) {
+        match piece {
+            Piece::Read { request } => self.asks(request),
+            Piece::Turn { request, .. } | Piece::TakeIn { request, .. }
+                if self.requests[request].phase != Phase::Running => {}
+            Piece::Turn { request, left, .. } => {
+                let did = left.min(TURN);
+                self.round += did;
+                self.requests[request].worked += did;
+                match left - did {
+                    0 => self.reads(request),
+                    left => self.line.push_back(Piece::Turn { request, left, since: Some(self.now) }),
+                }
+            }
+            Piece::TakeIn { request, .. } => {
+                self.round += TAKE_IN;
+                self.ends(request, End::Rows);
+            }
+            Piece::Answer { request, end, .. } => {
+                self.requests[request].end = Some((self.now, end));
+                let load = self.requests[request].load;
+                if let Source::Clients(_) = self.loads[load].source {
+                    // Who was sent away comes back a little later.
+                    let pause = if end == End::Refused { MS } else { 0 };
+                    self.at(self.now + pause, Event::Comes { load });
+                }
+            }
+            Piece::Probe => self.probing = false,
+        }
+    }
+
+    fn asks(&mut self, request: usize) {
+        if !std::mem::replace(&mut self.probing, true) {
+            self.round = 0;
+            self.line.push_back(Piece::Probe);
+        }
+        let Request { shape, came, .. } = self.requests[request];
+        let epoch = self.epoch;
+        let moment = |at: Ns| epoch + Duration::from_nanos(at);
+        let deadline = shape.deadline.map(|deadline| moment(came + deadline));
+        let has_room = self.jobs.len() < self.threads;
+        match self.gate.ask(moment(self.now), deadline, Duration::from_nanos(self.round), || has_room) {
+            Decision::Enter => self.enters(request),
+            Decision::Refuse(_) => {
+                self.requests[request].phase = Phase::Over;
+                self.line.push_back(Piece::Answer { request, cost: REFUSE, end: End::Refused });
+            }
+            Decision::WaitUntil(until) => {
+                self.gate.wait(request, deadline.is_some());
+                let until = (until - epoch).as_nanos() as Ns;
+                self.at(until.max(self.now), Event::LineEnds { request });
+                self.admit();
+            }
+        }
+    }
+
+    fn admit(&mut self) {
+        while let Some(request) = self.gate.next() {
+            match self.requests[request].phase {
+                Phase::InLine => self.enters(request),
+                Phase::Running | Phase::Over => self.gate.leave(),
+            }
+        }
+    }
+
+    fn enters(&mut self, request: usize) {
+        let Request { shape, came, .. } = self.requests[request];
+        self.requests[request].phase = Phase::Running;
+        self.requests[request].entered = self.now;
+        if let Some(deadline) = shape.deadline {
+            self.at((came + deadline).max(self.now), Event::Deadline { request });
+        }
+        match shape.on_loop {
+            0 => self.reads(request),
+            left => self.line.push_back(Piece::Turn { request, left, since: None }),
+        }
+    }
+
+    fn reads(&mut self, request: usize) {
+        let store = self.requests[request].shape.store;
+        let (when, well) = match self.outage {
+            Some((from, to, Outage::Refuses)) if (from..to).contains(&self.now) => (self.now + MS / 10, false),
+            Some((from, to, Outage::Hangs)) if (from..to).contains(&self.now) => (to + store, true),
+            _ => (self.now + store, true),
+        };
+        self.at(when, Event::StoreAnswers { request, well });
+    }
+
+    fn start_jobs(&mut self) {
+        while self.jobs.len() < self.threads
+            && let Some(request) = self.queued.pop_front()
+        {
+            if self.requests[request].phase != Phase::Running {
+                continue;
+            }
+            let waited = self.now - self.requests[request].submitted.unwrap_or(self.now);
+            self.requests[request].pool_wait = Some(waited);
+            self.jobs_made += 1;
+            let job = self.jobs_made;
+            self.jobs.push((job, request));
+            self.at(self.now + self.requests[request].shape.pool, Event::JobIsDone { job, request });
+        }
+    }
+
+    fn stop_job(&mut self, which: impl Fn((usize, usize)) -> bool) -> bool {
+        let before = self.jobs.len();
+        self.jobs.retain(|job| !which(*job));
+        self.jobs.len() < before
+    }
+
+    /// A run is over: it is learned from, its place is free, its answer is written.
+    fn ends(&mut self, request: usize, end: End) {
+        let now = self.now;
+        let run = &mut self.requests[request];
+        run.phase = Phase::Over;
+        let pool_wait = run.pool_wait.or(run.submitted.map(|at| now - at)).unwrap_or(0);
+        let ran = Ran {
+            took: Duration::from_nanos(now - run.entered),
+            waited: Duration::from_nanos(run.loop_wait + pool_wait),
+            worked: Duration::from_nanos(run.worked),
+            timed_out: end == End::TimedOut,
+        };
+        let cost = if end == End::Rows { run.shape.answer } else { REFUSE };
+        self.gate.learn(&ran);
+        self.gate.leave();
+        self.line.push_back(Piece::Answer { request, cost, end });
+        self.admit();
+    }
+}
+
+struct Played {
+    requests: Vec<Request>,
+}
+
+impl Played {
+    /// How many requests of a load, of those that came in this time, ended in this way.
+    fn count(&self, load: usize, from: Ns, to: Ns, end: End) -> usize {
+        let of_load = self.requests.iter().filter(|request| request.load == load && (from..to).contains(&request.came));
+        of_load.filter(|request| request.end.is_some_and(|(_, ended)| ended == end)).count()
+    }
+
+    /// Requests of a load that got rows within their deadline, a second.
+    fn goodput(&self, load: usize, from: Ns, to: Ns) -> f64 {
+        let of_load = self.requests.iter().filter(|request| request.load == load && (from..to).contains(&request.came));
+        let in_time = |request: &&Request| {
+            let most = request.shape.deadline.unwrap_or(Ns::MAX);
+            request.end.is_some_and(|(at, end)| end == End::Rows && at - request.came <= most)
+        };
+        of_load.filter(in_time).count() as f64 * SECOND as f64 / (to - from) as f64
+    }
+
+    /// The latest answer of any kind, counted from its deadline.
+    fn latest(&self, load: usize) -> Ns {
+        let of_load = self.requests.iter().filter(|request| request.load == load);
+        let late = |request: &Request| {
+            let due = request.came + request.shape.deadline.unwrap_or(0);
+            request.end.map_or(0, |(at, _)| at.saturating_sub(due))
+        };
+        of_load.map(late).max().unwrap_or(0)
+    }
+}
+
+const DEADLINE: Option<Ns> = Some(100 * MS);
+
+fn rate(shape: Shape, rate: f64, from: Ns, to: Ns) -> Load {
+    Load { shape, source: Source::Rate(rate), from, to }
+}
+
+/// Runs of 80 ms that wait for a store most of the time.
+const READS: Shape = Shape { on_loop: MS / 10, store: 78 * MS, pool: MS, answer: MS / 20, deadline: None };
+/// Runs that compute for one millisecond.
+const COMPUTES: Shape = Shape { on_loop: MS / 20, store: 0, pool: MS, answer: MS / 20, deadline: DEADLINE };
+
+#[test]
+fn a_store_that_was_down_is_forgotten_at_once() {
+    let (fails, ends, over) = (2 * SECOND, 4 * SECOND, 8 * SECOND);
+    for outage in [Outage::Refuses, Outage::Hangs] {
+        for deadline in [None, Some(300 * MS)] {
+            let load = rate(Shape { deadline, ..READS }, 200.0, 0, over);
+            let played = Machine::new(1, &[load]).down(fails, ends, outage).play();
+            assert_eq!(played.count(0, ends + SECOND, over, End::Refused), 0);
+            assert_eq!(played.count(0, 0, fails, End::Refused), 0);
+        }
+    }
+}
+
+#[test]
+fn requests_with_hardly_any_time_teach_nothing() {
+    let hasty = Shape { deadline: Some(MS), ..READS };
+    for deadline in [None, Some(200 * MS)] {
+        let loads = [
+            rate(Shape { deadline, ..READS }, 200.0, SECOND, 6 * SECOND),
+            // Before the others, and among them.
+            Load { shape: hasty, source: Source::Clients(1), from: 0, to: 50 * MS },
+            Load { shape: hasty, source: Source::Clients(8), from: 2 * SECOND, to: 2 * SECOND + 50 * MS },
+        ];
+        let played = Machine::new(1, &loads).play();
+        assert!(played.count(1, 0, SECOND, End::TimedOut) >= 40);
+        assert!(played.count(2, 0, 3 * SECOND, End::TimedOut) >= 40);
+        assert_eq!(played.count(0, 0, 6 * SECOND, End::Refused), 0);
+    }
+}
+
+#[test]
+fn runs_that_take_longer_than_they_did_are_let_in() {
+    let quick = Shape { store: 2 * MS, pool: MS / 5, ..READS };
+    for (slow_ms, deadline) in [(60, None), (60, DEADLINE), (600, None), (600, Some(SECOND))] {
+        let slow = Shape { store: slow_ms * MS, ..quick };
+        let loads = [
+            rate(Shape { deadline, ..quick }, 500.0, 0, 2 * SECOND),
+            rate(Shape { deadline, ..slow }, 500.0, 2 * SECOND, 6 * SECOND),
+        ];
+        let played = Machine::new(1, &loads).play();
+        assert_eq!(played.count(1, 2 * SECOND + SECOND / 2, 6 * SECOND, End::Refused), 0, "{slow_ms} ms");
+    }
+}
+
+#[test]
+fn a_closed_loop_of_sixteen_without_a_deadline_is_never_refused() {
+    let shapes = [
+        // Large answers, long jobs, long turns.
+        Shape { pool: 2 * MS, answer: 5 * MS, ..Shape::default() },
+        Shape { pool: 100 * MS, answer: MS, ..Shape::default() },
+        Shape { on_loop: 30 * MS, answer: MS, ..Shape::default() },
+    ];
+    for shape in shapes {
+        let load = Load { shape, source: Source::Clients(16), from: 0, to: 5 * SECOND };
+        let played = Machine::new(1, &[load]).play();
+        assert_eq!(played.count(0, 0, 5 * SECOND, End::Refused), 0);
+        assert!(played.count(0, 0, 5 * SECOND, End::Rows) >= 40);
+    }
+}
+
+/// What becomes of `factor` times as much as the pool can do for four seconds, and of half as much after it.
+fn overload(shape: Shape, threads: usize, factor: f64) -> (f64, Played) {
+    let capacity = threads as f64 * SECOND as f64 / shape.pool as f64;
+    let loads = [rate(shape, factor * capacity, 0, 4 * SECOND), rate(shape, capacity / 2.0, 4 * SECOND, 8 * SECOND)];
+    let played = Machine::new(threads, &loads).play();
+    (played.goodput(0, 0, 4 * SECOND) / capacity, played)
+}
+
+#[test]
+fn under_overload_the_pool_does_what_can_be_done_in_time() {
+    for (factor, goal) in [(2.0, 0.95), (10.0, 0.9)] {
+        let (goodput, played) = overload(COMPUTES, 1, factor);
+        assert!(goodput >= goal, "{goodput} at {factor}");
+        assert!(played.latest(0) <= 20 * MS, "{}", played.latest(0));
+        assert_eq!(played.count(1, 5 * SECOND, 8 * SECOND, End::Refused), 0);
+        assert_eq!(played.count(1, 5 * SECOND, 8 * SECOND, End::TimedOut), 0);
+    }
+}
+
+#[test]
+fn runs_that_read_before_they_compute_or_compute_for_long_are_shed_as_well() {
+    let reads = Shape { store: 40 * MS, ..COMPUTES };
+    let heavy = Shape { pool: 20 * MS, ..COMPUTES };
+    let heaviest = Shape { pool: 60 * MS, ..COMPUTES };
+    for (shape, threads, factor, goal) in [
+        (reads, 1, 2.0, 0.9),
+        (reads, 1, 10.0, 0.8),
+        (reads, 4, 2.0, 0.9),
+        (heavy, 1, 2.0, 0.75),
+        (heavy, 1, 10.0, 0.85),
+        (heaviest, 1, 10.0, 0.6),
+    ] {
+        let (goodput, _) = overload(shape, threads, factor);
+        let (store, pool) = (shape.store / MS, shape.pool / MS);
+        assert!(goodput >= goal, "{goodput} of {goal} at {factor}: store {store}, pool {pool}, {threads} threads");
+    }
+}
+
+/// Whatever was learned before, half of what can be done is let in a second later.
+#[test]
+fn half_of_what_can_be_done_is_let_in_whatever_went_before() {
+    let after = [
+        Shape { deadline: Some(500 * MS), ..READS },
+        READS,
+        COMPUTES,
+        Shape { store: 200 * MS, pool: 2 * MS, deadline: Some(SECOND), ..COMPUTES },
+    ];
+    let before = [
+        (COMPUTES, 10.0),
+        (Shape { pool: 60 * MS, ..COMPUTES }, 10.0),
+        (Shape { pool: 300 * MS, ..COMPUTES }, 20.0),
+        (Shape { deadline: Some(MS), ..COMPUTES }, 10.0),
+        (Shape { store: 40 * MS, ..COMPUTES }, 10.0),
+    ];
+    for (old, (fault, factor)) in before.iter().enumerate() {
+        for (new, shape) in after.iter().enumerate() {
+            let of_pool = |shape: &Shape| SECOND as f64 / shape.pool as f64;
+            let loads = [
+                rate(*fault, factor * of_pool(fault), 0, 3 * SECOND),
+                rate(*shape, 0.5 * of_pool(shape), 3 * SECOND, 7 * SECOND),
+            ];
+            let played = Machine::new(1, &loads).play();
+            let refused = played.count(1, 4 * SECOND, 7 * SECOND, End::Refused);
+            assert_eq!(refused, 0, "after fault {old}, load {new}");
+        }
+    }
+}
