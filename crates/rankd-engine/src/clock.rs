@@ -9,8 +9,8 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Sleep;
 pub use tokio::time::Instant;
+use tokio::time::Sleep;
 
 #[cfg(target_os = "linux")]
 pub(crate) use crate::exact::with_exact_timers;
@@ -50,6 +50,18 @@ pub async fn timeout_at<F: Future>(at: Instant, future: F) -> Option<F::Output> 
 /// Nanoseconds from one moment to a later one; 0 if it is not later.
 pub fn nanos_between(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How long this thread has worked in all: what others did on its core meanwhile is not in it. Asking costs a system call. Nothing
+/// where the system does not tell.
+pub(crate) fn thread_cpu_ns() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Some(u64::try_from(time.tv_sec).ok()? * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 /// Comes back when a moment has come. Belongs to the loop that it was made on.

@@ -1,6 +1,7 @@
 //! A node in flight: how it is called, how its result comes back, and what becomes of one that comes too late.
 
 use crate::clock::{self, Instant};
+use crate::cost::Stopwatch;
 use crate::error::{ErrorKind, TaskError};
 use crate::link::Linked;
 use crate::place::Policy;
@@ -62,7 +63,6 @@ pub(crate) struct Mailbox {
     pub(crate) waker: AtomicWaker,
     /// Set when nobody waits any more; running jobs look at it.
     pub(crate) stop: AtomicBool,
-}
     /// How long the job waited for a thread that waited least, of those that have begun; the largest number before the first.
     least_wait_ns: AtomicU64,
 }
@@ -76,6 +76,7 @@ impl Default for Mailbox {
             least_wait_ns: AtomicU64::new(u64::MAX),
         }
     }
+}
 
 #[derive(Default)]
 struct Inbox {
@@ -96,7 +97,6 @@ impl Mailbox {
         true
     }
 
-    /// Takes what is there, in order of arrival.
     /// A job has begun after so long.
     fn begun_after(&self, wait_ns: u64) {
         self.least_wait_ns.fetch_min(wait_ns, Ordering::Relaxed);
@@ -107,6 +107,7 @@ impl Mailbox {
         Some(self.least_wait_ns.load(Ordering::Relaxed)).filter(|wait_ns| *wait_ns != u64::MAX)
     }
 
+    /// Takes what is there, in order of arrival.
     pub(crate) fn collect(&self, into: &mut VecDeque<Landed>) {
         into.extend(self.inbox.lock().unwrap_or_else(PoisonError::into_inner).landed.drain(..));
     }
@@ -156,8 +157,8 @@ pub(crate) struct Sending {
     pub(crate) plan: Arc<Linked>,
     pub(crate) first: NodeIx,
     pub(crate) inputs: Vec<RowSet>,
-    pub(crate) policy: Policy,
     pub(crate) submitted: Instant,
+    pub(crate) policy: Policy,
     /// Whether the run walks the plan with nodes fused.
     pub(crate) fused: bool,
     /// The request's: no step of a stretch begins after it, whether the loop has told so or not.
@@ -186,13 +187,18 @@ impl Sending {
         let (mut at, mut before) = (self.first, Vec::new());
         let mut slots: Vec<Option<RowSet>> = self.inputs.into_iter().map(Some).collect();
         let mut started = worker.started.unwrap_or_else(clock::now);
-        loop {
         self.mailbox.begun_after(clock::nanos_between(self.submitted, started));
+        loop {
             if let Some(whereabouts) = &self.whereabouts {
                 whereabouts.at(worker.number, at, started);
             }
             let step = steps.step(at);
             let rows_in = slots.iter().flatten().map(RowSet::len).sum();
+            let stopwatch = match worker.started {
+                None => step.cost.stopwatch(rows_in, threshold_ns),
+                // In virtual time nobody is interrupted.
+                Some(_) => Stopwatch::of_exact_clock(),
+            };
             let too_late = self.deadline.is_some_and(|deadline| started > deadline);
             let result = match too_late || self.mailbox.stop.load(Ordering::Relaxed) {
                 true => Err(TaskError::stopped()),
@@ -207,6 +213,7 @@ impl Sending {
                 }
             };
             let ended = clock::now();
+            let took = stopwatch.stop(clock::nanos_between(started, ended), false);
             let told = (self.request.trace && step.pass.is_some()).then(|| Told {
                 rows_out: SCRATCH.with_borrow(|scratch| scratch.rows_out().to_vec()),
                 failed: result.as_ref().err().and_then(|error| error.node),
@@ -214,7 +221,7 @@ impl Sending {
             let next = step.next.filter(|_| self.policy.chaining);
             match (result, next) {
                 (Ok(rows), Some(next)) => {
-                    step.cost.learn(rows_in, clock::nanos_between(started, ended), threshold_ns);
+                    step.cost.learn(rows_in, took, threshold_ns);
                     let kept = self.request.trace.then(|| rows.clone());
                     before.push(Leg { step: at, started, ended, rows: kept, told });
                     slots.clear();
@@ -223,7 +230,7 @@ impl Sending {
                 }
                 (result, _) => {
                     if result.is_ok() {
-                        step.cost.learn(rows_in, clock::nanos_between(started, ended), threshold_ns);
+                        step.cost.learn(rows_in, took, threshold_ns);
                     }
                     let on = Where::Pool(worker.number);
                     return Landed { step: at, result, started, ended, on, tally: Tally::default(), told, before };

@@ -32,10 +32,13 @@ pub(crate) enum Place {
     Pool,
 }
 
-/// `depth` is how many nodes would have followed each other on the loop, this one included.
-pub(crate) fn place(step: &Step, policy: &Policy, depth: u32, rows_in: impl FnOnce() -> usize) -> Place {
+/// `depth` is how many nodes would have followed each other on the loop, this one included. `tries` is whether the run is one that
+/// measures: there, a step that is nearly cheap is on the loop, too, because only there can be seen whether it is.
+pub(crate) fn place(step: &Step, policy: &Policy, depth: u32, tries: bool, rows_in: impl Fn() -> usize) -> Place {
     let inline = policy.inline && depth <= policy.max_inline_depth;
-    match (&step.task, inline.then(|| cheap(step, policy, rows_in)).flatten()) {
+    let nearly = || (tries && step.may_inline).then(|| step.cost.near_ns(rows_in(), policy.inline_threshold_ns as f32));
+    let cheap = || cheap(step, policy, &rows_in).or_else(|| nearly().flatten());
+    match (&step.task, inline.then(cheap).flatten()) {
         (_, Some(predicted_ns)) => Place::Inline(predicted_ns),
         (Task::Fetch(_), None) => Place::Loop,
         (Task::Compute(_), None) => Place::Pool,
@@ -51,6 +54,5 @@ pub(crate) fn cheap(step: &Step, policy: &Policy, rows_in: impl FnOnce() -> usiz
     if step.trivial {
         return Some(0.0);
     }
-    let predicted_ns = step.cost.predict_ns(rows_in());
-    (predicted_ns < policy.inline_threshold_ns as f32 && step.cost.is_trusted()).then_some(predicted_ns)
+    step.cost.cheap_ns(rows_in(), policy.inline_threshold_ns as f32)
 }

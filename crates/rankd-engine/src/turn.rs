@@ -43,6 +43,8 @@ pub(crate) enum Paused {
 pub(crate) struct Pace {
     /// Every step is timed: for the trace, because this run is a sample, or because nodes have time-outs.
     timed: bool,
+    /// This run is one of those that measure.
+    pub(crate) sample: bool,
     node_limits: bool,
     /// When the clock was last looked at; nothing when too much may have happened since.
     seen: Option<Instant>,
@@ -74,7 +76,8 @@ enum Break {
 impl Pace {
     pub(crate) fn begin(&mut self, plan: &Linked, steps: &Steps, limits: &Limits, policy: &Policy, traced: bool) {
         self.node_limits = limits.node_timeout.is_some() || steps.has_timeouts;
-        self.timed = plan.is_sample() || traced || self.node_limits;
+        self.sample = plan.is_sample();
+        self.timed = self.sample || traced || self.node_limits;
         self.depths.clear();
         if traced || (policy.max_inline_depth as usize) < steps.order.len() {
             self.depths.resize(plan.nodes.len(), 0);
@@ -231,19 +234,20 @@ impl Run<'_> {
         let (params, stop) = (&*self.request.params, &self.cancel.requested);
         let mut cx = ComputeContext { params, scratch, stop, deadline: limit.map(|limit| limit.at) };
         let last = self.state.progress.claim(step);
+        let threshold_ns = self.host.policy.inline_threshold_ns as f32;
+        let stopwatch = step.cost.stopwatch(rows_in, threshold_ns);
         let result = task.run(&mut self.state.progress.lend(step, last), &mut cx);
         self.state.progress.release(step, last);
         let ended = clock::now();
+        let took = stopwatch.stop(nanos_between(started, ended), true);
         if self.recorder.is_on() && step.pass.is_some() {
             let failed = result.as_ref().err().and_then(|error| error.node);
             self.recorder.told(ix, Told { rows_out: scratch.rows_out().to_vec(), failed });
         }
         self.state.pace.seen = Some(ended);
-        let took_ns = nanos_between(started, ended);
-        let threshold_ns = self.host.policy.inline_threshold_ns as f32;
-        self.state.pace.unseen_ns += took_ns as f32;
+        self.state.pace.unseen_ns += nanos_between(started, ended) as f32;
         if result.is_ok() {
-            step.cost.learn(rows_in, took_ns, threshold_ns);
+            step.cost.learn(rows_in, took, threshold_ns);
         }
         // The request's own limit is looked at before the next step, if there is one.
         if let Some(limit) = limit.filter(|limit| limit.limit == Limit::Node && limit.passed(ended)) {

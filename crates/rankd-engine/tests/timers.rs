@@ -1,7 +1,7 @@
 //! How exact time is on an event loop. Real threads and a real clock, so what is looked at is the best of many tries: an
 //! interruption can spoil most of them, and a timer that ticks in whole milliseconds never comes near.
 
-#![expect(clippy::unwrap_used, reason = "what tests call fails the test, as an assertion would")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "what tests call fails the test, as an assertion would")]
 
 #[path = "scripted/plan.rs"]
 mod plan;
