@@ -114,7 +114,7 @@ impl Reloader {
                         self.app.log.event("info", &format!("reloaded as asked: {changed} plans changed"));
                     }
                     Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => {
-                        drop(self.guarded(|this| this.look(Why::Watch)))
+                        self.guarded(|this| this.look(Why::Watch));
                     }
                     Err(RecvTimeoutError::Timeout) => {
                         self.guarded(Reloader::look_at_changing);
