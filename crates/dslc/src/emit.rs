@@ -230,3 +230,23 @@ pub(crate) fn registry_digest(registry: &Registry) -> String {
     }
     hex(&Sha256::digest(text.as_bytes()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rankd_plan::registry::Text;
+
+    #[test]
+    fn the_digest_of_a_registry_tells_defaults_apart() {
+        let digest_with = |more: &str| {
+            let key = format!(
+                "[[key]]\nkey_id = 2\nname = \"score\"\ntype = \"float\"\nnullable = true\ndoc = \"x\"\n{more}"
+            );
+            let text = |text| Text { file: "", text };
+            registry_digest(&Registry::parse(text(&key), text(""), text("")).0)
+        };
+        let digests = ["", "default = 0.0\n", "default = 1.0\n"].map(digest_with);
+        assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2], "{digests:?}");
+        assert_eq!(digests[0], digest_with("allow_read = true\n"));
+    }
+}

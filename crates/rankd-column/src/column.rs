@@ -62,6 +62,13 @@ impl<T: Copy + Default> Cells<T> {
         self.valid.as_deref()
     }
 
+    /// The same cells with a value in place of every null.
+    fn filled(&self, value: T) -> Cells<T> {
+        let there = |row: usize| self.valid.as_ref().is_none_or(|valid| valid[row]);
+        let values = self.values.iter().enumerate().map(|(row, cell)| if there(row) { *cell } else { value });
+        Cells::full(values.collect())
+    }
+
     pub fn get(&self, row: usize) -> Option<T> {
         match &self.valid {
             Some(valid) if !valid[row] => None,
@@ -118,6 +125,21 @@ impl Column {
             Column::Bool(cells) => cells.valid(),
             Column::Str(cells, _) => cells.valid(),
         }
+    }
+
+    /// The same column with a value in place of every null; `None` when the value is not of the column's type.
+    pub fn filled(&self, value: &Value) -> Option<Column> {
+        Some(match (self, value) {
+            (Column::Int(cells), Value::Int(value)) => Column::Int(cells.filled(*value)),
+            (Column::Float(cells), Value::Float(value)) => Column::Float(cells.filled(*value)),
+            (Column::Bool(cells), Value::Bool(value)) => Column::Bool(cells.filled(*value)),
+            (Column::Str(cells, dictionary), Value::Str(value)) => {
+                let mut strings = DictionaryBuilder::extending(dictionary);
+                let cells = cells.filled(strings.code(value));
+                Column::Str(cells, Arc::new(strings.finish()))
+            }
+            _ => return None,
+        })
     }
 
     pub fn value(&self, row: usize) -> Value {
@@ -229,6 +251,24 @@ mod tests {
         let cells: Cells<i64> = [Some(1), None, Some(3)].into_iter().collect();
         assert_eq!(cells.valid(), Some(&[true, false, true][..]));
         assert_eq!(cells.values(), [1, 0, 3]);
+    }
+
+    #[test]
+    fn a_value_takes_the_place_of_nulls_only() {
+        let cells = |values: &[&str]| {
+            let mut builder = ColumnBuilder::new(Type::Str, 0);
+            values.iter().for_each(|text| match *text {
+                "" => builder.push_null(),
+                text => assert!(builder.push_text(text.as_bytes())),
+            });
+            builder.finish()
+        };
+        for (value, expected) in [("b", ["a", "b", "b", "b"]), ("new", ["a", "new", "b", "new"])] {
+            let filled = cells(&["a", "", "b", ""]).filled(&Value::str(value)).unwrap();
+            assert_eq!([0, 1, 2, 3].map(|row| filled.value(row)), expected.map(Value::str));
+            assert!(filled.valid().is_none());
+        }
+        assert!(cells(&["a"]).filled(&Value::Int(1)).is_none());
     }
 
     #[test]

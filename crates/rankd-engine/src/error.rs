@@ -137,6 +137,12 @@ impl TaskError {
         TaskError { kind: ErrorKind::Cancelled, ..TaskError::failed("E701", "the run was cancelled") }
     }
 
+    /// A row without a value for a key that has to have one.
+    pub(crate) fn no_value(key: &str, id: i64) -> TaskError {
+        let message = format!("the key {key:?} has no value at row id {id}: it is not nullable and has no default");
+        TaskError::failed("E506", message)
+    }
+
     /// An evaluation's error, with the place of the operation at fault.
     pub fn eval(error: EvalError, program: &Program) -> TaskError {
         let row = error.id.map(|id| format!(" at row id {id}")).unwrap_or_default();
@@ -145,6 +151,11 @@ impl TaskError {
             Fault::Stopped => return TaskError::stopped(),
             Fault::Overflow => ("E501", format!("an int overflows 64 bits{row}")),
             Fault::NotFinite(value) => ("E502", format!("the result is {value}{row}")),
+            Fault::Null { column } => {
+                // The whole expression has no value, so no operation is at fault.
+                let id = error.id.unwrap_or_default();
+                return TaskError { source, ..TaskError::no_value(&column, id) };
+            }
             Fault::BadRegex { why } => ("E503", format!("the pattern parameter cannot be used: {why}")),
         };
         TaskError { source, ..TaskError::failed(code, message) }

@@ -1,8 +1,8 @@
 //! Everything that waits or decides when: how a linked plan becomes an answer.
 //!
 //! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
-//! plan made ready) and `fuse` (what of it is done in one go), [`steps`] and `progress` (how it is walked), [`cost`] (what a step
-//! takes), [`store`] (where reads go), [`clock`], `exact` (a loop's timers) and [`deadline`], [`pool`], [`place`] (where a step
+//! plan made ready), `settle` (what is written where there is no value) and `fuse` (what of it is done in one go), [`steps`] and
+//! `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`], `exact` (a loop's timers) and [`deadline`], [`pool`], [`place`] (where a step
 //! runs), [`host`] (what the runs of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes
 //! there), `flight` (what leaves it), `watch` (its timer), `usage` (its
 //! share of the processor), [`trace`] and `unfold`, the other two schedulers [`sequential`] and
@@ -27,6 +27,7 @@ pub mod request;
 pub mod run;
 pub mod seat;
 pub mod sequential;
+mod settle;
 pub mod stats;
 pub mod steps;
 pub mod store;

@@ -1,11 +1,15 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
-use crate::error::{FailedNode, RunError, TaskError};
+use crate::error::{ErrorKind, FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
+use crate::request::Request;
+use crate::settle::settled;
 use crate::steps::{Part, Steps};
 use crate::task::{Args, Definition};
+use rankd_column::Value;
 use rankd_plan::diagnostic::SourceSpan;
-use rankd_plan::plan::{NodeIx, Plan};
+use rankd_plan::plan::{Arg, NodeIx, Plan};
+use rankd_plan::registry::Absent;
 use rankd_plan::wire::Sources;
 use rankd_plan::{Diagnostic, Registry};
 use std::sync::Arc;
@@ -23,6 +27,8 @@ pub struct Linked {
     /// Nodes that one task does in one go are one step; nothing where that is the same as written.
     pub fused: Option<Steps>,
     sources: Sources,
+    /// Parameters that the plan reads and that a request has to give: their positions and names.
+    required: Vec<(u32, String)>,
     /// Runs so far, more or less: loops count over each other.
     runs: AtomicU32,
 }
@@ -61,7 +67,7 @@ impl Linked {
                 return Err(Box::new(Diagnostic::new(rankd_plan::Code::UnknownOp, pointer, message)));
             };
             parts.push(Part {
-                task: (definition.make)(&Args { node, registry }),
+                task: settled((definition.make)(&Args { node, registry }), node, registry),
                 inputs: node.inputs.clone(),
                 nodes: vec![ix as NodeIx],
                 pass: None,
@@ -83,7 +89,23 @@ impl Linked {
         let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs));
         let written = Steps::new(parts, &plan.order, &plan.outputs);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
-        Ok(Linked { name, nodes, outputs, written, fused, sources, runs: AtomicU32::new(0) })
+        let required = required(plan, registry);
+        Ok(Linked { name, nodes, outputs, written, fused, sources, required, runs: AtomicU32::new(0) })
+    }
+
+    /// Refuses a request that leaves out a parameter which the plan cannot do without.
+    pub(crate) fn accept(&self, request: &Request) -> Result<(), RunError> {
+        let missing = |(at, _): &&(u32, String)| request.params.get(*at as usize).is_none_or(|v| *v == Value::Null);
+        match self.required.iter().find(missing) {
+            None => Ok(()),
+            Some((_, name)) => {
+                let message = format!(
+                    "the plan {:?} needs the parameter {name:?}: it is not nullable and has no default",
+                    self.name
+                );
+                Err(RunError::new(ErrorKind::BadRequest, "E110", message))
+            }
+        }
     }
 
     /// The way through the plan: with nodes fused, or as written.
@@ -123,4 +145,17 @@ impl Linked {
             ..error
         }
     }
+}
+
+/// The parameters that needed nodes read and that have neither a default nor null to fall back on, each once.
+fn required(plan: &Plan, registry: &Registry) -> Vec<(u32, String)> {
+    let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
+    let read = args.flat_map(|arg| match arg {
+        Arg::Expr(program) | Arg::Pred(program) => program.params(),
+        _ => Vec::new(),
+    });
+    let mut read: Vec<u32> = read.filter(|at| registry.params.get(*at).absent() == Absent::Refused).collect();
+    read.sort_unstable();
+    read.dedup();
+    read.into_iter().map(|at| (at, registry.params.get(at).name.clone())).collect()
 }

@@ -139,6 +139,7 @@ struct Over {
 
 impl Dispatch<'_> {
     fn walk(&mut self) -> Result<Vec<RowSet>, RunError> {
+        self.plan.accept(self.request)?;
         let mut failure = None;
         loop {
             while failure.is_none()

@@ -131,6 +131,7 @@ impl<'r> Run<'r> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunError>> {
         self.usage.is_back();
         if !std::mem::replace(&mut self.begun, true) {
+            self.plan.accept(self.request)?;
             for &step in &self.steps.starts {
                 self.becomes_ready(step, None)?;
             }

@@ -49,6 +49,7 @@ impl Sequential {
         limits: Limits,
         recorder: &mut Recorder,
     ) -> Result<Vec<RowSet>, RunError> {
+        plan.accept(request)?;
         let steps = &plan.written;
         let mut progress = Progress::of(steps);
         for &ix in &steps.order {

@@ -100,6 +100,7 @@ codes! {
     P603 UnusedTable Warning "an expression or predicate that no node uses";
 
     P701 NeverWritten Error "a node reads a key that nothing upstream can have written";
+    P702 MayLackValue Warning "a node may have no value for a key that is not nullable and has no default";
 
     D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit";
     D002 SourceSyntax Error "the file is not TypeScript";

@@ -7,6 +7,8 @@ use rankd_column::{Key, RowSet, Value};
 use rankd_engine::place::Policy;
 use rankd_engine::trace::{End, Where};
 use rankd_engine::{Linked, Scheduler};
+use rankd_plan::Registry;
+use rankd_plan::registry::Absent;
 use rig::*;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -196,35 +198,94 @@ fn check_trace(seen: &Seen, reference: &Seen) {
     }
 }
 
-#[test]
-fn random_plans_give_the_same_with_nodes_fused_and_without() {
-    let reference = Rig::start(Scheduler::Sequential, 1, Vec::new());
+/// Runs a plan on every way of running it, each of which must give what the reference gives; that is given back.
+fn agreed(linked: &Arc<Linked>, reference: &Rig, rigs: &[Rig], what: &str) -> Seen {
+    let wanted = reference.run(linked, without_limits());
+    for rig in rigs {
+        let seen = rig.run(linked, without_limits());
+        let (policy, rows) = (rig.engine.settings().policy, (&seen.result, &wanted.result));
+        assert!(result(&seen) == result(&wanted), "{what}, {policy:?}\n{rows:?}");
+        if wanted.result.is_ok() {
+            check_trace(&seen, &wanted);
+        }
+    }
+    wanted
+}
+
+fn rigs() -> (Rig, [Rig; 3]) {
     let policies = [(true, true), (false, true), (true, false)];
     let rigs = policies.map(|(inline, chaining)| Rig::with(Policy { inline, chaining, ..Policy::default() }));
+    (Rig::start(Scheduler::Sequential, 1, Vec::new()), rigs)
+}
+
+#[test]
+fn random_plans_give_the_same_with_nodes_fused_and_without() {
+    let (reference, rigs) = rigs();
     let (mut fused, mut errors, mut early) = (0, 0, 0);
     for seed in 0..800 {
         let text = plan(&mut Dice(seed, seed % 2 == 0));
         let linked = reference.link(&text);
         fused += usize::from(linked.fused.is_some());
         early += usize::from(takes_early(&linked));
-        let wanted = reference.run(&linked, without_limits());
+        let wanted = agreed(&linked, &reference, &rigs, &format!("seed {seed}\n{text}"));
         errors += usize::from(wanted.result.is_err());
-        for rig in &rigs {
-            let seen = rig.run(&linked, without_limits());
-            if result(&seen) != result(&wanted) {
-                panic!(
-                    "seed {seed}, {:?}\n{text}\n{:?}\n{:?}",
-                    rig.engine.settings().policy,
-                    seen.result,
-                    wanted.result
-                );
-            }
-            if wanted.result.is_ok() {
-                check_trace(&seen, &wanted);
+    }
+    assert!(fused > 500 && errors > 60 && early > 10, "{fused} fused, {errors} errors, {early} early");
+}
+
+/// The repository's registry with defaults for some keys; for all that may be null, unless others are to have no null and fail.
+fn registry_with_rules(required: &[&str]) -> Registry {
+    registry_with(|mut keys| {
+        let mut rule = |name: &str, rule: &str| {
+            let entry = keys.find(&format!("name = \"{name}\"\n")).expect("the registry has the key");
+            let at = entry + keys[entry..].find("nullable = true").expect("it is nullable");
+            keys.replace_range(at..at + "nullable = true".len(), rule);
+        };
+        if required.is_empty() {
+            rule("age_hours", "nullable = true\ndefault = -1.0");
+            rule("final_score", "nullable = false\ndefault = 0.5");
+        }
+        rule("country", "nullable = true\ndefault = \"??\"");
+        rule("views", "nullable = false\ndefault = 7");
+        required.iter().for_each(|name| rule(name, "nullable = false"));
+        keys
+    })
+}
+
+#[test]
+fn random_plans_leave_no_null_where_a_default_or_a_value_has_to_be() {
+    let (reference, rigs) = rigs();
+    let defaults = registry_with_rules(&[]);
+    let both = registry_with_rules(&["score", "quality", "likes", "topic"]);
+    let (mut fused, mut rows, mut filled, mut refused) = (0, 0, 0, 0);
+    for seed in 0..400 {
+        // Where two branches may fail, either may be first; so only lines have keys that can make them fail.
+        let line = seed % 2 == 0;
+        let registry = if line { &both } else { &defaults };
+        let text = plan(&mut Dice(seed, line));
+        let linked = link(&text, registry);
+        fused += usize::from(linked.fused.is_some());
+        let seen = agreed(&linked, &reference, &rigs, &format!("seed {seed}\n{text}"));
+        match &seen.result {
+            Err(error) => refused += usize::from(error.code == "E506"),
+            Ok(outputs) => {
+                rows += usize::from(outputs.iter().any(|rows| !rows.is_empty()));
+                for (key, rows) in
+                    outputs.iter().flat_map(|rows| rows.batch().columns().iter().map(move |c| (c.0, rows)))
+                {
+                    let has_rule = registry.key(key).absent() != Absent::Null;
+                    let nulls = (0..rows.len()).filter(|at| rows.value(key, *at) == Value::Null).count();
+                    assert!(
+                        !has_rule || nulls == 0,
+                        "seed {seed}: {} has {nulls} nulls\n{text}",
+                        registry.key(key).name
+                    );
+                    filled += usize::from(has_rule);
+                }
             }
         }
     }
-    assert!(fused > 500 && errors > 60 && early > 10, "{fused} fused, {errors} errors, {early} early");
+    assert!(fused > 250 && rows > 150 && filled > 500 && refused > 20, "{fused} {rows} {filled} {refused}");
 }
 
 fn ranking(rig: &Rig) -> Arc<Linked> {

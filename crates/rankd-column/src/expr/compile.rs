@@ -119,6 +119,8 @@ pub struct Program {
     pub(super) memos: u32,
     /// The literal patterns, by node.
     pub(super) regexes: Vec<(Ix, Regex)>,
+    /// What the column is called that takes no null: a row whose result is null is an error.
+    pub(super) required: Option<Box<str>>,
 }
 
 impl Program {
@@ -150,6 +152,11 @@ impl Program {
             return Err(errors);
         }
         Ok(Compiler::new(tree, kinds).flatten(result).into_program(result, regexes))
+    }
+
+    /// The same program for a column that takes no null: a null result is an error of its row, which names the column.
+    pub fn requiring(self, column: &str) -> Program {
+        Program { required: Some(column.into()), ..self }
     }
 
     /// The type of the column that `compute` makes; `None` for a predicate.
@@ -314,6 +321,7 @@ impl<'a> Compiler<'a> {
             registers: Registers { ints, floats, bools, symbols, masks },
             memos: self.memos,
             regexes,
+            required: None,
         }
     }
 

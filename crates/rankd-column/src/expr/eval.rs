@@ -31,6 +31,8 @@ pub enum Fault {
     Overflow,
     /// The value to be written is NaN or infinite.
     NotFinite(f64),
+    /// The value to be written is null, and the column takes none.
+    Null { column: Box<str> },
     /// A pattern that came from a parameter cannot be used.
     BadRegex { why: String },
     /// The caller asked to stop.
@@ -196,7 +198,7 @@ impl Evaluation<'_> {
         self.frame.row(row, self.made, &mut cells);
         let carries = |ix: Ix| match cells[ix as usize] {
             Cell::Overflow => fault == Fault::Overflow,
-            Cell::Float(v) => !v.is_finite() && fault != Fault::Overflow,
+            Cell::Float(v) => !v.is_finite() && matches!(fault, Fault::NotFinite(_)),
             _ => false,
         };
         let tree = &self.frame.program.tree;

@@ -9,6 +9,9 @@ impl Program {
     /// Whether no row can bring an evaluation to an error: no int operation can overflow, and what is written is finite
     /// because nothing that could make it otherwise happens to a column's values, which are. Errs on the careful side.
     pub fn is_infallible(&self) -> bool {
+        if self.required.is_some() {
+            return false;
+        }
         let mut finite: Vec<bool> = Vec::with_capacity(self.kinds.len());
         for (node, kind) in self.tree.nodes().iter().zip(&self.kinds) {
             let overflows = match node.op {

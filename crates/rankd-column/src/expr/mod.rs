@@ -23,5 +23,5 @@ mod vector;
 
 pub use compile::{Program, Want};
 pub use eval::{EvalError, Fault, Scratch, Stop, compute, select};
-pub use tree::{Binary, Compare, Node, Op, Pattern, Tree, Unary};
+pub use tree::{Binary, Compare, Ix, Node, Op, Pattern, Tree, Unary};
 pub use types::{Schema, TypeError, TypeFault};

@@ -25,12 +25,11 @@ pub(super) enum Made {
 impl Made {
     /// For the rows of a view; `all` of them, or some that only the evaluation will know.
     pub(super) fn new(program: &Program, rows: &RowSet, all: bool) -> Made {
-        let root = program.root;
         match program.result {
-            Some(Type::Int) => Made::Ints(Output::new(rows, all, root, |_| None)),
-            Some(Type::Bool) => Made::Bools(Output::new(rows, all, root, |_| None)),
-            Some(Type::Str) => Made::Symbols(Output::new(rows, all, root, |_| None)),
-            Some(Type::Float) | None => Made::Floats(Output::new(rows, all, root, first_non_finite)),
+            Some(Type::Int) => Made::Ints(Output::new(rows, all, program, |_| None)),
+            Some(Type::Bool) => Made::Bools(Output::new(rows, all, program, |_| None)),
+            Some(Type::Str) => Made::Symbols(Output::new(rows, all, program, |_| None)),
+            Some(Type::Float) | None => Made::Floats(Output::new(rows, all, program, first_non_finite)),
         }
     }
 
@@ -102,6 +101,15 @@ fn first_non_finite(root: &Source<'_, f64>) -> Option<(usize, Fault)> {
     }
 }
 
+/// The first of `n` positions that is null.
+fn first_null(valid: Valid<'_>, n: usize) -> Option<usize> {
+    match valid {
+        Valid::All => None,
+        Valid::Nothing => (n > 0).then_some(0),
+        Valid::Each(valid) => valid[..n].iter().position(|there| !there),
+    }
+}
+
 /// The column under construction.
 pub(super) struct Output<T> {
     values: Vec<T>,
@@ -114,14 +122,29 @@ pub(super) struct Output<T> {
     len: usize,
     root: Operand,
     fault: FindFault<T>,
+    /// What the column is called, where it takes no null.
+    required: Option<Box<str>>,
 }
 
 impl<T: Lane> Output<T> {
-    fn new(rows: &RowSet, all: bool, root: Operand, fault: FindFault<T>) -> Output<T> {
+    fn new(rows: &RowSet, all: bool, program: &Program, fault: FindFault<T>) -> Output<T> {
+        let (root, required) = (program.root, program.required.clone());
         let len = rows.batch().len();
         let appending = all && matches!(rows.rows(), Rows::Range { start: 0, len: viewed } if viewed == len);
         let values = if appending { Vec::with_capacity(len) } else { vec![T::default(); len] };
-        Output { values, valid: Vec::new(), nulls: false, appending, done: 0, len, root, fault }
+        Output { values, valid: Vec::new(), nulls: false, appending, done: 0, len, root, fault, required }
+    }
+
+    /// The first of `n` rows that may not be written, whatever the reason: which of two faults is told must not depend on how
+    /// the rows were cut into chunks.
+    fn first_fault(&self, root: &Source<'_, T>, n: usize) -> Option<(usize, Fault)> {
+        let fault = (self.fault)(root);
+        let Some(column) = &self.required else { return fault };
+        match (first_null(root.valid, n), fault) {
+            (Some(null), Some((at, fault))) if at < null => Some((at, fault)),
+            (Some(null), _) => Some((null, Fault::Null { column: column.clone() })),
+            (None, fault) => fault,
+        }
     }
 
     /// The cells of the rows that are done; those of other rows mean nothing, or are not there yet.
@@ -148,10 +171,10 @@ impl<T: Lane> Output<T> {
     }
 
     fn put_source(&mut self, rows: Rows<'_>, root: Source<'_, T>) -> Result<(), (usize, Fault)> {
-        if let Some(fault) = (self.fault)(&root) {
+        let n = rows.len();
+        if let Some(fault) = self.first_fault(&root, n) {
             return Err(fault);
         }
-        let n = rows.len();
         self.expect_nulls(root.valid);
         if self.appending {
             self.values.truncate(self.done);
@@ -172,7 +195,7 @@ impl<T: Lane> Output<T> {
     /// The values are already there.
     fn put_direct(&mut self, n: usize, valid: Valid<'_>) -> Result<(), (usize, Fault)> {
         let written = Source { values: Values::Each(&self.values[self.done..]), valid };
-        if let Some(fault) = (self.fault)(&written) {
+        if let Some(fault) = self.first_fault(&written, n) {
             return Err(fault);
         }
         self.expect_nulls(valid);

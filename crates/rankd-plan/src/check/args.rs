@@ -112,7 +112,7 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Columns => self.columns(&mut cursor)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
-                let into = self.key_type(into);
+                let into = self.key_named_by(into);
                 self.tables.expr(&id, into, &pointer, found).map(Arg::Expr)
             }
             ParamKind::Pred => {
@@ -133,11 +133,11 @@ impl Reading<'_, '_, '_, '_> {
         if self.contract.writes == Writes::Param(param.name) { Access::Write } else { Access::Read }
     }
 
-    /// The type of the key that a parameter read before names.
-    fn key_type(&self, param: &str) -> Option<Type> {
+    /// The key that a parameter read before names.
+    fn key_named_by(&self, param: &str) -> Option<Key> {
         let at = self.contract.params.iter().position(|known| known.name == param)?;
         match self.draft.args.get(at)? {
-            Some(Arg::Key(key)) => Some(self.checker.names.registry.key(*key).type_of),
+            Some(Arg::Key(key)) => Some(*key),
             _ => None,
         }
     }

@@ -1,13 +1,13 @@
-//! Which keys can be present after each node, and so which reads nothing can satisfy.
+//! Which keys can be present after each node, and so which reads nothing can satisfy, and where a value may be missing.
 
 use crate::check::Draft;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::plan::{Arg, NodeIx};
-use crate::registry::Registry;
-use crate::signature::{Signature, Writes};
+use crate::plan::{Arg, ColumnData, Generator, NodeIx};
+use crate::registry::{Absent, Entry, Registry};
+use crate::signature::{ParamKind, RowEffect, Signature, Writes};
 use crate::wire::WirePlan;
-use rankd_column::Key;
+use rankd_column::{Key, Value};
 
 /// A set of keys, a bit each.
 #[derive(Clone)]
@@ -59,7 +59,10 @@ pub(super) fn check(
         if let Some(signature) = draft.signature {
             if !anything {
                 report_reads(wire, at, draft, signature, &keys, registry, found);
+                let inputs = draft.inputs.iter().flatten().filter_map(|input| after[*input as usize].as_ref());
+                report_one_sided(wire, at, draft, signature, &inputs.collect::<Vec<_>>(), registry, found);
             }
+            report_gaps(wire, at, draft, signature, registry, found);
             if !signature.contract.rows.keeps_columns() {
                 keys = Keys::none(registry);
             }
@@ -118,6 +121,80 @@ fn report_reads(
             found.push(unwritten.help(format!("here there are only: {}", known.join(", "))));
         }
     }
+}
+
+/// Warns of writes that may have no value for a row where the key has to have one: fields read from a store, and literal nulls.
+fn report_gaps(
+    wire: &WirePlan<'_>,
+    at: NodeIx,
+    draft: &Draft,
+    signature: Signature,
+    registry: &Registry,
+    found: &mut Diagnostics,
+) {
+    let contract = signature.contract;
+    let Writes::Param(param) = contract.writes else { return };
+    let reads_a_store = contract.params.iter().any(|param| matches!(param.kind, ParamKind::Endpoint(_)));
+    let gaps: Vec<(Key, &str)> = match arg(draft, signature, param) {
+        Some(Arg::Keys(keys)) if reads_a_store => keys.iter().map(|key| (*key, "a row without the field")).collect(),
+        Some(Arg::Columns(columns)) => {
+            let has_null = |data: &ColumnData| match data {
+                ColumnData::Values(values) | ColumnData::Generated(Generator::Cycle { values }) => {
+                    values.contains(&Value::Null)
+                }
+                ColumnData::Generated(Generator::Sequence { .. } | Generator::Hash { .. }) => false,
+            };
+            let with_null = columns.iter().filter(|(_, data)| has_null(data));
+            with_null.map(|(key, _)| (*key, "a row whose value is null")).collect()
+        }
+        _ => return,
+    };
+    for (key, gap) in gaps {
+        warn_of_gap(wire, at, draft, signature, registry.key(key), gap, param, found);
+    }
+}
+
+/// Warns of rows with a column joined to rows without it, where the key has to have a value.
+fn report_one_sided(
+    wire: &WirePlan<'_>,
+    at: NodeIx,
+    draft: &Draft,
+    signature: Signature,
+    inputs: &[&Keys],
+    registry: &Registry,
+    found: &mut Diagnostics,
+) {
+    if signature.contract.rows != RowEffect::Appended {
+        return;
+    }
+    for key in (1..registry.keys.list().len() as u32).map(Key) {
+        let sides = inputs.iter().filter(|keys| keys.has(key)).count();
+        if sides > 0 && sides < inputs.len() {
+            let gap = "every row of the side that does not have the key";
+            warn_of_gap(wire, at, draft, signature, registry.key(key), gap, "", found);
+        }
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the place and the words of one warning, spelled out")]
+fn warn_of_gap(
+    wire: &WirePlan<'_>,
+    at: NodeIx,
+    draft: &Draft,
+    signature: Signature,
+    entry: &Entry,
+    gap: &str,
+    param: &str,
+    found: &mut Diagnostics,
+) {
+    if entry.absent() != Absent::Refused {
+        return;
+    }
+    let (id, name) = (&wire.nodes[at as usize].node_id, &entry.name);
+    let message = format!("{} {id:?} fails on {gap}: {name:?} is not nullable and has no default", signature.op);
+    let pointer = if param.is_empty() { format!("/nodes/{at}") } else { format!("/nodes/{at}/params/{param}") };
+    let warning = Diagnostic::new(Code::MayLackValue, pointer, message).source(draft.source.clone());
+    found.push(warning.help("give the key a default in the registry, or make it nullable"));
 }
 
 fn arg<'d>(draft: &'d Draft, signature: Signature, param: &str) -> Option<&'d Arg> {

@@ -5,11 +5,11 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::json::segment;
 use crate::limits::PLAN_EXPRESSION_NODES_MAX;
-use crate::registry::Registry;
+use crate::registry::{Absent, Registry};
 use crate::wire::expression::{self, Decoded, Sort};
 use crate::wire::{Sources, WirePlan};
-use rankd_column::Type;
-use rankd_column::expr::{Op, Program, TypeError, TypeFault, Want};
+use rankd_column::Key;
+use rankd_column::expr::{Ix, Op, Program, Tree, TypeError, TypeFault, Want};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,7 +18,15 @@ struct Table {
     decoded: Option<Decoded>,
     used: bool,
     /// By what the places wanted; most expressions have one use.
-    programs: Vec<(Want, Arc<Program>)>,
+    programs: Vec<(Use, Arc<Program>)>,
+}
+
+/// What a place does with an expression or predicate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Use {
+    want: Want,
+    /// The key that it is written to, where that key says what becomes of a null.
+    settled: Option<Key>,
 }
 
 pub(super) struct Tables<'r> {
@@ -59,21 +67,26 @@ impl<'r> Tables<'r> {
         Tables { registry: names.registry, exprs, preds, expr_at, pred_at }
     }
 
-    /// The program of expression `id` for a column of this type. `None` where something about it was reported.
+    /// The program of expression `id` for the column of a key. `None` where something about it was reported.
     pub(super) fn expr(
         &mut self,
         id: &str,
-        into: Option<Type>,
+        into: Option<Key>,
         pointer: &str,
         found: &mut Diagnostics,
     ) -> Option<Arc<Program>> {
         let at = self.expr_at.get(id).copied();
-        self.program(Sort::Value, at, id, into.map_or(Want::Value, Want::Column), pointer, found)
+        let entry = into.map(|key| (key, self.registry.key(key)));
+        let use_of = Use {
+            want: entry.map_or(Want::Value, |(_, entry)| Want::Column(entry.type_of)),
+            settled: entry.filter(|(_, entry)| entry.absent() != Absent::Null).map(|(key, _)| key),
+        };
+        self.program(Sort::Value, at, id, use_of, pointer, found)
     }
 
     pub(super) fn pred(&mut self, id: &str, pointer: &str, found: &mut Diagnostics) -> Option<Arc<Program>> {
         let at = self.pred_at.get(id).copied();
-        self.program(Sort::Predicate, at, id, Want::Predicate, pointer, found)
+        self.program(Sort::Predicate, at, id, Use { want: Want::Predicate, settled: None }, pointer, found)
     }
 
     fn program(
@@ -81,7 +94,7 @@ impl<'r> Tables<'r> {
         sort: Sort,
         at: Option<usize>,
         id: &str,
-        want: Want,
+        use_of: Use,
         pointer: &str,
         found: &mut Diagnostics,
     ) -> Option<Arc<Program>> {
@@ -96,13 +109,13 @@ impl<'r> Tables<'r> {
         };
         let table = &mut tables[at].1;
         table.used = true;
-        if let Some((_, program)) = table.programs.iter().find(|(known, _)| *known == want) {
+        if let Some((_, program)) = table.programs.iter().find(|(known, _)| *known == use_of) {
             return Some(program.clone());
         }
-        match Program::compile(&table.decoded.as_ref()?.tree, self.registry, want) {
+        match compile(&table.decoded.as_ref()?.tree, self.registry, use_of) {
             Ok(program) => {
                 let program = Arc::new(program);
-                table.programs.push((want, program.clone()));
+                table.programs.push((use_of, program.clone()));
                 Some(program)
             }
             Err(errors) => {
@@ -121,6 +134,27 @@ impl<'r> Tables<'r> {
                 let pointer = format!("/{field}/{}", segment(id));
                 found.push(Diagnostic::new(Code::UnusedTable, pointer, format!("no node uses {id:?}")));
             }
+        }
+    }
+}
+
+/// The program of a tree for a place. What the key says of a null is part of it, so that it holds however the program is run.
+fn compile(tree: &Tree, registry: &Registry, use_of: Use) -> Result<Program, Vec<TypeError>> {
+    let Some(entry) = use_of.settled.map(|key| registry.key(key)) else {
+        return Program::compile(tree, registry, use_of.want);
+    };
+    match entry.absent() {
+        Absent::Null => Program::compile(tree, registry, use_of.want),
+        Absent::Refused => Program::compile(tree, registry, use_of.want).map(|program| program.requiring(&entry.name)),
+        Absent::Default(value) => {
+            // The result must fit the key by itself: the default would hide that, say, an int was to be a string.
+            Program::compile(tree, registry, use_of.want)?;
+            let mut tree = tree.clone();
+            let (root, source) =
+                ((tree.nodes().len() as Ix).saturating_sub(1), tree.nodes().last().and_then(|n| n.source));
+            let default = tree.push(Op::Const(value.clone()), source);
+            tree.push(Op::Coalesce(root, default), source);
+            Program::compile(&tree, registry, use_of.want)
         }
     }
 }

@@ -33,6 +33,25 @@ pub struct Entry {
     pub allow_write: bool,
 }
 
+/// What a cell of a key is where whoever writes the key has no value for the row; the same for a parameter of a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Absent<'e> {
+    Null,
+    Default(&'e Value),
+    /// An error: the entry is not nullable and has no default.
+    Refused,
+}
+
+impl Entry {
+    pub fn absent(&self) -> Absent<'_> {
+        match (&self.default, self.nullable) {
+            (Some(value), _) => Absent::Default(value),
+            (None, true) => Absent::Null,
+            (None, false) => Absent::Refused,
+        }
+    }
+}
+
 /// Which of the two files is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {

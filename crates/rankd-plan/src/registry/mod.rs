@@ -7,7 +7,7 @@ mod entry;
 mod table;
 
 pub use endpoint::{Backend, Endpoint, Inject, Policy};
-pub use entry::{Entry, Status};
+pub use entry::{Absent, Entry, Status};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};

@@ -31,8 +31,14 @@ pub(crate) fn read(path: &str) -> String {
 }
 
 fn registry() -> Registry {
+    registry_with(|keys| keys)
+}
+
+/// The repository's registry with other keys.
+pub(crate) fn registry_with(change: impl FnOnce(String) -> String) -> Registry {
     let [keys, params, endpoints] =
         ["keys", "params", "endpoints.local"].map(|name| read(&format!("registry/{name}.toml")));
+    let keys = change(keys);
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
     assert!(problems.is_empty(), "the registry is good");
@@ -86,9 +92,7 @@ impl Rig {
 
     /// Checks and links a plan as the program does.
     pub(crate) fn link(&self, text: &str) -> Arc<Linked> {
-        let checked = check(text.as_bytes(), &self.registry, SIGNATURES);
-        let plan = checked.plan.unwrap_or_else(|| unreachable!("{text}\n{:?}", checked.diagnostics.list()));
-        Arc::new(Linked::link(&plan, DEFINITIONS, &self.registry).expect("a checked plan can be linked"))
+        link(text, &self.registry)
     }
 
     /// A plan of these nodes. The last is the output.
@@ -136,6 +140,13 @@ impl Rig {
     pub(crate) fn late(&self) -> u64 {
         self.engine.stats().late_completions()
     }
+}
+
+/// Checks and links a plan against a registry.
+pub(crate) fn link(text: &str, registry: &Registry) -> Arc<Linked> {
+    let checked = check(text.as_bytes(), registry, SIGNATURES);
+    let plan = checked.plan.unwrap_or_else(|| unreachable!("{text}\n{:?}", checked.diagnostics.list()));
+    Arc::new(Linked::link(&plan, DEFINITIONS, registry).expect("a checked plan can be linked"))
 }
 
 /// The limits of one request.

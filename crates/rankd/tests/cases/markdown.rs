@@ -62,6 +62,8 @@ impl Document {
 
 fn cases(text: &str, file: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
+    // Blocks before the first heading are for every case; a case's own come after them, and so in their place.
+    let mut of_all: Vec<Block> = Vec::new();
     let mut open: Option<Block> = None;
     let mut at = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -71,8 +73,8 @@ fn cases(text: &str, file: &str) -> Vec<Case> {
             Some(block) if line.trim_end() == "```" => {
                 block.bytes.end = start;
                 block.text = text[block.bytes.clone()].to_owned();
-                let case = cases.last_mut().unwrap_or_else(|| panic!("{file}: a block before the first ## heading"));
-                case.blocks.extend(open.take());
+                let blocks = cases.last_mut().map_or(&mut of_all, |case| &mut case.blocks);
+                blocks.extend(open.take());
             }
             Some(_) => {}
             None => {
@@ -82,7 +84,7 @@ fn cases(text: &str, file: &str) -> Vec<Case> {
                     open = Some(Block { language, role, text: String::new(), bytes: at..at });
                 } else if let Some(title) = line.strip_prefix("## ") {
                     let (title, file, line) = (title.trim().to_owned(), file.to_owned(), number + 1);
-                    cases.push(Case { title, blocks: Vec::new(), file, line });
+                    cases.push(Case { title, blocks: of_all.clone(), file, line });
                 }
             }
         }

@@ -1,0 +1,116 @@
+//! What a node writes for a row that it has no value for: the key's default, else null, else the node fails.
+//!
+//! Decided once, when a plan is linked: a task that can write a key with such a rule is wrapped, every other one is called as
+//! before. A null that an expression gives is no business of this file: the program itself gives the default or fails, so that
+//! it does so in a pass over the rows, too. A column that is not there stays absent; where rows with a column are joined to rows
+//! without it, the cells of the latter count as written.
+
+use crate::error::TaskError;
+use crate::task::{AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Task};
+use rankd_column::{Column, Key, RowSet, Value};
+use rankd_plan::Registry;
+use rankd_plan::plan::{Arg, Node};
+use rankd_plan::registry::Absent;
+use rankd_plan::signature::{ParamKind, RowEffect, Writes};
+use std::sync::Arc;
+
+/// The task of a node, which keeps the rules of the keys that it writes.
+pub(crate) fn settled(task: Task, node: &Node, registry: &Registry) -> Task {
+    let rules = Rules::of(node, registry);
+    match task {
+        task if rules.0.is_empty() => task,
+        Task::Compute(task) => Task::Compute(Arc::new(Settled { task, rules })),
+        Task::Fetch(task) => Task::Fetch(Arc::new(Settled { task, rules })),
+    }
+}
+
+/// A key that is not simply null where there is no value.
+struct Rule {
+    key: Key,
+    name: Box<str>,
+    /// Without one, the key takes no null.
+    default: Option<Value>,
+}
+
+/// In the order of their keys.
+struct Rules(Vec<Rule>);
+
+impl Rules {
+    fn of(node: &Node, registry: &Registry) -> Rules {
+        let all = || (1..registry.keys.list().len() as u32).map(Key).collect();
+        let contract = node.signature.contract;
+        let mut keys: Vec<Key> = match contract.writes {
+            Writes::Nothing if contract.rows == RowEffect::Appended => all(),
+            Writes::Nothing => Vec::new(),
+            Writes::AnyKey => all(),
+            Writes::Named(names) => names.iter().filter_map(|name| registry.keys.named(name)).map(Key).collect(),
+            Writes::Param(param) if contract.params.iter().any(|p| p.kind == ParamKind::Expr { into: param }) => {
+                Vec::new()
+            }
+            Writes::Param(param) => match node.arg(param) {
+                Arg::Key(key) => vec![*key],
+                Arg::Keys(keys) => keys.clone(),
+                Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
+                _ => Vec::new(),
+            },
+        };
+        keys.sort_unstable();
+        let rule = |key: &Key| {
+            let entry = registry.key(*key);
+            let default = match entry.absent() {
+                Absent::Null => return None,
+                Absent::Default(value) => Some(value.clone()),
+                Absent::Refused => None,
+            };
+            Some(Rule { key: *key, name: entry.name.as_str().into(), default })
+        };
+        Rules(keys.iter().filter_map(rule).collect())
+    }
+
+    fn settle(&self, rows: RowSet) -> Result<RowSet, TaskError> {
+        let mut settled: Option<RowSet> = None;
+        for (key, column) in rows.batch().columns().iter().filter(|(_, column)| column.valid().is_some()) {
+            let Ok(at) = self.0.binary_search_by_key(key, |rule| rule.key) else { continue };
+            match &self.0[at].default {
+                // The registry has typed it, so it fits.
+                Some(value) => {
+                    if let Some(column) = column.filled(value) {
+                        settled = Some(settled.as_ref().unwrap_or(&rows).with(*key, Arc::new(column)));
+                    }
+                }
+                None => self.0[at].refuse_nulls(&rows, column)?,
+            }
+        }
+        Ok(settled.unwrap_or(rows))
+    }
+}
+
+impl Rule {
+    /// Rows outside the view are nobody's, whatever the column holds there.
+    fn refuse_nulls(&self, rows: &RowSet, column: &Column) -> Result<(), TaskError> {
+        let Some(valid) = column.valid() else { return Ok(()) };
+        match rows.rows().iter().find(|row| !valid[*row]) {
+            Some(row) => Err(TaskError::no_value(&self.name, rows.batch().ids()[row])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A task and the rules of the keys that it writes.
+struct Settled<T> {
+    task: T,
+    rules: Rules,
+}
+
+impl Compute for Settled<Arc<dyn Compute>> {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        self.rules.settle(self.task.run(inputs, cx)?)
+    }
+}
+
+impl AnyFetch for Settled<Arc<dyn AnyFetch>> {
+    fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a> {
+        let fetching = self.task.start(inputs, cx);
+        Box::pin(async move { self.rules.settle(fetching.await?) })
+    }
+}
