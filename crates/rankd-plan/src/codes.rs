@@ -132,6 +132,9 @@ codes! {
     R009 BadEndpoint Error "an endpoint whose address or policy cannot be used";
     R010 UnreadableFile Error "a file that cannot be read";
     R011 EnvironmentsDiffer Error "two environments with different endpoints";
+    R012 UnknownKind Warning "an endpoint of a kind that no task speaks";
+    R013 BadDataFile Error "a data file of the embedded store that is not there or cannot be read";
+    R014 NoPlans Warning "a plan folder without a plan";
 }
 
 impl fmt::Display for Code {

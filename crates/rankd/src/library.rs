@@ -23,6 +23,8 @@ pub(crate) struct LoadedRegistry {
     /// File name, text where there is one, and what was found in it.
     pub(crate) problems: Vec<(String, Option<String>, Diagnostics)>,
     pub(crate) texts: RegistryTexts,
+    /// The name of the file of endpoints.
+    pub(crate) endpoints_file: String,
 }
 
 /// What the files of a registry say: keys, parameters and endpoints. A file that cannot be read says nothing.
@@ -94,34 +96,29 @@ pub(crate) fn load_registry(folder: &Path, env: &str) -> LoadedRegistry {
             problems.push((file, text, diagnostics));
         }
     }
+    let [_, _, endpoints_file] = paths;
     if problems.is_empty() {
-        compare_environments(folder, env, &registry, &texts, &mut problems);
+        let mut found = Diagnostics::default();
+        registry.check_kinds(rankd_tasks::SIGNATURES, &mut found);
+        compare_environments(folder, env, &registry, &mut found);
+        if !found.list().is_empty() {
+            problems.push((endpoints_file.clone(), Some(texts[2].clone()), found));
+        }
     }
-    LoadedRegistry { registry, problems, texts: RegistryTexts(texts) }
+    LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
 }
 
-fn compare_environments(
-    folder: &Path,
-    env: &str,
-    registry: &Registry,
-    texts: &[String; 3],
-    problems: &mut Vec<(String, Option<String>, Diagnostics)>,
-) {
+fn compare_environments(folder: &Path, env: &str, registry: &Registry, found: &mut Diagnostics) {
     for other in environments(folder).into_iter().filter(|other| other != env) {
         let path = folder.join(format!("endpoints.{other}.toml"));
         // An environment that cannot be read is told when it is used.
         let Ok(endpoints) = files::read_text(&path, REGISTRY_BYTES_MAX) else { continue };
         let empty = |file| Text { file, text: "" };
         let (there, _) = Registry::parse(empty(""), empty(""), Text { file: "", text: &endpoints });
-        let mut found = Diagnostics::default();
-        for difference in registry.differences(&there) {
-            let message = format!("the environments {env} and {other} differ: {difference}");
+        if let Some(difference) = registry.difference(env, &there, &other) {
+            let message = format!("endpoints.{env}.toml and endpoints.{other}.toml differ: {difference}");
             let help = "every environment has the same endpoint names, ids and kinds";
             found.push(Diagnostic::new(Code::EnvironmentsDiffer, "", message).help(help));
-        }
-        if found.has_errors() {
-            let here = folder.join(format!("endpoints.{env}.toml")).display().to_string();
-            problems.push((here, Some(texts[2].clone()), found));
         }
     }
 }

@@ -102,7 +102,8 @@ pub(super) fn parse(text: &str, found: &mut Diagnostics) -> Named<Endpoint> {
     let mut named = Named::default();
     each_entry(text, "endpoint", FIELDS, found, |table, found| {
         let Some(endpoint) = endpoint(&table, found) else { return };
-        if let Err(message) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint) {
+        let place = table.place(if table.has("url") { "url" } else { "cluster" });
+        if let Err(message) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
             found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(table.span()));
         }
     });

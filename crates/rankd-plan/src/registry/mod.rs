@@ -11,10 +11,12 @@ pub use entry::{Absent, Entry, Status};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::signature::{ParamKind, Signature};
 use entry::Sort;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The text of one registry file, and the name it is called by in messages.
 pub struct Text<'a> {
@@ -28,17 +30,19 @@ pub struct Named<T> {
     list: Vec<T>,
     by_name: HashMap<String, u32>,
     by_id: HashMap<String, u32>,
+    /// By entry: what to point at in its file.
+    places: Vec<Range<usize>>,
 }
 
 impl<T> Default for Named<T> {
     fn default() -> Named<T> {
-        Named { list: Vec::new(), by_name: HashMap::new(), by_id: HashMap::new() }
+        Named { list: Vec::new(), by_name: HashMap::new(), by_id: HashMap::new(), places: Vec::new() }
     }
 }
 
 impl<T> Named<T> {
     /// Adds an entry; an id or name that is taken already is said in words.
-    fn add(&mut self, name: String, id: String, entry: T) -> Result<(), String> {
+    fn add(&mut self, name: String, id: String, entry: T, place: Range<usize>) -> Result<(), String> {
         let at = self.list.len() as u32;
         if self.by_name.contains_key(&name) {
             return Err(format!("the name {name:?} is used twice"));
@@ -49,6 +53,7 @@ impl<T> Named<T> {
         self.by_name.insert(name, at);
         self.by_id.insert(id, at);
         self.list.push(entry);
+        self.places.push(place);
         Ok(())
     }
 
@@ -58,6 +63,11 @@ impl<T> Named<T> {
 
     pub fn get(&self, at: u32) -> &T {
         &self.list[at as usize]
+    }
+
+    /// Where an entry, or what matters most of it, stands in its file, in bytes.
+    pub fn place(&self, at: u32) -> Range<usize> {
+        self.places[at as usize].clone()
     }
 
     pub fn named(&self, name: &str) -> Option<u32> {
@@ -113,30 +123,54 @@ impl Registry {
         self.keys.get(key.0)
     }
 
-    /// What differs between the endpoints of this environment and another's; plans must mean the same in both.
-    pub fn differences(&self, other: &Registry) -> Vec<String> {
-        let names = |registry: &Registry| -> Vec<(String, String, String)> {
-            let mut names: Vec<_> = registry
-                .endpoints
-                .list()
-                .iter()
-                .map(|e| (e.name.clone(), e.endpoint_id.clone(), e.kind.clone()))
-                .collect();
-            names.sort();
-            names
-        };
-        let (ours, theirs) = (names(self), names(other));
-        let mut differences = Vec::new();
-        for (name, id, kind) in ours.iter().filter(|entry| !theirs.contains(entry)) {
-            differences.push(match theirs.iter().find(|(n, ..)| n == name) {
-                Some((_, i, k)) => format!("{name} is {id} of kind {kind} here and {i} of kind {k} there"),
-                None => format!("{name} is only here"),
-            });
+    /// Warns of endpoints that no task can use, because none speaks their kind.
+    pub fn check_kinds(&self, tasks: &[Signature], found: &mut Diagnostics) {
+        let kinds = tasks.iter().flat_map(|task| task.contract.params).filter_map(|param| match param.kind {
+            ParamKind::Endpoint(kind) => Some(kind),
+            _ => None,
+        });
+        let mut kinds: Vec<&str> = kinds.collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        for (at, endpoint) in self.endpoints.list().iter().enumerate() {
+            let Endpoint { name, kind, .. } = endpoint;
+            if !kinds.contains(&kind.as_str()) {
+                let message = format!("the endpoint {name:?} is of kind {kind:?}, which no task speaks");
+                let warning = Diagnostic::new(Code::UnknownKind, "", message).bytes(self.endpoints.place(at as u32));
+                found.push(warning.nearest(kind, kinds.iter().copied()));
+            }
         }
-        for (name, ..) in theirs.iter().filter(|(name, ..)| ours.iter().all(|(n, ..)| n != name)) {
-            differences.push(format!("{name} is only there"));
+    }
+
+    /// How the endpoints of this environment and of another differ, in one sentence; plans must mean the same in both.
+    pub fn difference(&self, here: &str, other: &Registry, there: &str) -> Option<String> {
+        let mut parts = Vec::new();
+        for (ours, theirs, of) in [(self, other, here), (other, self, there)] {
+            let names = ours.endpoints.list().iter().map(|endpoint| endpoint.name.as_str());
+            let mut only: Vec<&str> = names.filter(|name| theirs.endpoints.named(name).is_none()).collect();
+            only.sort_unstable();
+            if !only.is_empty() {
+                parts.push(format!("only in {of}: {}", listed(&only)));
+            }
         }
-        differences
+        for ours in self.endpoints.list() {
+            let Some(theirs) = other.endpoints.named(&ours.name).map(|at| other.endpoints.get(at)) else { continue };
+            let (a, b) = ((&ours.endpoint_id, &ours.kind), (&theirs.endpoint_id, &theirs.kind));
+            if a != b {
+                let told = format!("{} of kind {} in {here} and {} of kind {} in {there}", a.0, a.1, b.0, b.1);
+                parts.push(format!("{} is {told}", ours.name));
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// Names in a row, as many as a reader takes in.
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    match names.len() {
+        many @ 13.. => format!("{} and {} more", names[..SHOWN].join(", "), many - SHOWN),
+        _ => names.join(", "),
     }
 }
 

@@ -7,7 +7,12 @@ use crate::library::{self, LoadedRegistry, PlanFile};
 use clap::Args;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
+use rankd_plan::registry::Backend;
 use rankd_plan::render::Report;
+use rankd_plan::{Code, Diagnostic, Diagnostics, Registry};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
@@ -31,7 +36,9 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
         print_limits(args.json);
         return DONE;
     }
-    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    let mut loaded = library::load_registry(&args.places.registry, &args.places.env);
+    // With a broken registry every name in a plan would look wrong, and every endpoint might be another.
+    let is_usable = !loaded.has_errors();
     let paths = if args.plans.is_empty() {
         match library::list(&args.places.plan_dir) {
             Ok(paths) => paths,
@@ -43,12 +50,15 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
     } else {
         args.plans.iter().map(|plan| library::find(plan, &args.places.plan_dir)).collect()
     };
-    // With a broken registry every name in a plan would look wrong.
-    let plans: Vec<PlanFile> = match loaded.has_errors() {
-        true => Vec::new(),
-        false => paths.iter().map(|path| PlanFile::load(path, &loaded.registry)).collect(),
-    };
-    let probed = if args.connect && !loaded.has_errors() { endpoints::probe(&loaded.registry) } else { Vec::new() };
+    let mut plans = Vec::new();
+    if is_usable {
+        if paths.is_empty() {
+            loaded.problems.push((args.places.plan_dir.display().to_string(), None, no_plans()));
+        }
+        check_endpoints(&mut loaded);
+        plans = load_plans(&paths, &loaded.registry);
+    }
+    let probed = if args.connect && is_usable { endpoints::probe(&loaded.registry) } else { Vec::new() };
     let reachable = probed.iter().all(|(_, result)| result.is_ok());
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some()) && reachable;
     if args.json {
@@ -63,6 +73,57 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
         }
     }
     if ok { DONE } else { WRONG }
+}
+
+/// Reads and checks plans; on a terminal, many of them show how far it is.
+pub(crate) fn load_plans(paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
+    /// So many are done before anybody wonders.
+    const MANY: usize = 50;
+    let (bar, done) = (Mutex::new(say::Progress::new("check", paths.len())), AtomicUsize::new(0));
+    library::on_all_cores(paths, |path| {
+        let plan = PlanFile::load(path, registry);
+        let done = 1 + done.fetch_add(1, Ordering::Relaxed);
+        if paths.len() >= MANY {
+            bar.lock().unwrap_or_else(PoisonError::into_inner).at(done);
+        }
+        plan
+    })
+}
+
+/// What to say of a folder in which there is no plan.
+pub(crate) fn no_plans() -> Diagnostics {
+    let mut found = Diagnostics::default();
+    let help = "plans are files whose names end in .plan.ts or .plan.json; --plan_dir names another folder";
+    found.push(Diagnostic::new(Code::NoPlans, "", "there is no plan in this folder").help(help));
+    found
+}
+
+/// Finds what keeps endpoints from being opened: addresses that cannot be used, and files that are not there or broken.
+fn check_endpoints(loaded: &mut LoadedRegistry) {
+    let mut found = Diagnostics::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, endpoint) in loaded.registry.endpoints.list().iter().enumerate() {
+        let wrong = match &endpoint.backend {
+            // Endpoints may share a file; it is read once.
+            Backend::Memory { path } if seen.contains(&path.as_str()) => continue,
+            Backend::Memory { path } => {
+                seen.push(path);
+                endpoints::read(Path::new(path)).err().map(|why| {
+                    (Code::BadDataFile, format!("the data file of {:?} cannot be used: {why}", endpoint.name))
+                })
+            }
+            Backend::Server { .. } | Backend::Cluster { .. } => {
+                endpoints::redis(endpoint).err().map(|why| (Code::BadEndpoint, why))
+            }
+        };
+        if let Some((code, why)) = wrong {
+            found.push(Diagnostic::new(code, "", why).bytes(loaded.registry.endpoints.place(at as u32)));
+        }
+    }
+    if !found.list().is_empty() {
+        let (file, text) = (loaded.endpoints_file.clone(), loaded.texts.0[2].clone());
+        loaded.problems.push((file, Some(text), found));
+    }
 }
 
 pub(crate) fn print_json(

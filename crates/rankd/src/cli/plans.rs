@@ -1,11 +1,12 @@
 //! `rankd plans`: the plans of the plan folder and whether they are good.
 
-use crate::cli::check::print_registry_problems;
+use crate::cli::check::{load_plans, no_plans, print_registry_problems};
 use crate::cli::listing::Listing;
 use crate::cli::{DONE, Places, WRONG, say};
 use crate::library::{self, PlanFile};
 use clap::Args;
 use rankd_plan::json::Writer;
+use rankd_plan::render::Report;
 
 #[derive(Args)]
 pub(crate) struct PlansArgs {
@@ -29,9 +30,13 @@ pub(crate) fn run(args: &PlansArgs) -> u8 {
             return WRONG;
         }
     };
-    let plans: Vec<PlanFile> = paths.iter().map(|path| PlanFile::load(path, &loaded.registry)).collect();
+    let plans = load_plans(&paths, &loaded.registry);
     if args.json {
         say::to_programs(&to_json(&plans));
+    } else if plans.is_empty() {
+        let file = args.places.plan_dir.display().to_string();
+        let report = Report { file: &file, text: None, found: &no_plans() };
+        say::to_people(&report.for_people(say::in_colour(), &|_| None));
     } else {
         let mut listing = Listing::new(&["plan", "nodes", "outputs", "state"]);
         for plan in &plans {

@@ -40,26 +40,35 @@ pub(crate) fn in_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
+/// Whether what is for programs would land on somebody's screen.
+pub(crate) fn programs_are_people() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// A line on a terminal that says how far something has come; nothing where nobody watches.
 pub(crate) struct Progress {
     what: String,
     total: usize,
     shown: bool,
+    /// What was written last: the line is written again only when it looks different.
+    filled: Option<usize>,
 }
 
 impl Progress {
     pub(crate) fn new(what: &str, total: usize) -> Progress {
-        Progress { what: what.to_owned(), total, shown: std::io::stderr().is_terminal() }
+        Progress { what: what.to_owned(), total, shown: std::io::stderr().is_terminal(), filled: None }
     }
 
     pub(crate) fn at(&mut self, done: usize) {
-        if !self.shown {
+        const WIDTH: usize = 30;
+        let filled = (done * WIDTH / self.total.max(1)).min(WIDTH);
+        let is_over = done >= self.total;
+        if !self.shown || (self.filled == Some(filled) && !is_over) {
             return;
         }
-        const WIDTH: usize = 30;
-        let filled = done * WIDTH / self.total.max(1);
-        let bar = "█".repeat(filled) + &"·".repeat(WIDTH - filled.min(WIDTH));
-        let end = if done >= self.total { "\n" } else { "" };
+        self.filled = Some(filled);
+        let bar = "█".repeat(filled) + &"·".repeat(WIDTH - filled);
+        let end = if is_over { "\n" } else { "" };
         let mut err = std::io::stderr().lock();
         let _ = write!(err, "\r{} {bar} {done}/{}{end}", self.what, self.total);
         let _ = err.flush();
