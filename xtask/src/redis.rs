@@ -1,6 +1,8 @@
 //! The tests read from a real Redis: makes sure that `redis-server` is there, from the system's packages where it is not.
 
 use crate::{say, succeeds};
+use std::fs::File;
+use std::io;
 use std::process::{Command, Stdio};
 
 /// The package managers we know, and what each must be told.
@@ -13,6 +15,15 @@ const MANAGERS: &[(&str, &[&[&str]])] = &[
 ];
 
 pub(crate) fn run() -> bool {
+    if answers("redis-server") {
+        return true;
+    }
+    // Two of these at the same time would get in each other's way, and a package manager that is busy just fails. Given back at
+    // the end of this function, or of the process.
+    let lock = File::create(std::env::temp_dir().join("rankd-redis-server.lock"));
+    if let Err(error) = lock.as_ref().map_or_else(|error| Err(io::Error::from(error.kind())), File::lock) {
+        say(&format!("no lock for installing redis-server ({error}): it is tried without one"));
+    }
     if answers("redis-server") {
         return true;
     }

@@ -4,7 +4,7 @@
 //! tested where they are written.
 
 use crate::client::{curl, post};
-use crate::python;
+use crate::downloads;
 use crate::server::{Folder, Server, node};
 use std::path::Path;
 use std::process::Command;
@@ -101,8 +101,8 @@ fn an_arrow_stream_says_what_the_json_says() {
     ask(&server, "given", r#"{"user_id":1,"request_id":"same"}"#, &files, "no rows");
     let none = r#"{"user_id":1,"request_id":"same","candidates":[],"output_keys":["title","likes"]}"#;
     ask(&server, "given", none, &files, "no rows of some keys");
-    match python::programs(VERSION) {
-        Err(why) => println!("SKIPPED: pyarrow cannot be installed here: {why}"),
+    match downloads::python(VERSION) {
+        Err(why) => downloads::skipped("pyarrow does not read our answers", &why),
         Ok(programs) => {
             let mut python = Command::new(programs.join("python"));
             let output = python.args(["-c", COMPARE]).arg(&files).arg(KEYS).output().unwrap();

@@ -14,6 +14,8 @@ mod bench;
 mod client;
 mod confined;
 mod details;
+#[path = "../downloads/mod.rs"]
+mod downloads;
 mod endpoints;
 mod http2;
 #[path = "../run/json.rs"]
@@ -23,7 +25,6 @@ mod logs;
 mod many_plans;
 mod metric_names;
 mod otlp;
-mod python;
 mod refusals;
 mod registry;
 mod reload;

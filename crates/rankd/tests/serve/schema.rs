@@ -3,7 +3,7 @@
 //! Where Python or PyPI is not there, this says SKIPPED and looks only at the document itself.
 
 use crate::client::get;
-use crate::python;
+use crate::downloads;
 use crate::server::{Folder, Server, rows};
 use std::process::Command;
 
@@ -17,15 +17,13 @@ fn the_server_does_what_its_document_says() {
     let server = Server::start(&folder.0, &["--queue-ms", "10000"]);
     let document = get(&server.url("/openapi.json")).json();
     assert_eq!(document.text("openapi"), "3.1.0");
-    let program = match python::programs(VERSION) {
-        Ok(programs) => programs.join("schemathesis"),
-        Err(why) => {
-            println!("SKIPPED: schemathesis cannot be installed here: {why}");
-            return;
-        }
+    let programs = match downloads::python(VERSION) {
+        Ok(programs) => programs,
+        Err(why) => return downloads::skipped("schemathesis does not hold the server against its document", &why),
     };
     let checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
-    let output = Command::new(program)
+    let output = Command::new(programs.join("python"))
+        .arg(programs.join("schemathesis"))
         .args(["run", &server.url("/openapi.json"), "--checks", checks, "--max-examples", "40", "--seed", "1"])
         .args(["--phases", "examples,coverage,fuzzing", "--no-color", "--suppress-health-check", "all"])
         .current_dir(&folder.0)

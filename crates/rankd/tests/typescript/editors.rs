@@ -1,36 +1,26 @@
 //! What editors see: `tsc --strict` with our declarations accepts what the compiler accepts.
 //!
-//! TypeScript's own compiler comes from npm, into a folder that is kept between runs. Where there is no npm, or no network, the test
-//! says so and checks nothing: building and testing must need Rust only.
+//! TypeScript's own compiler comes from npm. Where there is no npm, or no network, the test says so and checks nothing.
 
+use crate::downloads;
 use crate::workspace::{Workspace, read, repository};
-use std::path::PathBuf;
-use std::process::Command;
 
-const TYPESCRIPT: &str = "typescript@5.9.3";
-
-/// The path of `tsc`, installed if need be.
-fn tsc() -> Option<PathBuf> {
-    let folder = std::env::temp_dir().join("rankd-typescript-from-npm");
-    let tsc = folder.join("node_modules/typescript/bin/tsc");
-    if !tsc.is_file() {
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(&folder).arg(TYPESCRIPT);
-        let installed = npm.output().ok().filter(|output| output.status.success());
-        installed.filter(|_| tsc.is_file())?;
-    }
-    Some(tsc)
-}
+const TYPESCRIPT: &str = "5.9.3";
 
 /// The complaints of `tsc` about a folder with a tsconfig.json; `None` where there is no `tsc`.
 fn complaints(workspace: &Workspace, folder: &str) -> Option<String> {
-    let Some(tsc) = tsc() else {
-        println!("SKIPPED: npm cannot give tsc here, so the declarations are not checked");
-        return None;
+    let mut tsc = match downloads::tsc(TYPESCRIPT) {
+        Ok(tsc) => tsc,
+        Err(why) => {
+            downloads::skipped("tsc does not check our declarations", &why);
+            return None;
+        }
     };
-    let output = Command::new("node").arg(tsc).args(["--project", folder]).current_dir(&workspace.folder).output();
-    let output = output.expect("node is where npm is");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = tsc.args(["--project", folder]).current_dir(&workspace.folder).output();
+    let output = output.expect("node was there a moment ago");
+    let (told, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(wrong.is_empty(), "tsc itself failed: {wrong}");
+    Some(told.into_owned())
 }
 
 #[test]

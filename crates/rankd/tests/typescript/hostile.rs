@@ -146,7 +146,10 @@ fn the_system_is_asked_for_the_plans_own_files_only() {
     let ran = command.arg(env!("CARGO_BIN_EXE_dslc")).args(["check", "plans"]).output();
     let text = std::fs::read_to_string(&trace).unwrap_or_default();
     if ran.is_err() || !text.contains("execve") {
-        println!("SKIPPED: strace is not here or may not be used; the list of globals is what is checked");
+        crate::downloads::skipped(
+            "strace does not watch the compiler, only its globals are looked at",
+            "not here or forbidden",
+        );
         return;
     }
     let own = workspace.folder.canonicalize().expect("it is there").display().to_string();

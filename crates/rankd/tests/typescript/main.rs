@@ -3,14 +3,16 @@
 
 #![expect(
     clippy::panic,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a test reads and writes files, says what is wrong, and what it could not look at"
 )]
 
 mod artifacts;
+#[path = "../downloads/mod.rs"]
+mod downloads;
 mod editors;
 mod hostile;
+mod once;
 mod workspace;
 
 use std::io::Write;
