@@ -1,7 +1,6 @@
 //! What the user typed, and which part of the program answers it.
 
 mod bench;
-mod bench_url;
 mod check;
 mod compile;
 mod confined;
@@ -76,7 +75,7 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Put a plan under load and tell how it does
     #[command(
-        after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
+        after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench complex_dag --duration 10s --warmup 1s --users 1..100 --fail_if 'p99 > 5ms'\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
     )]
     Bench(bench::BenchArgs),
     /// Make demo data for the embedded store

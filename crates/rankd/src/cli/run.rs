@@ -3,7 +3,7 @@
 //! Told to stop, it reads no further, answers the requests that it has read, and ends as if the input had ended there.
 
 use crate::answer::{self, Answer};
-use crate::cli::bench::{self, Load, LoadArgs};
+use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::check::print_registry_problems;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
@@ -99,8 +99,14 @@ impl RunArgs {
 pub(crate) fn run(command: &RunCommand) -> u8 {
     let args = &command.run;
     if let Some(iterations) = command.bench {
-        let load = Load { iterations, concurrency: command.bench_concurrency, more: LoadArgs::default() };
-        return bench::bench(args, &load, false);
+        let load = Load {
+            ends: Ends::Count(iterations),
+            warmup: None,
+            concurrency: command.bench_concurrency,
+            rate: None,
+            requests: Requests::Users(1, 1),
+        };
+        return bench::bench(args, &load, &Wanted::default());
     }
     let signals = match Signals::listen(Manners { early: FAILED, reloads: false }) {
         Ok(signals) => signals,

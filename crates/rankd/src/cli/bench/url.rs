@@ -4,9 +4,12 @@
 //! `--rate`, requests are due at fixed times and their latency counts from then on; those that find all connections busy wait, and
 //! are counted as late. A request that got no answer is counted by why.
 
-use crate::cli::bench::{Load, Tally, latencies, request_texts};
+use crate::cli::bench::drive::Tally;
+use crate::cli::bench::load::{Ends, Load};
+use crate::cli::bench::picture;
+use crate::cli::bench::report::{Wanted, errors_in_words, latencies, write_load};
 use crate::cli::listing::Listing;
-use crate::cli::{DONE, WRONG, say};
+use crate::cli::{WRONG, say};
 use crate::process;
 use hdrhistogram::Histogram;
 use rankd_engine::clock::{self, Instant};
@@ -47,43 +50,30 @@ impl Target {
     }
 }
 
-pub(crate) fn run(url: &str, load: &Load, json_only: bool) -> u8 {
-    match try_run(url, load, json_only) {
-        Ok(()) => DONE,
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
-            WRONG
-        }
-    }
+pub(crate) fn run(url: &str, load: &Load, wanted: &Wanted) -> u8 {
+    try_run(url, load, wanted).unwrap_or_else(|message| {
+        say::to_people(&format!("error: {message}"));
+        WRONG
+    })
 }
 
-fn try_run(url: &str, load: &Load, json_only: bool) -> Result<(), String> {
+fn try_run(url: &str, load: &Load, wanted: &Wanted) -> Result<u8, String> {
     let target = Target::parse(url)?;
-    let requests: Vec<Vec<u8>> = request_texts(load)?.iter().map(|text| target.request(text)).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     // One that cannot be reached is said before it is counted a thousand times.
     let look = runtime.block_on(TcpStream::connect(&target.address));
     look.map_err(|error| format!("{}: {error}", target.address))?;
-    let cpu_before = process::cpu_seconds();
-    let drive = Drive {
-        target: &target,
-        requests: &requests,
-        load,
-        began: clock::now(),
-        next: Cell::new(0),
-        seen: RefCell::default(),
-        bar: RefCell::new(say::Progress::new("bench", load.iterations as usize)),
-    };
-    runtime.block_on(futures_util::future::join_all((0..load.concurrency).map(|_| drive.line())));
-    let wall = clock::now().saturating_duration_since(drive.began);
-    drive.bar.borrow_mut().at(load.iterations as usize);
-    let report = Report { url, load, seen: &drive.seen.borrow(), wall, cpu: process::cpu_seconds() - cpu_before };
-    if !json_only {
-        say::to_people(&report.table());
+    if let Some(warmup) = load.warmup {
+        let drive = Drive::start(&target, load, warmup, "warmup");
+        runtime.block_on(drive.run());
     }
-    say::to_programs(&report.json());
-    Ok(())
+    let cpu_before = process::cpu_seconds();
+    let drive = Drive::start(&target, load, load.ends, "bench");
+    runtime.block_on(drive.run());
+    let wall = clock::now().saturating_duration_since(drive.began);
+    let report = Report { url, load, seen: &drive.seen.borrow(), wall, cpu: process::cpu_seconds() - cpu_before };
+    Ok(wanted.tell(&report.table(), &report.json()))
 }
 
 /// What came back.
@@ -93,29 +83,42 @@ struct Seen {
     /// Of requests that got rows.
     good: Option<Histogram<u64>>,
     statuses: BTreeMap<u16, u64>,
-    ended: u64,
     /// Requests that were sent late, because all connections were busy or this process was.
     late: u64,
 }
 
 struct Drive<'a> {
     target: &'a Target,
-    requests: &'a [Vec<u8>],
     load: &'a Load,
+    ends: Ends,
     began: Instant,
     next: Cell<u64>,
     seen: RefCell<Seen>,
     bar: RefCell<say::Progress>,
 }
 
-impl Drive<'_> {
+impl<'a> Drive<'a> {
+    fn start(target: &'a Target, load: &'a Load, ends: Ends, what: &str) -> Drive<'a> {
+        let ends = ends.at_rate(load.rate);
+        let bar = RefCell::new(say::Progress::new(what, ends.whole()));
+        Drive { target, load, ends, began: clock::now(), next: Cell::new(0), seen: RefCell::default(), bar }
+    }
+
+    /// All connections until their end.
+    async fn run(&self) {
+        futures_util::future::join_all((0..self.load.concurrency).map(|_| self.line())).await;
+        self.bar.borrow_mut().at(self.ends.whole());
+    }
+
     /// One connection, which takes the next request whenever it has an answer to the last.
     async fn line(&self) {
         let mut stream = None;
         let mut buffer = Vec::with_capacity(16 << 10);
         while let Some((at, from)) = self.take().await {
-            let request = &self.requests[(at % self.requests.len() as u64) as usize];
-            let answer = timeout(PATIENCE, self.ask(&mut stream, request, &mut buffer)).await;
+            let request = self.target.request(&self.load.requests.text(at));
+            // The time of a request that is not due at a moment begins when it is ready to be sent.
+            let from = from.unwrap_or_else(clock::now);
+            let answer = timeout(PATIENCE, self.ask(&mut stream, &request, &mut buffer)).await;
             let took = clock::now().saturating_duration_since(from);
             let answer = answer.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             if answer.is_err() {
@@ -125,14 +128,14 @@ impl Drive<'_> {
         }
     }
 
-    /// The next request, once it is due, and the moment that its time counts from.
-    async fn take(&self) -> Option<(u64, Instant)> {
+    /// The next request, once it is due, and the moment that it was due at, if there is one.
+    async fn take(&self) -> Option<(u64, Option<Instant>)> {
         let at = self.next.get();
-        if at >= self.load.iterations {
+        if !self.ends.go_on(at, self.began, clock::now) {
             return None;
         }
         self.next.set(at + 1);
-        let Some(rate) = self.load.more.rate else { return Some((at, clock::now())) };
+        let Some(rate) = self.load.rate else { return Some((at, None)) };
         let due = self.began + Duration::from_secs_f64(at as f64 / rate as f64);
         if clock::now() > due + LATE {
             self.seen.borrow_mut().late += 1;
@@ -140,7 +143,7 @@ impl Drive<'_> {
         loop {
             let left = due.saturating_duration_since(clock::now());
             match left {
-                Duration::ZERO => return Some((at, due)),
+                Duration::ZERO => return Some((at, Some(due))),
                 _ if left > TIMER => sleep(left - TIMER).await,
                 _ => tokio::task::yield_now().await,
             }
@@ -173,9 +176,9 @@ impl Drive<'_> {
         } else {
             *seen.tally.errors.entry(kind(status, answer)).or_default() += 1;
         }
-        seen.ended += 1;
-        if seen.ended.is_multiple_of(256) {
-            self.bar.borrow_mut().at(seen.ended as usize);
+        let ended = seen.tally.ended();
+        if ended.is_multiple_of(64) {
+            self.bar.borrow_mut().at(self.ends.progress(ended, clock::now().saturating_duration_since(self.began)));
         }
     }
 }
@@ -245,57 +248,56 @@ impl Report<'_> {
     }
 
     fn table(&self) -> String {
-        let Load { iterations, concurrency, more } = self.load;
-        let load = match more.rate {
+        let Load { concurrency, rate, .. } = self.load;
+        let tally = &self.seen.tally;
+        let load = match rate {
             Some(rate) => format!("{rate} a second on {concurrency} connections"),
             None => format!("{concurrency} in flight"),
         };
-        let (all, good) = (self.a_second(*iterations), self.a_second(self.good()));
+        let (all, good) = (self.a_second(tally.ended()), self.a_second(self.good()));
         let seconds = self.wall.as_secs_f64();
-        let mut out = format!("{}: {iterations} requests, {load}\n", self.url);
-        out += &format!("{all:.0} a second, {good:.0} of them with rows, {seconds:.2} s\n");
+        let mut out = format!("{}: {} requests, {load}\n", self.url, tally.ended());
+        out += &format!("{all:.0} a second, {good:.0} of them with rows, {seconds:.2} s, {}\n", errors_in_words(tally));
         if self.seen.late > 0 {
             let late = self.seen.late;
             out += &format!(
                 "{late} sent late, their wait counted in: more connections (-c) keep the rate if this machine can\n"
             );
         }
-        for (kind, count) in &self.seen.tally.errors {
-            out += &format!("without rows: {count} {kind}\n");
-        }
         let mut latency = Listing::new(&["latency", "all µs", "with rows µs"]);
         let good = self.seen.good.as_ref().map(latencies);
-        for (at, (name, micros)) in latencies(&self.seen.tally.nanos).into_iter().enumerate() {
+        for (at, (name, micros)) in latencies(&tally.nanos).into_iter().enumerate() {
             let good = good.map_or(String::new(), |good| format!("{:.1}", good[at].1));
             latency.row(vec![name.to_owned(), format!("{micros:.1}"), good]);
         }
-        out + "\n" + &latency.render()
+        out + "\n" + &latency.render() + "\n" + &picture::picture(&tally.nanos)
     }
 
     fn json(&self) -> String {
+        let tally = &self.seen.tally;
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("url").string(self.url);
-            w.field("iterations").int(self.load.iterations as i64);
-            w.field("concurrency").int(self.load.concurrency as i64);
-            if let Some(rate) = self.load.more.rate {
-                w.field("rate").int(rate as i64).field("sent_late").int(self.seen.late as i64);
+            write_load(w, self.load, tally);
+            if self.load.rate.is_some() {
+                w.field("sent_late").int(self.seen.late as i64);
             }
             w.field("errors").object(|w| {
-                for (kind, count) in &self.seen.tally.errors {
+                for (kind, count) in &tally.errors {
                     w.field(kind).int(*count as i64);
                 }
             });
+            w.field("error_share").float(tally.error_share());
             w.field("statuses").object(|w| {
                 for (status, count) in &self.seen.statuses {
                     w.field(&status.to_string()).int(*count as i64);
                 }
             });
             w.field("wall_s").float(self.wall.as_secs_f64());
-            w.field("throughput_per_s").float(self.a_second(self.load.iterations));
+            w.field("throughput_per_s").float(self.a_second(tally.ended()));
             w.field("goodput_per_s").float(self.a_second(self.good()));
             let good = self.seen.good.as_ref();
-            for (name, times) in [("latency_us", Some(&self.seen.tally.nanos)), ("good_latency_us", good)] {
+            for (name, times) in [("latency_us", Some(&tally.nanos)), ("good_latency_us", good)] {
                 let Some(times) = times else { continue };
                 w.field(name).object(|w| {
                     for (name, micros) in latencies(times) {
@@ -303,6 +305,7 @@ impl Report<'_> {
                     }
                 });
             }
+            picture::write(&tally.nanos, w.field("histogram"));
             w.field("client_cpu_s").float(self.cpu);
         });
         writer.finish()

@@ -1,0 +1,203 @@
+//! A plan of this process under load, and what came back.
+
+use crate::cli::bench::load::{Ends, Load, Requests};
+use crate::cli::say;
+use crossbeam_channel::{RecvTimeoutError, unbounded};
+use hdrhistogram::Histogram;
+use rankd_engine::trace::Trace;
+use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, clock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// One request in so many is traced, so that times of nodes are known and the others are not slowed down.
+const TRACED_EVERY: u64 = 16;
+/// How often those who watch see how far it is.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What came back.
+pub(crate) struct Tally {
+    pub(crate) nanos: Histogram<u64>,
+    pub(crate) errors: BTreeMap<&'static str, u64>,
+    /// By node: traced runs, and their run and queue times.
+    pub(crate) nodes: BTreeMap<u32, (u64, u64, u64)>,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        // Three digits over the range that is given always make a histogram.
+        let nanos = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constants that are known to be good");
+        Tally { nanos, errors: BTreeMap::new(), nodes: BTreeMap::new() }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, took: Duration, outcome: &Outcome) {
+        self.nanos.saturating_record(took.as_nanos() as u64);
+        if let Err(error) = &outcome.result {
+            *self.errors.entry(error.kind.name()).or_default() += 1;
+        }
+        for node in outcome.trace.iter().flat_map(|Trace { nodes, .. }| nodes) {
+            let (runs, run_ns, queue_ns) = self.nodes.entry(node.node).or_default();
+            *runs += 1;
+            *run_ns += node.end_ns - node.start_ns;
+            *queue_ns += node.queue_ns().unwrap_or(0);
+        }
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        // Both have the same bounds.
+        let _ = self.nanos.add(&other.nanos);
+        for (kind, count) in &other.errors {
+            *self.errors.entry(kind).or_default() += count;
+        }
+        for (node, (runs, run_ns, queue_ns)) in &other.nodes {
+            let ours = self.nodes.entry(*node).or_default();
+            *ours = (ours.0 + runs, ours.1 + run_ns, ours.2 + queue_ns);
+        }
+    }
+
+    /// How many requests came to an end.
+    pub(crate) fn ended(&self) -> u64 {
+        self.nanos.len()
+    }
+
+    pub(crate) fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// The part of all requests that got no rows.
+    pub(crate) fn error_share(&self) -> f64 {
+        self.failed() as f64 / self.ended().max(1) as f64
+    }
+}
+
+/// A plan, who runs it and for whom.
+pub(crate) struct Target<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) plan: &'a Arc<Linked>,
+    /// The listed requests, read, or one that is the same for every user.
+    pub(crate) requests: &'a [Request],
+}
+
+impl Target<'_> {
+    /// Puts the plan under load until `ends`.
+    pub(crate) fn run(&self, load: &Load, ends: Ends, what: &str) -> Tally {
+        let ends = ends.at_rate(load.rate);
+        let mut bar = say::Progress::new(what, ends.whole());
+        let tally = match (self.engine.settings().scheduler, load.rate) {
+            (Scheduler::Async, _) | (_, Some(_)) => self.drive(load, ends, &mut bar),
+            _ => self.crowd(load, ends, &mut bar),
+        };
+        bar.at(ends.whole());
+        tally
+    }
+
+    /// The `at`th request; some are traced.
+    fn request(&self, load: &Load, at: u64) -> Request {
+        let request = self.requests[(at % self.requests.len() as u64) as usize].clone();
+        let user_id = load.requests.user(at).unwrap_or(request.user_id);
+        Request { user_id, trace: at.is_multiple_of(TRACED_EVERY), ..request }
+    }
+
+    /// One thread that starts requests and takes answers as they come.
+    fn drive(&self, load: &Load, ends: Ends, bar: &mut say::Progress) -> Tally {
+        let mut tally = Tally::default();
+        let (sink, answers) = unbounded();
+        // Given up when all are started, so that answers that will never come end the wait.
+        let mut sink = Some(sink);
+        let began = clock::now();
+        let due = |at: u64| load.rate.map(|rate| began + Duration::from_secs_f64(at as f64 / rate as f64));
+        let (mut started, mut ended) = (0, 0);
+        let mut shown = began;
+        loop {
+            if sink.is_some() && !ends.go_on(started, began, clock::now) {
+                sink = None;
+            }
+            if sink.is_none() && ended == started {
+                return tally;
+            }
+            let may_start = match due(started) {
+                Some(due) => clock::now() >= due,
+                None => started - ended < load.concurrency,
+            };
+            if let Some(open) = sink.clone().filter(|_| may_start) {
+                let from = due(started).unwrap_or_else(clock::now);
+                self.engine.start_run_then(self.plan, self.request(load, started), move |outcome| {
+                    // The receiver lives until every answer is in.
+                    let _ = open.send((from, clock::now(), outcome));
+                });
+                started += 1;
+                continue;
+            }
+            let answer = match due(started).filter(|_| sink.is_some()) {
+                Some(next) => answers.recv_deadline(next.into_std()),
+                None => answers.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match answer {
+                Ok((from, to, outcome)) => {
+                    ended += 1;
+                    tally.add(to.saturating_duration_since(from), &outcome);
+                    if to.saturating_duration_since(shown) >= TICK {
+                        shown = to;
+                        bar.at(ends.progress(ended, to.saturating_duration_since(began)));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return tally,
+            }
+        }
+    }
+
+    /// As many threads as requests in flight, for the schedulers that work on their caller's thread.
+    fn crowd(&self, load: &Load, ends: Ends, bar: &mut say::Progress) -> Tally {
+        let next = AtomicU64::new(0);
+        let began = clock::now();
+        let one = || {
+            let mut tally = Tally::default();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if !ends.go_on(at, began, clock::now) {
+                    return tally;
+                }
+                let outcome = self.engine.run(self.plan, self.request(load, at));
+                tally.add(outcome.took, &outcome);
+            }
+        };
+        let mut tally = Tally::default();
+        std::thread::scope(|scope| {
+            let (sink, tallies) = unbounded();
+            for _ in 0..load.concurrency {
+                let sink = sink.clone();
+                // The receiver lives until every thread has ended.
+                scope.spawn(move || drop(sink.send(one())));
+            }
+            drop(sink);
+            loop {
+                match tallies.recv_timeout(TICK) {
+                    Ok(other) => tally.merge(&other),
+                    Err(RecvTimeoutError::Timeout) => {
+                        let took = clock::now().saturating_duration_since(began);
+                        bar.at(ends.progress(next.load(Ordering::Relaxed), took));
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        });
+        tally
+    }
+}
+
+/// The requests as the engine takes them; at least one.
+pub(crate) fn read_requests(requests: &Requests, registry: &rankd_plan::Registry) -> Result<Vec<Request>, String> {
+    let texts: Vec<_> = match requests {
+        Requests::Listed(texts) => (0..texts.len() as u64).map(|at| requests.text(at)).collect(),
+        Requests::Users(..) => vec![requests.text(0)],
+    };
+    let read = texts.iter().enumerate().map(|(at, text)| {
+        let input = crate::input::read(text.as_bytes(), registry);
+        input.map(|input| input.request).map_err(|refused| format!("request {}: {}", at + 1, refused.error.message))
+    });
+    read.collect()
+}

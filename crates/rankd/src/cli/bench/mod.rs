@@ -1,0 +1,135 @@
+//! `rankd bench`: a plan, or a server, under load, closed or open loop; a table for people and one JSON object for programs.
+//!
+//! Closed loop: so many requests are kept in flight. Open loop (`--rate`): requests start when they are due, whatever became of
+//! those before, and their latency counts from then on, so that a slow answer cannot hide the ones that waited behind it.
+//! Errors never stop a bench; they are counted by kind. Reading order: [`load`] (what is asked for), [`drive`] (a plan of this
+//! process), [`url`] (a server), [`report`], `picture`, [`gates`] (what a bench is judged by).
+
+mod drive;
+mod gates;
+mod load;
+mod picture;
+mod report;
+mod url;
+
+pub(crate) use load::{Ends, Load, Requests};
+pub(crate) use report::Wanted;
+
+use crate::cli::run::{self, RunArgs};
+use crate::cli::{WRONG, say};
+use crate::process;
+use clap::Args;
+use drive::Target;
+use gates::{Figures, Gate};
+use rankd_engine::clock;
+use report::{Counted, Report};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BenchArgs {
+    /// Name or file of the plan
+    #[arg(value_name = "PLAN", required_unless_present = "url")]
+    target: Option<String>,
+    /// Drive a server instead: the address of its plan, such as http://127.0.0.1:8080/rank/feed. The server was told which
+    /// plans, registry and limits it has, so flags about those are refused
+    #[arg(long, value_name = "URL", conflicts_with = "target", conflicts_with_all = flags_of_a_plan())]
+    url: Option<String>,
+    /// How many requests to make
+    #[arg(short = 'n', long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..))]
+    iterations: u64,
+    /// Make requests for so long instead, such as 10s or 500ms
+    #[arg(long, value_name = "TIME", value_parser = load::duration, conflicts_with = "iterations")]
+    duration: Option<Duration>,
+    /// Make so many requests, or requests for so long, before those that count: 100 or 2s
+    #[arg(long, value_name = "N|TIME", value_parser = Ends::parse)]
+    warmup: Option<Ends>,
+    /// How many requests to keep in flight; with --url, how many connections to have
+    #[arg(short = 'c', long, value_name = "C", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    concurrency: u64,
+    /// Start so many requests a second, whatever became of those before
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    rate: Option<u64>,
+    /// A file of requests, one JSON document a line, used over and over
+    #[arg(long, value_name = "FILE")]
+    request: Option<PathBuf>,
+    /// Ask for these users in turn: 1..1000 is 1 to 1000 [default: 1]
+    #[arg(long, value_name = "FROM..TO", value_parser = load::users, conflicts_with = "request")]
+    users: Option<(u64, u64)>,
+    /// Compare with an earlier bench: the JSON that it printed
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// End with exit code 1 if this holds: 'p99 > 5ms', 'throughput < 1000', 'errors > 1%', or 'p50 > 1.2x' of the baseline; may be
+    /// given more than once
+    #[arg(long, value_name = "CONDITION", value_parser = Gate::parse)]
+    fail_if: Vec<Gate>,
+    /// Print only the JSON. Without this, it is printed beside the table unless both would be on one terminal
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Every flag that says which plan is run and how.
+fn flags_of_a_plan() -> Vec<clap::Id> {
+    RunArgs::augment_args(clap::Command::new("")).get_arguments().map(|arg| arg.get_id().clone()).collect()
+}
+
+pub(crate) fn run(args: &BenchArgs) -> u8 {
+    let (load, wanted) = match args.asked() {
+        Ok(asked) => asked,
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            return WRONG;
+        }
+    };
+    match (&args.url, &args.target) {
+        (Some(url), _) => url::run(url, &load, &wanted),
+        (None, Some(plan)) => bench(&args.run.with_plan(plan), &load, &wanted),
+        // Refused when the command line is read.
+        (None, None) => WRONG,
+    }
+}
+
+impl BenchArgs {
+    /// Everything that is asked for, with the files that it names read.
+    fn asked(&self) -> Result<(Load, Wanted), String> {
+        let baseline = self.baseline.as_deref().map(Figures::of_file).transpose()?;
+        if baseline.is_none() && self.fail_if.iter().any(Gate::needs_baseline) {
+            return Err("a condition with x compares with a baseline: give --baseline FILE".into());
+        }
+        let load = Load {
+            ends: self.duration.map_or(Ends::Count(self.iterations), Ends::Time),
+            warmup: self.warmup,
+            concurrency: self.concurrency,
+            rate: self.rate,
+            requests: Requests::read(self.request.as_deref(), self.users)?,
+        };
+        Ok((load, Wanted { json: self.json, baseline, gates: self.fail_if.clone() }))
+    }
+}
+
+/// Runs a bench of the plan that the flags name.
+pub(crate) fn bench(args: &RunArgs, load: &Load, wanted: &Wanted) -> u8 {
+    let Some((loaded, plan, _, engine)) = run::prepare(args) else { return WRONG };
+    let requests = match drive::read_requests(&load.requests, &loaded.registry) {
+        Ok(requests) => requests,
+        Err(message) => {
+            say::to_people(&format!("error: {message}"));
+            return WRONG;
+        }
+    };
+    let target = Target { engine: &engine, plan: &plan, requests: &requests };
+    if let Some(warmup) = load.warmup {
+        target.run(load, warmup, "warmup");
+    }
+    let (before, cpu_before, began) = (Counted::now(engine.stats()), process::cpu_seconds(), clock::now());
+    let tally = target.run(load, load.ends, "bench");
+    let wall = clock::now().saturating_duration_since(began);
+    let cpu = process::cpu_seconds() - cpu_before;
+    let counted = Counted::now(engine.stats()).since(&before);
+    let report = Report { plan: &plan, engine: &engine, load, loaded: &loaded, tally: &tally, counted, wall, cpu };
+    let code = wanted.tell(&report.table(), &report.json());
+    engine.stop(Duration::from_secs(5));
+    code
+}

@@ -1,0 +1,251 @@
+//! What a bench of a plan tells: a table and a picture for people, one JSON object for programs.
+
+use crate::cli::bench::drive::Tally;
+use crate::cli::bench::gates::{Figures, Gate};
+use crate::cli::bench::load::Load;
+use crate::cli::bench::picture;
+use crate::cli::listing::Listing;
+use crate::cli::{DONE, FAILED, say};
+use crate::library::LoadedRegistry;
+use crate::process;
+use hdrhistogram::Histogram;
+use rankd_engine::stats::Stats;
+use rankd_engine::{Engine, ErrorKind, Linked, Policy};
+use rankd_plan::json::Writer;
+use std::time::Duration;
+
+/// What is to become of the report.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// Only the JSON.
+    pub(crate) json: bool,
+    pub(crate) baseline: Option<Figures>,
+    pub(crate) gates: Vec<Gate>,
+}
+
+impl Wanted {
+    /// Tells the report and judges it; gives the exit code.
+    pub(crate) fn tell(&self, table: &str, json: &str) -> u8 {
+        let (to_people, to_programs) = channels(self.json, say::programs_are_people());
+        if to_people {
+            say::to_people(table);
+        }
+        if to_programs {
+            say::to_programs(json);
+        }
+        let figures = match Figures::of_report(json) {
+            Ok(figures) => figures,
+            Err(why) => {
+                say::to_people(&format!("bug: the report cannot be read: {why}"));
+                return FAILED;
+            }
+        };
+        if let Some(before) = self.baseline.as_ref().filter(|_| to_people) {
+            say::to_people(&format!("\n{}", figures.beside(before)));
+        }
+        let failures = self.gates.iter().filter_map(|gate| gate.failure(&figures, self.baseline.as_ref()));
+        let failures: Vec<String> = failures.collect();
+        failures.iter().for_each(|failure| say::to_people(failure));
+        if failures.is_empty() { DONE } else { FAILED }
+    }
+}
+
+/// Whether the table and whether the JSON is told. Never both on one screen.
+fn channels(json_only: bool, stdout_is_a_terminal: bool) -> (bool, bool) {
+    (!json_only, json_only || !stdout_is_a_terminal)
+}
+
+/// The latencies that are told, in microseconds.
+pub(crate) fn latencies(nanos: &Histogram<u64>) -> [(&'static str, f64); 7] {
+    let at = |quantile: f64| nanos.value_at_quantile(quantile) as f64 / 1e3;
+    [
+        ("min", nanos.min() as f64 / 1e3),
+        ("mean", nanos.mean() / 1e3),
+        ("p50", at(0.5)),
+        ("p90", at(0.9)),
+        ("p99", at(0.99)),
+        ("p99.9", at(0.999)),
+        ("max", nanos.max() as f64 / 1e3),
+    ]
+}
+
+/// How many requests failed and of what, in words.
+pub(crate) fn errors_in_words(tally: &Tally) -> String {
+    if tally.errors.is_empty() {
+        return "no errors".to_owned();
+    }
+    let kinds: Vec<String> = tally.errors.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    format!("{} without rows ({:.2} %): {}", tally.failed(), 100.0 * tally.error_share(), kinds.join(", "))
+}
+
+/// What all benches tell programs of the load.
+pub(crate) fn write_load(w: &mut Writer, load: &Load, tally: &Tally) {
+    w.field("iterations").int(tally.ended() as i64);
+    w.field("concurrency").int(load.concurrency as i64);
+    if let Some(rate) = load.rate {
+        w.field("rate").int(rate as i64);
+    }
+    if let Some(warmup) = load.warmup {
+        w.field("warmup").string(&warmup.shown());
+    }
+}
+
+/// What an engine has counted, so that a warm-up can be taken off.
+pub(crate) struct Counted {
+    inlined: u64,
+    chained: u64,
+    offloads: u64,
+    late: u64,
+    commands: Vec<u64>,
+}
+
+impl Counted {
+    pub(crate) fn now(stats: &Stats) -> Counted {
+        Counted {
+            inlined: stats.inlined(),
+            chained: stats.chained(),
+            offloads: stats.offloads(),
+            late: stats.late_completions(),
+            commands: stats.commands().collect(),
+        }
+    }
+
+    pub(crate) fn since(&self, before: &Counted) -> Counted {
+        Counted {
+            inlined: self.inlined - before.inlined,
+            chained: self.chained - before.chained,
+            offloads: self.offloads - before.offloads,
+            late: self.late - before.late,
+            commands: self.commands.iter().zip(&before.commands).map(|(now, before)| now - before).collect(),
+        }
+    }
+
+    /// Which part of all computations ran on an event loop.
+    fn inline_rate(&self) -> f64 {
+        let all = self.inlined + self.chained + self.offloads;
+        if all == 0 { 0.0 } else { self.inlined as f64 / all as f64 }
+    }
+}
+
+pub(crate) struct Report<'a> {
+    pub(crate) plan: &'a Linked,
+    pub(crate) engine: &'a Engine,
+    pub(crate) loaded: &'a LoadedRegistry,
+    pub(crate) load: &'a Load,
+    pub(crate) tally: &'a Tally,
+    pub(crate) counted: Counted,
+    pub(crate) wall: Duration,
+    pub(crate) cpu: f64,
+}
+
+impl Report<'_> {
+    fn a_second(&self, count: u64) -> f64 {
+        count as f64 / self.wall.as_secs_f64()
+    }
+
+    pub(crate) fn table(&self) -> String {
+        let (tally, counted) = (self.tally, &self.counted);
+        let scheduler = self.engine.settings().scheduler.name();
+        let load = match self.load.rate {
+            Some(rate) => format!("{rate} a second"),
+            None => format!("{} in flight", self.load.concurrency),
+        };
+        let mut out = format!("{}: {} requests, {load}, scheduler {scheduler}\n", self.plan.name, tally.ended());
+        let (throughput, seconds) = (self.a_second(tally.ended()), self.wall.as_secs_f64());
+        out += &format!("{throughput:.0} a second, {seconds:.2} s, {}\n", errors_in_words(tally));
+        out += &format!(
+            "{:.1} % of computations inline, {} chained, {} round trips to the CPU pool\n\n",
+            100.0 * counted.inline_rate(),
+            counted.chained,
+            counted.offloads
+        );
+        let mut latency = Listing::new(&["latency", "µs"]);
+        for (name, micros) in latencies(&tally.nanos) {
+            latency.row(vec![name.to_owned(), format!("{micros:.1}")]);
+        }
+        let mut nodes = Listing::new(&["node", "op", "run µs", "queue µs"]);
+        for (node, (runs, run_ns, queue_ns)) in &tally.nodes {
+            let linked = self.plan.node(*node);
+            let mean = |nanos: &u64| format!("{:.1}", *nanos as f64 / *runs as f64 / 1e3);
+            nodes.row(vec![linked.id.to_string(), linked.op.to_owned(), mean(run_ns), mean(queue_ns)]);
+        }
+        out + &latency.render() + "\n" + &picture::picture(&tally.nanos) + "\n" + &nodes.render()
+    }
+
+    pub(crate) fn json(&self) -> String {
+        let (settings, tally, counted) = (self.engine.settings(), self.tally, &self.counted);
+        let mut writer = Writer::new();
+        writer.object(|w| {
+            w.field("plan").string(&self.plan.name);
+            w.field("scheduler").string(settings.scheduler.name());
+            w.field("settings").object(|w| {
+                w.field("loops").int(settings.loops as i64).field("cpu_threads").int(settings.cpu_threads as i64);
+                for (name, limit) in [("deadline_ms", settings.deadline), ("node_timeout_ms", settings.node_timeout)] {
+                    if let Some(limit) = limit {
+                        w.field(name).int(limit.as_millis() as i64);
+                    }
+                }
+                let Policy { inline, chaining, inline_threshold_ns, max_inline_depth } = settings.policy;
+                w.field("inline").bool(inline).field("chaining").bool(chaining);
+                w.field("inline_threshold_ns").int(inline_threshold_ns.into());
+                w.field("max_inline_depth").int(max_inline_depth.into());
+            });
+            write_load(w, self.load, tally);
+            w.field("errors").object(|w| {
+                for kind in ErrorKind::ALL {
+                    if let Some(count) = tally.errors.get(kind.name()) {
+                        w.field(kind.name()).int(*count as i64);
+                    }
+                }
+            });
+            w.field("error_share").float(tally.error_share());
+            w.field("wall_s").float(self.wall.as_secs_f64());
+            w.field("throughput_per_s").float(self.a_second(tally.ended()));
+            w.field("goodput_per_s").float(self.a_second(tally.ended() - tally.failed()));
+            w.field("latency_us").object(|w| {
+                for (name, micros) in latencies(&tally.nanos) {
+                    w.field(name).float(micros);
+                }
+            });
+            picture::write(&tally.nanos, w.field("histogram"));
+            w.field("nodes").array(|w| {
+                for (node, (runs, run_ns, queue_ns)) in &tally.nodes {
+                    let linked = self.plan.node(*node);
+                    w.object(|w| {
+                        w.field("node").string(&linked.id).field("op").string(linked.op);
+                        w.field("traced_runs").int(*runs as i64);
+                        w.field("run_us").float(*run_ns as f64 / *runs as f64 / 1e3);
+                        w.field("queue_us").float(*queue_ns as f64 / *runs as f64 / 1e3);
+                    });
+                }
+            });
+            w.field("inline_rate").float(counted.inline_rate());
+            w.field("inlined_nodes").int(counted.inlined as i64).field("chained_nodes").int(counted.chained as i64);
+            w.field("offload_round_trips").int(counted.offloads as i64);
+            w.field("late_completions").int(counted.late as i64);
+            w.field("commands").object(|w| {
+                for (endpoint, count) in self.loaded.registry.endpoints.list().iter().zip(&counted.commands) {
+                    w.field(&endpoint.name).int(*count as i64);
+                }
+            });
+            w.field("cpu_s").float(self.cpu);
+            if let Some(bytes) = process::peak_bytes() {
+                w.field("peak_rss_bytes").int(bytes as i64);
+            }
+        });
+        writer.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_and_json_never_meet_on_one_screen() {
+        assert_eq!(channels(false, true), (true, false));
+        assert_eq!(channels(true, true), (false, true));
+        assert_eq!(channels(false, false), (true, true));
+        assert_eq!(channels(true, false), (false, true));
+    }
+}
