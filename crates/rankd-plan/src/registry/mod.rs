@@ -190,6 +190,7 @@ fn check_id_key(keys: &Named<Entry>, found: &mut Diagnostics) {
         None => Some("the registry has no key named id"),
         Some(id) if id.id != 1 => Some("the key id must have key_id 1"),
         Some(id) if id.type_of != Type::Int || id.nullable => Some("the key id must be an int and not nullable"),
+        Some(id) if id.default.is_some() => Some("the key id has no default: every row has an id"),
         Some(id) if id.allow_write || !id.allow_read || id.status != Status::Active => {
             Some("the key id must be active and readable, with allow_write = false")
         }

@@ -1,7 +1,7 @@
 //! Give the rows that the request brought along.
 //!
-//! In the request's order, with the keys that each has; a key that a row does not have is null. A repeated id is an error that
-//! names it. No candidates in the request: no rows.
+//! In the request's order, with the keys that each has; a key that a row does not have is its default, or null. A repeated id
+//! is an error that names it. No candidates in the request: no rows.
 //!
 //! ```text
 //! with {}

@@ -1,7 +1,7 @@
 //! Append the rows of another node.
 //!
-//! The rows of the input, then those of `rhs`, duplicates kept; the columns of both, null where a side does not have one. Cost: linear in
-//! rows and columns; this is the one task that copies them.
+//! The rows of the input, then those of `rhs`, duplicates kept; the columns of both, the default or null where a side does not
+//! have one. Cost: linear in rows and columns; this is the one task that copies them.
 //!
 //! ```text
 //! with {"rhs": 1}

@@ -1,7 +1,8 @@
 //! Add columns read from a hash of each row.
 //!
-//! For each row the fields `keys` of the hash `{prefix}:{id}`. A missing hash or field is null; a value that is not of its key's type
-//! is null and counted. Empty input: no reads. Cost: one read a row, all in one round trip.
+//! For each row the fields `keys` of the hash `{prefix}:{id}`. A missing hash or field is the key's default, or null; so is a
+//! value that is not of its key's type, which is counted, too. Empty input: no reads. Cost: one read a row, all in one round
+//! trip.
 //!
 //! ```text
 //! with {"endpoint": "redis_default", "prefix": "user", "keys": ["country", "age"]}

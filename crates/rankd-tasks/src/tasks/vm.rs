@@ -1,7 +1,8 @@
 //! Compute an expression for every row and write it to a key.
 //!
-//! The key's earlier values, if any, are replaced for these rows. A null result is a null cell; a result that is not finite, or an int
-//! that overflows, is an error that names the row. Empty input: no rows. Cost: linear in rows and in the expression's size.
+//! The key's earlier values, if any, are replaced for these rows. A null result is the key's default, or null; a result that is
+//! not finite, or an int that overflows, is an error that names the row. Empty input: no rows. Cost: linear in rows and in the
+//! expression's size.
 //!
 //! ```text
 //! with {"out_key": "score", "expr": {"op": "mul", "a": {"op": "key_ref", "key": "likes"}, "b": {"op": "const_number", "value": 0.5}}}

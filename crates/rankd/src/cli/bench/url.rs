@@ -176,10 +176,8 @@ impl<'a> Drive<'a> {
         } else {
             *seen.tally.errors.entry(kind(status, answer)).or_default() += 1;
         }
-        let ended = seen.tally.ended();
-        if ended.is_multiple_of(64) {
-            self.bar.borrow_mut().at(self.ends.progress(ended, clock::now().saturating_duration_since(self.began)));
-        }
+        let took = clock::now().saturating_duration_since(self.began);
+        self.bar.borrow_mut().at(self.ends.progress(seen.tally.ended(), took));
     }
 }
 
