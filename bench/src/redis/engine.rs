@@ -54,7 +54,7 @@ impl Rankd {
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
         let plan = Arc::new(Linked::link(&plan, DEFINITIONS, &registry).expect("a checked plan links"));
         let address = Address::parse(url).expect("it is one");
-        let endpoint: Arc<dyn Open> = Arc::new(RedisEndpoint::server(address, policy(deadline), None));
+        let endpoint: Arc<dyn Open> = Arc::new(RedisEndpoint::server("redis_default", address, policy(deadline), None));
         let settings = Settings { scheduler, cpu_threads: 1, deadline, ..Settings::default() };
         let engine = Arc::new(Engine::start(settings, vec![endpoint]).expect("an engine starts"));
         let params = registry.params.list().iter().map(|_| Value::Null).collect();

@@ -61,8 +61,10 @@ pub struct RunError {
     /// Numbered within the kind and never reused.
     pub code: &'static str,
     pub message: String,
+    /// What is for the log alone and not for callers, such as a store's address.
+    pub detail: Option<Box<str>>,
     /// The first node that failed.
-    pub node: Option<FailedNode>,
+    pub node: Option<Box<FailedNode>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +79,7 @@ pub struct FailedNode {
 
 impl RunError {
     pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> RunError {
-        RunError { kind, code, message: message.into(), node: None }
+        RunError { kind, code, message: message.into(), detail: None, node: None }
     }
 
     pub fn timeout(deadline: &Deadline) -> RunError {
@@ -121,6 +123,8 @@ pub struct TaskError {
     pub kind: ErrorKind,
     pub code: &'static str,
     pub message: String,
+    /// What is for the log alone and not for callers.
+    pub detail: Option<Box<str>>,
     /// The operation of an expression that it came from: a place in the plan's sources.
     pub source: Option<u32>,
     /// The node at fault, where one call does the work of several.
@@ -129,7 +133,7 @@ pub struct TaskError {
 
 impl TaskError {
     pub fn failed(code: &'static str, message: impl Into<String>) -> TaskError {
-        TaskError { kind: ErrorKind::Task, code, message: message.into(), source: None, node: None }
+        TaskError { kind: ErrorKind::Task, code, message: message.into(), detail: None, source: None, node: None }
     }
 
     /// The run is over and nobody waits for this result any more.
@@ -141,6 +145,12 @@ impl TaskError {
     pub(crate) fn no_value(key: &str, id: i64) -> TaskError {
         let message = format!("the key {key:?} has no value at row id {id}: it is not nullable and has no default");
         TaskError::failed("E506", message)
+    }
+
+    /// A store's error: callers know the endpoint by its name.
+    pub fn store(endpoint: &str, error: &StoreError) -> TaskError {
+        let failed = TaskError::failed(error.code(), error.for_callers(endpoint));
+        TaskError { kind: ErrorKind::Upstream, detail: error.detail().map(Into::into), ..failed }
     }
 
     /// An evaluation's error, with the place of the operation at fault.
@@ -159,11 +169,5 @@ impl TaskError {
             Fault::BadRegex { why } => ("E503", format!("the pattern parameter cannot be used: {why}")),
         };
         TaskError { source, ..TaskError::failed(code, message) }
-    }
-}
-
-impl From<StoreError> for TaskError {
-    fn from(error: StoreError) -> TaskError {
-        TaskError { kind: ErrorKind::Upstream, ..TaskError::failed(error.code(), error.to_string()) }
     }
 }

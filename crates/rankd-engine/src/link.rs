@@ -128,8 +128,8 @@ impl Linked {
     pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
         let ix = error.node.unwrap_or(ix);
         let at = error.source.and_then(|source| self.sources.span(source));
-        let TaskError { kind, code, message, .. } = error;
-        self.failed(ix, RunError::new(kind, code, message), at)
+        let TaskError { kind, code, message, detail, .. } = error;
+        self.failed(ix, RunError { detail, ..RunError::new(kind, code, message) }, at)
     }
 
     /// Names the node in an error that came to it from outside.
@@ -141,7 +141,7 @@ impl Linked {
         let node = self.node(ix);
         let at = source.as_ref().map(SourceSpan::at).or_else(|| node.at.clone());
         RunError {
-            node: Some(FailedNode { id: node.id.to_string(), op: node.op, at, source: source.map(Box::new) }),
+            node: Some(Box::new(FailedNode { id: node.id.to_string(), op: node.op, at, source: source.map(Box::new) })),
             ..error
         }
     }

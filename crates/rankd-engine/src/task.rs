@@ -12,7 +12,7 @@ use rankd_plan::plan::{Arg, ColumnData, Node, NodeIx};
 use rankd_plan::registry::Status;
 use rankd_plan::signature::Signature;
 use rankd_plan::{Registry, limits};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::ops::Index;
 use std::pin::Pin;
@@ -173,12 +173,16 @@ pub struct FetchContext<'a> {
 impl FetchContext<'_> {
     /// Reads one step from an endpoint.
     pub async fn read(&self, endpoint: u32, step: Step<'_>) -> Result<Replies, TaskError> {
-        let Some(store) = self.stores.get(endpoint) else {
+        let Some((name, store)) = self.stores.get(endpoint) else {
             return Err(TaskError { kind: ErrorKind::Bug, ..TaskError::failed("E901", "an endpoint without a store") });
         };
         self.tally.commands.set(self.tally.commands.get() + step.ids.len() as u64);
         self.stats.count_commands(endpoint, step.ids.len() as u64);
-        let replies = store.read(step).await?;
+        let replies = store.read(step).await.map_err(|error| {
+            let error = TaskError::store(name, &error);
+            self.tally.detail.replace(error.detail.clone());
+            error
+        })?;
         self.tally.bytes.set(self.tally.bytes.get() + replies.byte_count() as u64);
         Ok(replies)
     }
@@ -199,6 +203,8 @@ pub struct Tally {
     pub commands: Cell<u64>,
     pub bytes: Cell<u64>,
     pub skipped: Cell<u64>,
+    /// What is known of a read that failed and is not for callers.
+    pub detail: RefCell<Option<Box<str>>>,
 }
 
 /// A node's parameters, read once when the plan is linked.

@@ -86,6 +86,8 @@ pub struct NodeTrace {
     pub bytes: u64,
     /// Stored values that were not what their place takes.
     pub skipped: u64,
+    /// Why a read failed, with the store's address.
+    pub detail: Option<Box<str>>,
     pub keys_in: Arc<[Key]>,
     pub keys_out: Arc<[Key]>,
     /// Whether the answer could not have come earlier without this node being faster.
@@ -263,6 +265,7 @@ impl Recorder {
             commands: 0,
             bytes: 0,
             skipped: 0,
+            detail: None,
             keys_in,
             keys_out: on.keys.none.clone(),
             critical: false,
@@ -287,6 +290,7 @@ impl Recorder {
         record.commands = tally.commands.get();
         record.bytes = tally.bytes.get();
         record.skipped = tally.skipped.get();
+        record.detail = tally.detail.borrow().clone();
         if let Some(rows) = rows {
             record.keys_out = on.keys.of(rows);
         }

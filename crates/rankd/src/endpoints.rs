@@ -41,13 +41,13 @@ pub(crate) fn redis(endpoint: &Endpoint) -> Result<RedisEndpoint, String> {
     let trust = trust(endpoint).map_err(named)?;
     let parse = |url: &String| Address::parse(url).map_err(named);
     match &endpoint.backend {
-        Backend::Server { url } => Ok(RedisEndpoint::server(parse(url)?, endpoint.policy, trust)),
+        Backend::Server { url } => Ok(RedisEndpoint::server(&endpoint.name, parse(url)?, endpoint.policy, trust)),
         Backend::Cluster { urls } => {
             let seeds = urls.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
             if seeds.iter().any(|seed| seed.database != 0) {
                 return Err(named("a cluster has no database numbers".into()));
             }
-            Ok(RedisEndpoint::cluster(seeds, endpoint.policy, trust))
+            Ok(RedisEndpoint::cluster(&endpoint.name, seeds, endpoint.policy, trust))
         }
         Backend::Memory { .. } => Err(named("it is not on a server".into())),
     }

@@ -21,6 +21,10 @@ mod fake;
 mod greetings;
 #[path = "redis/hostile.rs"]
 mod hostile;
+#[path = "redis/large.rs"]
+mod large;
+#[path = "redis/loss.rs"]
+mod loss;
 #[path = "redis/moves.rs"]
 mod moves;
 #[path = "redis/nodes.rs"]
@@ -35,6 +39,8 @@ mod program;
 mod proxy;
 #[path = "redis/second_tries.rs"]
 mod second_tries;
+#[path = "redis/secrets.rs"]
+mod secrets;
 #[path = "redis/server.rs"]
 mod server;
 #[path = "redis/signals.rs"]

@@ -59,6 +59,19 @@ pub enum StoreError {
     TimedOut { address: String, ms: u64 },
     /// The server answered with an error line.
     Server { trouble: Trouble, line: String },
+    /// What is stored under a key is more than is read.
+    TooLarge { key: String, what: TooLarge },
+}
+
+/// What a reply has too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLarge {
+    /// A hash that is read whole has too many fields.
+    Hash,
+    /// One value has too many bytes.
+    Value,
+    /// All replies to a step together have too many bytes.
+    Step,
 }
 
 /// What a server's error line is about.
@@ -78,6 +91,8 @@ pub enum Trouble {
     TryAgain,
     /// It wants a password, or another one.
     Access,
+    /// It knows who asks and does not allow this command, or this key. Others may be allowed.
+    Forbidden,
     /// It has no room for another client.
     MaxClients,
     Other,
@@ -93,7 +108,8 @@ impl Trouble {
             "CLUSTERDOWN" => Trouble::ClusterDown,
             "MOVED" | "ASK" => Trouble::Moved,
             "TRYAGAIN" => Trouble::TryAgain,
-            "NOAUTH" | "WRONGPASS" | "NOPERM" => Trouble::Access,
+            "NOAUTH" | "WRONGPASS" => Trouble::Access,
+            "NOPERM" => Trouble::Forbidden,
             _ if line.contains("max number of clients") => Trouble::MaxClients,
             _ => Trouble::Other,
         }
@@ -104,7 +120,7 @@ impl Trouble {
         use Trouble::*;
         match self {
             Loading | Busy | MasterDown | ClusterDown | Access | MaxClients => true,
-            ReadOnly | Moved | TryAgain | Other => false,
+            ReadOnly | Moved | TryAgain | Forbidden | Other => false,
         }
     }
 
@@ -116,10 +132,27 @@ impl Trouble {
             Trouble::MasterDown => "E414",
             Trouble::ClusterDown => "E415",
             Trouble::Moved => "E416",
-            Trouble::Access => "E417",
+            Trouble::Access | Trouble::Forbidden => "E417",
             Trouble::MaxClients => "E418",
             Trouble::Other => "E419",
             Trouble::TryAgain => "E420",
+        }
+    }
+
+    /// What the endpoint does, for callers: nothing that the server said itself.
+    fn words(self) -> &'static str {
+        match self {
+            Trouble::Loading => "is still loading its data",
+            Trouble::Busy => "is busy running a script",
+            Trouble::ReadOnly => "is read-only",
+            Trouble::MasterDown => "has lost its master",
+            Trouble::ClusterDown => "is a cluster that is down",
+            Trouble::Moved => "keeps this key on a node that was not found",
+            Trouble::Access => "denies access: the password is missing or wrong",
+            Trouble::Forbidden => "does not allow this read",
+            Trouble::MaxClients => "has no room for another client",
+            Trouble::Other => "answered with an error",
+            Trouble::TryAgain => "is moving this key; try again",
         }
     }
 }
@@ -140,6 +173,29 @@ impl StoreError {
             StoreError::Injected { .. } => "E403",
             StoreError::TimedOut { .. } => "E404",
             StoreError::Server { trouble, .. } => trouble.code(),
+            StoreError::TooLarge { .. } => "E421",
+        }
+    }
+
+    /// What a caller may know: the endpoint by its name in the registry, and neither an address nor what the server said.
+    pub fn for_callers(&self, endpoint: &str) -> String {
+        match self {
+            StoreError::Unavailable(_) => format!("the endpoint {endpoint:?} cannot be reached"),
+            StoreError::TimedOut { ms, .. } => format!("the endpoint {endpoint:?} did not answer within {ms} ms"),
+            StoreError::Server { trouble, .. } => format!("the endpoint {endpoint:?} {}", trouble.words()),
+            StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => {
+                self.to_string()
+            }
+        }
+    }
+
+    /// What is for the log and the trace alone, where there is more to say.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            StoreError::Unavailable(_) | StoreError::TimedOut { .. } | StoreError::Server { .. } => {
+                Some(self.to_string())
+            }
+            StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => None,
         }
     }
 }
@@ -152,8 +208,28 @@ impl fmt::Display for StoreError {
             StoreError::TimedOut { address, ms } => write!(f, "{address} did not answer within {ms} ms"),
             StoreError::Server { line, .. } => write!(f, "the store answered: {line}"),
             StoreError::Injected { command } => write!(f, "{command} failed, as the endpoint was told to"),
+            StoreError::TooLarge { key, what } => match what {
+                TooLarge::Hash => {
+                    write!(f, "the hash {key} has more than {} fields: read only some", limits::HASH_FIELDS)
+                }
+                TooLarge::Value => write!(f, "the key {key} holds a value of more than {} bytes", limits::VALUE_BYTES),
+                TooLarge::Step => {
+                    let most = limits::STEP_BYTES;
+                    write!(f, "the replies up to the key {key} are more than {most} bytes: read fewer rows or fields")
+                }
+            },
         }
     }
+}
+
+/// The most that is read.
+pub(crate) mod limits {
+    /// Fields of a hash that is read whole.
+    pub(crate) const HASH_FIELDS: usize = 10_000;
+    /// Bytes of one value: it is held in one piece until all of it is there.
+    pub(crate) const VALUE_BYTES: usize = 1 << 20;
+    /// Bytes of all replies to a step.
+    pub(crate) const STEP_BYTES: usize = 12 << 20;
 }
 
 /// An answer that is on its way, on the thread that asked.
@@ -168,6 +244,11 @@ pub trait Store {
 pub trait Open: Send + Sync {
     fn open(&self) -> Box<dyn Store>;
 
+    /// The endpoint's name in the registry, for errors.
+    fn name(&self) -> &str {
+        "store"
+    }
+
     /// The counters of what was opened here, where there is something to count.
     fn health(&self) -> Option<Arc<Health>> {
         None
@@ -176,15 +257,16 @@ pub trait Open: Send + Sync {
 
 /// The stores of all endpoints, by registry position, on one thread.
 pub struct Stores {
-    stores: Vec<Box<dyn Store>>,
+    stores: Vec<(Box<str>, Box<dyn Store>)>,
 }
 
 impl Stores {
     pub fn open(endpoints: &[Arc<dyn Open>]) -> Stores {
-        Stores { stores: endpoints.iter().map(|endpoint| endpoint.open()).collect() }
+        Stores { stores: endpoints.iter().map(|endpoint| (endpoint.name().into(), endpoint.open())).collect() }
     }
 
-    pub fn get(&self, endpoint: u32) -> Option<&dyn Store> {
-        self.stores.get(endpoint as usize).map(|store| &**store)
+    /// An endpoint's name and its store.
+    pub fn get(&self, endpoint: u32) -> Option<(&str, &dyn Store)> {
+        self.stores.get(endpoint as usize).map(|(name, store)| (&**name, &**store))
     }
 }

@@ -35,7 +35,7 @@ pub struct Policy {
     pub max_inflight: u32,
     pub connect_timeout_ms: u32,
     pub request_timeout_ms: u32,
-    /// A server from which nothing has come for so long, while something is asked of it, counts as hung.
+    /// A server from which nothing has come on any connection for so long, while something is asked of it, counts as hung.
     pub stall_timeout_ms: u32,
     pub connections: u32,
     /// Commands that may be sent a second time, of a hundred that were sent.
@@ -50,7 +50,8 @@ impl Default for Policy {
             max_inflight: 1024,
             connect_timeout_ms: 250,
             request_timeout_ms: 500,
-            stall_timeout_ms: 200,
+            // TCP sends a lost packet again after 200 ms, and a little.
+            stall_timeout_ms: 230,
             connections: 1,
             retry_percent: 20,
             single_flight: true,

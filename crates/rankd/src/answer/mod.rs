@@ -131,6 +131,9 @@ impl Answer<'_> {
                 w.field(name).int(value as i64);
             }
         }
+        if let Some(detail) = &node.detail {
+            w.field("detail").string(detail);
+        }
         w.field("critical").bool(node.critical);
     }
 

@@ -274,6 +274,9 @@ impl Session<'_> {
         }
         if let Err(error) = &outcome.result {
             self.show_place(error);
+            if let Some(detail) = &error.detail {
+                say::to_people(&format!("request {id}: {detail}"));
+            }
         }
         let (registry, output_keys) = (&self.loaded.registry, input.output_keys.as_deref());
         let answer = Answer { request_id: &id, plan: &self.plan, registry, output_keys, with_trace };

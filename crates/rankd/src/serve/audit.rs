@@ -32,6 +32,9 @@ pub(crate) fn tell(visit: &Visit, plan: &Linked, outcome: &Outcome) {
             w.field("rows_in").int(node.rows_in as i64);
             w.field("rows_out").int(node.rows_out as i64);
             w.field("commands").int(node.commands as i64);
+            if let Some(detail) = &node.detail {
+                w.field("detail").string(detail);
+            }
         });
         log.nodes(writer.finish());
     }

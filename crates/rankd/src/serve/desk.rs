@@ -47,6 +47,9 @@ const SHARE: usize = 4;
 /// An answer that is so short is given even where there is no room for answers: health, and refusals.
 const SHORT: usize = 1 << 10;
 
+/// The least time between two lines about a store that does not answer: each request would have one.
+const STORE_LINES_APART: Duration = Duration::from_secs(1);
+
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -70,6 +73,8 @@ pub(crate) struct Desk {
     pub(crate) body_bytes: Cell<usize>,
     /// What the answers count for that clients have not taken.
     untaken: Cell<usize>,
+    /// When the log was last told why a store did not answer.
+    told_of_a_store: Cell<Option<Instant>>,
     connections: RefCell<HashMap<*const Vitals, Rc<Vitals>>>,
     /// Connections that were told to go have not had their turn yet.
     evicting: Cell<bool>,
@@ -89,6 +94,7 @@ impl Desk {
             stage: Cell::new(Stage::Open),
             body_bytes: Cell::new(0),
             untaken: Cell::new(0),
+            told_of_a_store: Cell::new(None),
             connections: RefCell::default(),
             evicting: Cell::new(false),
             empty: Notify::new(),
@@ -106,6 +112,16 @@ impl Desk {
                 Err(error) => desk.app.log.event("error", &format!("a listener cannot be used: {error}")),
             }
         })
+    }
+
+    /// Whether the log is told why a store did not answer: once in a while.
+    pub(crate) fn tells_of_a_store(&self) -> bool {
+        let now = clock::now();
+        let is_time = self.told_of_a_store.get().is_none_or(|last| now >= last + STORE_LINES_APART);
+        if is_time {
+            self.told_of_a_store.set(Some(now));
+        }
+        is_time
     }
 
     async fn serve(

@@ -50,6 +50,10 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
                 let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
                 visit.desk.app.log.event("error", &message);
             }
+            if let Some(detail) = error.detail.as_ref().filter(|_| visit.desk.tells_of_a_store()) {
+                let message = format!("plan {}, request {}: {detail}", linked.name, visit.request_id);
+                visit.desk.app.log.event("warn", &message);
+            }
             Reply::failed(error.kind, answer.render(&outcome))
         }
         Ok(outputs) if accept::arrow(&head.headers) => match answer.arrow(outputs, outcome.trace.as_ref()) {

@@ -112,6 +112,9 @@ fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace) {
     number(w, "rankd.rows_in", node.rows_in);
     number(w, "rankd.rows_out", node.rows_out);
     number(w, "rankd.commands", node.commands);
+    if let Some(detail) = &node.detail {
+        text(w, "rankd.detail", detail);
+    }
     attribute(w, "rankd.critical", |w| {
         w.field("boolValue").bool(node.critical);
     });

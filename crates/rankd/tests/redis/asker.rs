@@ -46,6 +46,8 @@ pub(crate) struct Answer {
     pub(crate) took: Duration,
     pub(crate) result: Rows,
     pub(crate) message: String,
+    /// What callers are not told.
+    pub(crate) detail: String,
 }
 
 fn request(users: &[i64]) -> Request {
@@ -63,7 +65,7 @@ impl Asker {
         Asker::within(PATIENT, scheduler, url, policy)
     }
 
-    fn within(deadline: Duration, scheduler: Scheduler, url: &str, policy: &str) -> Asker {
+    pub(crate) fn within(deadline: Duration, scheduler: Scheduler, url: &str, policy: &str) -> Asker {
         let read = |name: &str| std::fs::read_to_string(repository().join("registry").join(name)).expect("it is there");
         let (keys, params, endpoints) = (read("keys.toml"), read("params.toml"), endpoint(url, policy));
         let text = |text| Text { file: "registry", text };
@@ -77,9 +79,9 @@ impl Asker {
             let pem = |file: &String| std::fs::read_to_string(file).expect("the file of authorities is there");
             let trust = endpoint.ca_file.as_ref().map(|file| Trust::in_pem(&pem(file)).expect("it is good"));
             Arc::new(match &endpoint.backend {
-                Backend::Server { url } => RedisEndpoint::server(address(url), endpoint.policy, trust),
+                Backend::Server { url } => RedisEndpoint::server(&endpoint.name, address(url), endpoint.policy, trust),
                 Backend::Cluster { urls } => {
-                    RedisEndpoint::cluster(urls.iter().map(address).collect(), endpoint.policy, trust)
+                    RedisEndpoint::cluster(&endpoint.name, urls.iter().map(address).collect(), endpoint.policy, trust)
                 }
                 Backend::Memory { .. } => panic!("the endpoint is on a server"),
             }) as Arc<dyn Open>
@@ -102,7 +104,8 @@ impl Asker {
         let outcome = self.engine.run(&self.plan, request(users));
         let took = asked.elapsed();
         let (result, message) = self.judge(users, &outcome);
-        Answer { asked, took, result, message }
+        let detail = outcome.result.err().and_then(|error| error.detail).map(String::from).unwrap_or_default();
+        Answer { asked, took, result, message, detail }
     }
 
     /// Hands in all these requests before any is answered, and gives their results.

@@ -119,7 +119,9 @@ fn both_read_the_same_from_a_server() {
     write(&mut random, |_| connect(&server));
     for url in [server.url(), format!("unix:{}/redis.sock", server.folder.display())] {
         let address = Address::parse(&url).expect("it is one");
-        compare(&mut random, &RedisEndpoint::server(address, Policy::default(), None), |_| connect(&server));
+        compare(&mut random, &RedisEndpoint::server("redis_default", address, Policy::default(), None), |_| {
+            connect(&server)
+        });
     }
 }
 
@@ -130,5 +132,5 @@ fn both_read_the_same_from_a_cluster() {
     let owner = |key: &str| connect(&cluster.masters[Cluster::first_owner(cluster.slot_of(key))]);
     write(&mut random, owner);
     let seeds = vec![Address::parse(&cluster.masters[0].url()).expect("it is one")];
-    compare(&mut random, &RedisEndpoint::cluster(seeds, Policy::default(), None), owner);
+    compare(&mut random, &RedisEndpoint::cluster("redis_default", seeds, Policy::default(), None), owner);
 }

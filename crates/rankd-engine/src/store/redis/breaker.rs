@@ -91,6 +91,18 @@ impl Breaker {
         }
     }
 
+    /// Waits for the end of an attempt to connect, and says whether it went well.
+    pub(super) async fn settled(&self) -> bool {
+        loop {
+            // Registered before looking, so that a change in between is not missed.
+            let changed = self.changed.notified();
+            if !matches!(*self.state.borrow(), State::Connecting) {
+                return self.is_closed();
+            }
+            changed.await;
+        }
+    }
+
     /// Passed, refused, or worth waiting for.
     pub(super) fn look(&self) -> Option<Result<(), StoreError>> {
         let try_anew = match &*self.state.borrow() {
@@ -140,6 +152,17 @@ impl Breaker {
     /// The connection is gone, but is worth an attempt at once.
     pub(super) fn connects(&self) {
         self.enter(State::Connecting);
+    }
+
+    /// The connection was given up although the server is well; says when the next attempt may begin. It is worth waiting for.
+    pub(super) fn connects_soon(&self) -> Instant {
+        self.enter(State::Connecting);
+        self.next_attempt()
+    }
+
+    /// Whether steps pass without a second look.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(*self.state.borrow(), State::Closed)
     }
 
     /// The connection is gone; says when the next attempt may begin.

@@ -21,7 +21,12 @@ impl Budget {
         self.saved.set((self.saved.get() + self.percent * commands as u64).min(SAVED_MAX));
     }
 
-    /// Whether so many commands may be asked again; if so they are paid for.
+    /// Whether so many commands may be asked again.
+    pub(super) fn allows(&self, commands: usize) -> bool {
+        self.saved.get() >= 100 * commands as u64
+    }
+
+    /// The same; if they may, they are paid for.
     pub(super) fn take(&self, commands: usize) -> bool {
         let left = self.saved.get().checked_sub(100 * commands as u64);
         left.map(|left| self.saved.set(left)).is_some()

@@ -11,7 +11,7 @@ use crate::store::redis::connection::{Answered, Failed};
 use crate::store::redis::greeting::{Peer, Refusal};
 use crate::store::redis::server::Connections;
 use crate::store::redis::slots::{Layout, NodeName, Slotter};
-use crate::store::redis::{BATCH_IDS, in_batches, refused};
+use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, too_large};
 use crate::store::{Answer, Replies, Step, Store, StoreError, Trouble};
 use futures_util::future::join_all;
 use hashbrown::HashMap;
@@ -81,31 +81,32 @@ impl Store for ClusterStore {
 
 impl Cluster {
     async fn send(self: &Rc<Self>, step: Step<'_>) -> Result<Replies, StoreError> {
-        let result = self.ask_twice(&step).await;
+        let result = self.ask(&step).await;
         if result.is_err() {
             self.health.count(|health| &health.errors, 1);
         }
         result
     }
 
-    async fn ask_twice(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
+    async fn ask(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
         let layout = self.layout().await?;
         self.budget.asked(step.ids.len());
         let parts = split(step, &layout).inspect_err(|_| self.refresh())?;
         let mut gathered = Gathered::new(step.ids.len());
-        let again = self.round(step, parts, &mut gathered).await?;
-        if !again.is_empty() {
+        let mut again = self.round(step, parts, &mut gathered).await?;
+        // Where it does not end after a few, something is wrong with the cluster.
+        for _ in 0..SECOND_TRIES {
             let count = again.iter().map(|part| part.ids.len()).sum();
-            if !self.budget.take(count) {
-                return Err(gathered.why_again());
+            if count == 0 || !self.budget.take(count) {
+                break;
             }
             self.health.count(|health| &health.retries, count as u64);
-            // Once more and no further: where it does not end there, something is wrong with the cluster.
-            if !self.round(step, again, &mut gathered).await?.is_empty() {
-                return Err(gathered.why_again());
-            }
+            again = self.round(step, again, &mut gathered).await?;
         }
-        Ok(gathered.replies())
+        match again.is_empty() {
+            true => Ok(gathered.replies()),
+            false => Err(gathered.why_again()),
+        }
     }
 
     /// Asks all nodes at once; gives what is to be asked again, and of whom.
@@ -118,7 +119,7 @@ impl Cluster {
         let asked = parts.iter().map(|part| {
             let connections = self.node(&part.node);
             let step = Step { ids: &part.ids, ..step.clone() };
-            async move { connections.read(step, part.asking).await }
+            async move { connections.read(step, part.asking, &self.budget).await }
         });
         let answers: Vec<Result<Answered, Failed>> = join_all(asked).await;
         let mut again = Vec::new();
@@ -148,6 +149,9 @@ impl Cluster {
         gathered: &mut Gathered,
         again: &mut Vec<Part>,
     ) -> Result<(), StoreError> {
+        if let Some((at, what)) = answered.too_large {
+            return Err(too_large(step, part.places.get(at).copied().unwrap_or_default(), what));
+        }
         for (at, line) in &answered.refused {
             let (Some(&id), Some(&place)) = (part.ids.get(*at), part.places.get(*at)) else { continue };
             let error = refused(step, place, line);

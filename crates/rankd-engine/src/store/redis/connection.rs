@@ -1,16 +1,18 @@
 //! One connection of one event loop: steps go in, are written together, and are answered in order.
 //!
 //! A driver task owns the socket. While it has none, steps fail at once instead of queueing behind the reconnect: see
-//! `breaker.rs`. A step that is not answered in time, or a server from which nothing comes, closes the connection, whether or not
-//! anybody still waits, so that a late reply can never be taken for another's and a server that hangs is soon known to.
+//! `breaker.rs`. Those who wait for a step that is overdue are told, and may ask elsewhere; the reply is still read when it comes.
+//! A step that is not answered in time, or a server from which nothing comes on any connection, closes the connection, whether or
+//! not anybody still waits, so that a late reply can never be taken for another's and a server that hangs is soon known to.
 
 use crate::clock::{self, Instant};
 use crate::store::health::Health;
 use crate::store::redis::breaker::Breaker;
 use crate::store::redis::greeting::{Peer, Refusal, Socket};
 use crate::store::redis::parcel::{Parcel, Waiting};
-use crate::store::redis::resp::{Expect, Incoming, Malformed, Progress};
-use crate::store::{Replies, Step, StoreError, Trouble};
+use crate::store::redis::pulse::Pulse;
+use crate::store::redis::resp::{Expect, Incoming, Malformed, Progress, push_command};
+use crate::store::{Replies, Step, StoreError, TooLarge, Trouble};
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
 use std::cell::{Cell, RefCell};
@@ -26,6 +28,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep_until, timeout};
 
 const READ_BYTES: usize = 64 << 10;
+/// What is read before others on the loop get their turn.
+const TURN_BYTES: usize = 1 << 20;
+/// Nothing is asked: there is nothing to look for.
+const IDLE: Duration = Duration::from_secs(3600);
 /// A connection that was up for so long and is then closed by the server gets a new attempt at once.
 const SOUND_AFTER: Duration = Duration::from_secs(1);
 
@@ -33,7 +39,10 @@ pub(super) struct Connection {
     peer: Peer,
     policy: Policy,
     health: Arc<Health>,
+    pulse: Rc<Pulse>,
     breaker: Breaker,
+    /// An answer is overdue and nothing has come since.
+    lags: Cell<bool>,
     /// Steps that were written and not yet answered; more wait in order.
     permits: Arc<Semaphore>,
     driven: Cell<bool>,
@@ -50,15 +59,16 @@ pub(super) struct Connection {
 /// What is asked of a server: a step, or a part of one, as bytes.
 pub(super) struct Ask<'a> {
     pub(super) step: Step<'a>,
-    pub(super) commands: Vec<u8>,
+    pub(super) commands: Rc<Vec<u8>>,
     /// Each command is preceded by one that is answered with a status.
     pub(super) asking: bool,
 }
 
-/// A step that was written and not yet answered.
+/// A step that was written and not yet answered; or a PING, for which nobody waits.
 struct Pending {
     since: Instant,
     expect: Expect,
+    is_ping: bool,
     asking: bool,
     /// Replies that are still to come.
     left: usize,
@@ -77,12 +87,14 @@ pub(super) struct Answered {
     pub(super) replies: Replies,
     /// The error lines, and which of the step's commands each one answered.
     pub(super) refused: Vec<(usize, String)>,
+    /// The first of the step's commands whose reply is more than is read.
+    pub(super) too_large: Option<(usize, TooLarge)>,
 }
 
 #[derive(Clone)]
 pub(super) struct Failed {
     pub(super) error: StoreError,
-    /// The server closed the connection before it answered. Then the step may be asked again.
+    /// The connection was closed for no fault of the step, before it was answered. Then it may be asked again.
     pub(super) dropped: bool,
 }
 
@@ -96,8 +108,19 @@ impl From<StoreError> for Failed {
 enum End {
     Closed(String),
     Malformed(&'static str),
+    /// The first step in line was not answered in this time.
+    Late(Duration),
+    /// Nothing came from the server in this time, on any connection.
     Silent(Duration),
+    /// The rest of a reply that is too large is not worth waiting for.
+    TooLarge,
     Retired,
+}
+
+impl From<Malformed> for End {
+    fn from(Malformed(what): Malformed) -> End {
+        End::Malformed(what)
+    }
 }
 
 /// The socket and what is on its way through it.
@@ -109,16 +132,20 @@ struct Line {
     /// Bytes that TLS may still hold back.
     unflushed: bool,
     heard: Instant,
+    /// When to ask for a sign of life again while nothing comes, and how long to wait after that.
+    next_ping: Option<(Instant, Duration)>,
     watch: Pin<Box<Sleep>>,
 }
 
 impl Connection {
-    pub(super) fn new(peer: Peer, policy: Policy, health: Arc<Health>) -> Rc<Connection> {
+    pub(super) fn new(peer: Peer, policy: Policy, health: Arc<Health>, pulse: Rc<Pulse>) -> Rc<Connection> {
         Rc::new(Connection {
             peer,
             policy,
             breaker: Breaker::new(health.clone()),
             health,
+            pulse,
+            lags: Cell::new(false),
             permits: Arc::new(Semaphore::new(policy.max_inflight as usize)),
             driven: Cell::new(false),
             retired: Cell::new(false),
@@ -135,14 +162,33 @@ impl Connection {
         self.wake_driver();
     }
 
-    pub(super) async fn read(self: &Rc<Self>, ask: Ask<'_>) -> Outcome {
+    /// Whether steps can be sent.
+    pub(super) fn is_up(&self) -> bool {
+        self.breaker.is_closed()
+    }
+
+    /// Whether a step that is sent now will be answered as soon as is usual, as far as is known.
+    pub(super) fn is_well(&self) -> bool {
+        self.is_up() && !self.lags.get() && self.pulse.why_it_hangs().is_none()
+    }
+
+    /// Lets one step through, at once or when the connection is there, or says why not.
+    pub(super) async fn pass(self: &Rc<Self>) -> Result<(), StoreError> {
         self.drive();
-        // Almost always there is a connection and room on it, and nothing is waited for but the answer.
-        if self.breaker.look() != Some(Ok(())) {
-            self.breaker.pass().await?;
-        }
-        if let Some(answered) = self.join(&ask.commands) {
-            return answered.await;
+        self.breaker.pass().await
+    }
+
+    /// Whether there is a connection; waits while one is being made.
+    pub(super) async fn connected(self: &Rc<Self>) -> bool {
+        self.drive();
+        self.breaker.settled().await
+    }
+
+    /// Puts a step in line that has been let through, or shares one that is the same.
+    pub(super) async fn start(&self, ask: &Ask<'_>) -> Result<Waiting<Outcome>, Failed> {
+        // Almost always there is room, and nothing is waited for but the answer.
+        if let Some(answer) = self.join(&ask.commands) {
+            return Ok(answer);
         }
         let permit = match self.permits.clone().try_acquire_owned() {
             Ok(permit) => Some(permit),
@@ -153,46 +199,64 @@ impl Connection {
                 let permit = timeout(limit, self.permits.clone().acquire_owned()).await.map_err(late)?.ok();
                 // While this step stood in line, the connection may have gone down, or its twin may have gone ahead.
                 self.breaker.pass().await?;
-                if let Some(answered) = self.join(&ask.commands) {
-                    return answered.await;
+                if let Some(answer) = self.join(&ask.commands) {
+                    return Ok(answer);
                 }
                 permit
             }
         };
-        self.send(ask, permit).await
+        Ok(self.send(ask, permit))
     }
 
     /// Shares the answer of a step under way that is the same.
-    fn join(&self, commands: &Vec<u8>) -> Option<Waiting<Outcome>> {
+    pub(super) fn join(&self, commands: &Vec<u8>) -> Option<Waiting<Outcome>> {
         let answer = self.flying.borrow().get(commands)?.wait();
         self.health.count(|health| &health.shared, 1);
         Some(answer)
     }
 
     /// Puts a step in line to be written.
-    fn send(&self, ask: Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<Outcome> {
+    fn send(&self, ask: &Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<Outcome> {
         let Ask { step, commands, asking } = ask;
         let (parcel, count) = (Parcel::new(), step.ids.len());
         let answer = parcel.wait();
         self.health.count(|health| &health.steps, 1);
         self.health.count(|health| &health.commands, count as u64);
-        self.out.borrow_mut().extend_from_slice(&commands);
-        let commands = Rc::new(commands);
+        self.out.borrow_mut().extend_from_slice(commands);
         if self.policy.single_flight {
             self.flying.borrow_mut().insert(commands.clone(), parcel.clone());
         }
         self.pending.borrow_mut().push_back(Pending {
             since: clock::now(),
             expect: Expect::of(step.verb),
-            asking,
-            left: if asking { 2 * count } else { count },
+            is_ping: false,
+            asking: *asking,
+            left: if *asking { 2 * count } else { count },
             answered: Answered::default(),
             parcel,
-            commands,
+            commands: commands.clone(),
             _permit: permit,
         });
         self.wake_driver();
         answer
+    }
+
+    /// Asks for a sign of life behind what is overdue. If a packet was lost, the next one that arrives shows the other side
+    /// which, and TCP sends it again at once instead of after its own, much longer time. If the server hangs, this stays
+    /// unanswered, too.
+    fn ping(&self, now: Instant) {
+        push_command(&mut self.out.borrow_mut(), [&b"PING"[..]]);
+        self.pending.borrow_mut().push_back(Pending {
+            since: now,
+            expect: Expect::Status,
+            is_ping: true,
+            asking: false,
+            left: 1,
+            answered: Answered::default(),
+            parcel: Parcel::new(),
+            commands: Rc::default(),
+            _permit: None,
+        });
     }
 
     fn wake_driver(&self) {
@@ -222,8 +286,10 @@ impl Connection {
             self.health.count(|health| &health.connects, 1);
             let next = match self.peer.greet().await {
                 Ok(socket) => {
-                    self.breaker.closes();
                     let up = clock::now();
+                    self.pulse.heard(up);
+                    self.lags.set(false);
+                    self.breaker.closes();
                     let end = self.serve(socket).await;
                     self.give_up(&end, clock::now() >= up + SOUND_AFTER)
                 }
@@ -239,28 +305,43 @@ impl Connection {
 
     /// Tells everybody who waits that the connection is gone; says when to try again, if not at once.
     fn give_up(&self, end: &End, was_sound: bool) -> Option<Instant> {
-        let (told, later) = match end {
-            End::Closed(why) => (self.unavailable(why), self.unavailable(why)),
+        let silent = |limit: &Duration| self.unavailable(&format!("no answer within {} ms", limit.as_millis()));
+        let mut is_well = matches!(end, End::Closed(_) | End::TooLarge);
+        let (told, next) = match end {
+            End::Closed(why) if was_sound => {
+                self.breaker.connects();
+                (self.unavailable(why), None)
+            }
+            End::Closed(why) => (self.unavailable(why), Some(self.breaker.opens(self.unavailable(why)))),
             End::Malformed(what) => {
                 let why = self.unavailable(&format!("malformed reply: {what}"));
-                (why.clone(), why)
+                (why.clone(), Some(self.breaker.opens(why)))
+            }
+            End::Late(limit) => {
+                // Only this connection is held up where the server is heard on another.
+                let stall = Duration::from_millis(self.policy.stall_timeout_ms.into()).min(*limit);
+                is_well = clock::now() < self.pulse.last_heard() + stall;
+                (self.late(*limit), Some(self.breaker.opens(silent(limit))))
             }
             End::Silent(limit) => {
-                (self.late(*limit), self.unavailable(&format!("no answer within {} ms", limit.as_millis())))
+                self.pulse.hangs(silent(limit));
+                (self.late(*limit), Some(self.breaker.opens(silent(limit))))
             }
-            End::Retired => (self.unavailable("it left the cluster"), self.unavailable("it left the cluster")),
-        };
-        let dropped = matches!(end, End::Closed(_));
-        let next = match dropped && was_sound {
-            true => {
-                self.breaker.connects();
-                None
+            End::TooLarge => {
+                // It is the fault of one step, which is told so. The server is well, and the others may ask again.
+                if let Some(mut first) = self.take_first() {
+                    first.parcel.deliver(Ok(std::mem::take(&mut first.answered)));
+                }
+                (self.unavailable("given up because of a reply that is too large"), Some(self.breaker.connects_soon()))
             }
-            false => Some(self.breaker.opens(later)),
+            End::Retired => {
+                let why = self.unavailable("it left the cluster");
+                (why.clone(), Some(self.breaker.opens(why)))
+            }
         };
         self.out.borrow_mut().clear();
         while let Some(first) = self.take_first() {
-            first.parcel.deliver(Err(Failed { error: told.clone(), dropped }));
+            first.parcel.deliver(Err(Failed { error: told.clone(), dropped: is_well }));
         }
         next
     }
@@ -275,7 +356,8 @@ impl Connection {
             written: 0,
             unflushed: false,
             heard: now,
-            watch: Box::pin(sleep_until(now + self.stall_limit())),
+            next_ping: None,
+            watch: Box::pin(sleep_until(now + IDLE)),
         };
         poll_fn(|cx| match self.turn(&mut line, cx) {
             Ok(()) => Poll::Pending,
@@ -288,26 +370,51 @@ impl Connection {
     fn turn(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), End> {
         self.driver.set(Some(cx.waker().clone()));
         // What has come is read before anybody is called late.
+        let mut bytes = 0;
         loop {
             line.incoming.bytes.reserve(READ_BYTES);
             match pin!(line.socket.read_buf(&mut line.incoming.bytes)).poll(cx) {
                 Poll::Ready(Ok(0)) => return Err(End::Closed("the server closed the connection".into())),
-                Poll::Ready(Ok(_)) => {
+                Poll::Ready(Ok(count)) => {
                     line.heard = clock::now();
-                    self.hand_out(&mut line.incoming, line.heard).map_err(|Malformed(what)| End::Malformed(what))?;
+                    line.next_ping = None;
+                    self.pulse.heard(line.heard);
+                    self.lags.set(false);
+                    self.hand_out(&mut line.incoming, line.heard)?;
+                    bytes += count;
+                    if bytes >= TURN_BYTES {
+                        cx.waker().wake_by_ref();
+                        return self.write(line, cx);
+                    }
                 }
                 Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
                 Poll::Pending => break,
             }
         }
-        if self.retired.get() && self.pending.borrow().is_empty() {
+        if self.retired.get() && self.pending.borrow().iter().all(|step| step.is_ping) {
             return Err(End::Retired);
         }
         self.write(line, cx)?;
+        if let Some(first) = self.pending.borrow().front().filter(|first| !first.is_ping) {
+            let due = first.since + self.pulse.overdue();
+            if due < line.watch.deadline() {
+                line.watch.as_mut().reset(due);
+            }
+        }
         while line.watch.as_mut().poll(cx).is_ready() {
             let now = clock::now();
-            let due = self.due(line.heard, now)?;
-            line.watch.as_mut().reset(due);
+            let mut next = self.look(line, now)?;
+            if self.lags.get() {
+                let (due, pause) = line.next_ping.unwrap_or((now, self.pulse.overdue()));
+                line.next_ping = Some((due, pause));
+                if due <= now {
+                    self.ping(now);
+                    self.write(line, cx)?;
+                    line.next_ping = Some((now + pause, 2 * pause));
+                }
+                next = next.min(line.next_ping.map_or(next, |(due, _)| due));
+            }
+            line.watch.as_mut().reset(next);
         }
         Ok(())
     }
@@ -342,19 +449,37 @@ impl Connection {
         Ok(())
     }
 
-    fn stall_limit(&self) -> Duration {
-        Duration::from_millis(self.policy.stall_timeout_ms.min(self.policy.request_timeout_ms).into())
-    }
-
-    /// When to look again, or that time is up for the step that is first in line. One that comes later is due later.
-    fn due(&self, heard: Instant, now: Instant) -> Result<Instant, End> {
-        let (limit, stall) = (Duration::from_millis(self.policy.request_timeout_ms.into()), self.stall_limit());
-        let Some(since) = self.pending.borrow().front().map(|pending| pending.since) else { return Ok(now + stall) };
-        match (since + limit, since.max(heard) + stall) {
-            (due, _) if due <= now => Err(End::Silent(limit)),
-            (_, due) if due <= now => Err(End::Silent(stall)),
-            (whole, silent) => Ok(whole.min(silent)),
+    /// Tells whoever waits for what is overdue, and says when to look again; or that time is up. The first step in line decides:
+    /// one that comes later is due later.
+    fn look(&self, line: &Line, now: Instant) -> Result<Instant, End> {
+        let mut pending = self.pending.borrow_mut();
+        let Some(first) = pending.iter_mut().find(|step| !step.is_ping) else { return Ok(now + IDLE) };
+        let limit = Duration::from_millis(self.policy.request_timeout_ms.into());
+        // What is far away is heard later, and a packet that was lost comes later by as much.
+        let stall = (Duration::from_millis(self.policy.stall_timeout_ms.into()) + self.pulse.usual()).min(limit);
+        let (late, silent) = (first.since + limit, first.since.max(self.pulse.last_heard()) + stall);
+        if late.min(silent) <= now {
+            return Err(match line.incoming.too_large() {
+                Some(why) => {
+                    first.answered.refuse_too_large(why);
+                    End::TooLarge
+                }
+                None if silent <= now => End::Silent(stall),
+                None => End::Late(limit),
+            });
         }
+        let overdue = self.pulse.overdue();
+        let mut next = late.min(silent);
+        for step in pending.iter().filter(|step| !step.is_ping) {
+            let due = step.since.max(line.heard) + overdue;
+            if due > now {
+                next = next.min(due);
+                break;
+            }
+            self.lags.set(true);
+            step.parcel.is_overdue();
+        }
+        Ok(next)
     }
 
     /// The step that is first in line, which is then under way no longer.
@@ -365,7 +490,7 @@ impl Connection {
     }
 
     /// Gives each complete reply to the step that is first in line.
-    fn hand_out(&self, incoming: &mut Incoming, now: Instant) -> Result<(), Malformed> {
+    fn hand_out(&self, incoming: &mut Incoming, now: Instant) -> Result<(), End> {
         let mut pending = self.pending.borrow_mut();
         while !incoming.is_empty() {
             let Some(first) = pending.front_mut() else {
@@ -381,10 +506,16 @@ impl Connection {
                 Progress::Pushed => continue,
                 Progress::Done => {}
                 Progress::Refused(line) => first.answered.refuse(line, about_asking),
+                Progress::PassedOver(why) => first.answered.refuse_too_large(why),
+                Progress::Endless(why) => {
+                    first.answered.refuse_too_large(why);
+                    return Err(End::TooLarge);
+                }
             }
             first.left -= 1;
             if first.left == 0 {
                 drop(pending);
+                incoming.next_step();
                 self.answer_first(now);
                 pending = self.pending.borrow_mut();
             }
@@ -395,7 +526,12 @@ impl Connection {
 
     fn answer_first(&self, now: Instant) {
         let Some(mut first) = self.take_first() else { return };
-        self.health.answered_after(now.saturating_duration_since(first.since));
+        if first.is_ping {
+            return;
+        }
+        let took = now.saturating_duration_since(first.since);
+        self.health.answered_after(took);
+        self.pulse.answered_after(took);
         let answered = std::mem::take(&mut first.answered);
         let sick = answered.refused.iter().find(|(_, line)| Trouble::of(line).is_the_servers());
         self.breaker.answered(sick.map(|(_, line)| StoreError::from_server(String::new(), line.clone())));
@@ -409,5 +545,10 @@ impl Answered {
         if !about_asking {
             self.replies.end_reply();
         }
+    }
+
+    fn refuse_too_large(&mut self, why: TooLarge) {
+        self.too_large.get_or_insert((self.replies.len(), why));
+        self.replies.end_reply();
     }
 }

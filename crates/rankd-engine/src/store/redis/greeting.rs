@@ -2,6 +2,7 @@
 //!
 //! All of the greeting leaves at once. A server that does not know HELLO is spoken to in the older protocol.
 
+use crate::store::Trouble;
 use crate::store::redis::address::{Address, Place};
 use crate::store::redis::flat::{self, Part};
 use crate::store::redis::resp::{Malformed, push_command};
@@ -86,8 +87,13 @@ impl Peer {
                 say(&mut socket, &rest).await?;
             }
         }
-        for _ in &rest {
-            heard.reply(&mut socket).await?.map_err(Refusal::Line)?;
+        for command in &rest {
+            match heard.reply(&mut socket).await? {
+                Ok(()) => {}
+                // Whoever may not even ask for a sign of life has just got one.
+                Err(line) if command.first() == Some(&"PING") && Trouble::of(&line) == Trouble::Forbidden => {}
+                Err(line) => return Err(Refusal::Line(line)),
+            }
         }
         match heard.bytes.is_empty() {
             true => Ok(socket),

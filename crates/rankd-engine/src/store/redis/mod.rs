@@ -3,8 +3,8 @@
 //! One set of connections for each event loop. All commands of a step leave in one pipeline for each server, and what several
 //! nodes and several requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares
 //! its answer. While a server does not answer, that is said at once and never waited for. Reading order: `resp.rs` and `flat.rs`
-//! (the protocol), `greeting.rs` and `tls.rs`, `breaker.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and `cluster.rs`
-//! (many), `load.rs` (set-up).
+//! (the protocol), `greeting.rs` and `tls.rs`, `breaker.rs`, `pulse.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and
+//! `cluster.rs` (many), `load.rs` (set-up).
 
 mod address;
 mod breaker;
@@ -15,6 +15,7 @@ mod flat;
 mod greeting;
 mod load;
 mod parcel;
+mod pulse;
 mod resp;
 mod server;
 mod slots;
@@ -24,7 +25,7 @@ pub use address::Address;
 pub use tls::Trust;
 
 use crate::store::health::Health;
-use crate::store::{Open, Replies, Step, Store, StoreError};
+use crate::store::{Open, Replies, Step, Store, StoreError, TooLarge, limits};
 use cluster::ClusterStore;
 use greeting::Peer;
 use rankd_plan::registry::Policy;
@@ -35,8 +36,12 @@ use std::time::Duration;
 /// Of a huge step so many ids are asked for at a time, so that neither side holds all of its commands and others get their turn.
 const BATCH_IDS: usize = 10_000;
 
+/// So often a step is asked again: once for each connection that it may find closed.
+const SECOND_TRIES: usize = 2;
+
 /// An endpoint as the registry describes it.
 pub struct RedisEndpoint {
+    name: String,
     servers: Servers,
     policy: Policy,
     health: Arc<Health>,
@@ -50,18 +55,18 @@ enum Servers {
 
 impl RedisEndpoint {
     /// An endpoint on one server. `trust` is needed where the address asks for TLS.
-    pub fn server(address: Address, policy: Policy, trust: Option<Trust>) -> RedisEndpoint {
-        RedisEndpoint::on(Servers::One(peer(address, policy, trust)), policy)
+    pub fn server(name: &str, address: Address, policy: Policy, trust: Option<Trust>) -> RedisEndpoint {
+        RedisEndpoint::on(name, Servers::One(peer(address, policy, trust)), policy)
     }
 
     /// An endpoint on a cluster of which these nodes are known.
-    pub fn cluster(seeds: Vec<Address>, policy: Policy, trust: Option<Trust>) -> RedisEndpoint {
+    pub fn cluster(name: &str, seeds: Vec<Address>, policy: Policy, trust: Option<Trust>) -> RedisEndpoint {
         let peers = seeds.into_iter().map(|address| peer(address, policy, trust.clone()));
-        RedisEndpoint::on(Servers::Cluster(peers.collect()), policy)
+        RedisEndpoint::on(name, Servers::Cluster(peers.collect()), policy)
     }
 
-    fn on(servers: Servers, policy: Policy) -> RedisEndpoint {
-        RedisEndpoint { servers, policy, health: Arc::default() }
+    fn on(name: &str, servers: Servers, policy: Policy) -> RedisEndpoint {
+        RedisEndpoint { name: name.to_owned(), servers, policy, health: Arc::default() }
     }
 
     /// The addresses without their secrets.
@@ -88,6 +93,10 @@ impl Open for RedisEndpoint {
         }
     }
 
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn health(&self) -> Option<Arc<Health>> {
         Some(self.health.clone())
     }
@@ -101,8 +110,8 @@ where
     let mut all = Replies::default();
     for ids in step.ids.chunks(BATCH_IDS) {
         all.append(&send(Step { ids, ..step }).await?);
-        if all.byte_count() > resp::STEP_BYTES_MAX {
-            return Err(StoreError::Unavailable("the answer is more bytes than a step may take".into()));
+        if all.byte_count() > limits::STEP_BYTES {
+            return Err(too_large(&step, all.len() - 1, TooLarge::Step));
         }
     }
     Ok(all)
@@ -110,6 +119,15 @@ where
 
 /// The error of a step one of whose commands was refused.
 fn refused(step: &Step<'_>, at: usize, line: &str) -> StoreError {
-    let key = step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default();
-    StoreError::from_server(key, line.to_owned())
+    StoreError::from_server(key(step, at), line.to_owned())
+}
+
+/// The error of a step one of whose replies is more than is read.
+fn too_large(step: &Step<'_>, at: usize, what: TooLarge) -> StoreError {
+    StoreError::TooLarge { key: key(step, at), what }
+}
+
+/// The key that a command of the step reads.
+fn key(step: &Step<'_>, at: usize) -> String {
+    step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default()
 }

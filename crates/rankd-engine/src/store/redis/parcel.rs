@@ -11,6 +11,8 @@ pub(super) struct Parcel<T>(Rc<RefCell<Inside<T>>>);
 
 struct Inside<T> {
     content: Option<T>,
+    /// It has taken longer than is usual.
+    overdue: bool,
     /// Who waits, by number; those who have gone leave their place empty.
     waiting: Vec<Option<Waker>>,
 }
@@ -23,14 +25,25 @@ impl<T> Clone for Parcel<T> {
 
 impl<T: Clone> Parcel<T> {
     pub(super) fn new() -> Parcel<T> {
-        Parcel(Rc::new(RefCell::new(Inside { content: None, waiting: Vec::with_capacity(1) })))
+        Parcel(Rc::new(RefCell::new(Inside { content: None, overdue: false, waiting: Vec::with_capacity(1) })))
     }
 
     /// Gets the answer when it is there.
     pub(super) fn wait(&self) -> Waiting<T> {
         let mut inside = self.0.borrow_mut();
         inside.waiting.push(None);
-        Waiting { number: inside.waiting.len() - 1, inside: self.0.clone() }
+        Waiting { number: inside.waiting.len() - 1, inside: self.0.clone(), knows_it_is_overdue: false }
+    }
+
+    /// Tells all who wait, now and later, that it takes longer than is usual; only the first time.
+    pub(super) fn is_overdue(&self) {
+        let mut inside = self.0.borrow_mut();
+        if std::mem::replace(&mut inside.overdue, true) {
+            return;
+        }
+        let waiting: Vec<Waker> = inside.waiting.iter().flatten().cloned().collect();
+        drop(inside);
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Gives the answer to all who wait. They may have gone.
@@ -48,19 +61,44 @@ impl<T: Clone> Parcel<T> {
 pub(super) struct Waiting<T> {
     number: usize,
     inside: Rc<RefCell<Inside<T>>>,
+    knows_it_is_overdue: bool,
+}
+
+/// What somebody who waits gets to know.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News<T> {
+    /// It takes longer than is usual. Said once; the answer may still come.
+    Overdue,
+    Answer(T),
+}
+
+impl<T: Clone> Waiting<T> {
+    /// The answer alone.
+    pub(super) async fn answer(&mut self) -> T {
+        loop {
+            if let News::Answer(content) = (&mut *self).await {
+                return content;
+            }
+        }
+    }
 }
 
 impl<T: Clone> Future for Waiting<T> {
-    type Output = T;
+    type Output = News<T>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<News<T>> {
         let last = Rc::strong_count(&self.inside) == 1;
         let mut inside = self.inside.borrow_mut();
         if last && let Some(content) = inside.content.take() {
-            return Poll::Ready(content);
+            return Poll::Ready(News::Answer(content));
         }
         if let Some(content) = &inside.content {
-            return Poll::Ready(content.clone());
+            return Poll::Ready(News::Answer(content.clone()));
+        }
+        if inside.overdue && !self.knows_it_is_overdue {
+            drop(inside);
+            self.knows_it_is_overdue = true;
+            return Poll::Ready(News::Overdue);
         }
         if let Some(place) = inside.waiting.get_mut(self.number) {
             match place {
@@ -79,9 +117,21 @@ mod tests {
     #[tokio::test]
     async fn all_who_asked_get_the_answer_and_those_who_left_do_not_mind() {
         let parcel = Parcel::new();
-        let (first, second, third) = (parcel.wait(), parcel.wait(), parcel.clone().wait());
+        let (mut first, second, mut third) = (parcel.wait(), parcel.wait(), parcel.clone().wait());
         drop(second);
         parcel.deliver("here".to_owned());
-        assert_eq!((first.await, third.await), ("here".to_owned(), "here".to_owned()));
+        assert_eq!((first.answer().await, third.answer().await), ("here".to_owned(), "here".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn that_it_is_overdue_is_said_once_to_each_and_the_answer_may_still_come() {
+        let parcel = Parcel::new();
+        let mut early = parcel.wait();
+        parcel.is_overdue();
+        parcel.is_overdue();
+        let mut late = parcel.wait();
+        assert_eq!(((&mut early).await, (&mut late).await), (News::Overdue, News::Overdue));
+        parcel.deliver(7);
+        assert_eq!((early.await, late.await), (News::Answer(7), News::Answer(7)));
     }
 }

@@ -1,18 +1,17 @@
 //! The protocol: commands out, replies in, with strict limits and without a tree of values.
 //!
 //! A reply to one of our reads is a flat list of strings, a flat map of them, or an error. What a server pushes of its own accord
-//! may come between replies and is passed over. Anything else is malformed: after it nothing on the connection can be trusted, so
-//! the connection is closed.
+//! may come between replies and is passed over. A reply that is larger than our limits is passed over too, as it comes and
+//! without being kept, so that the replies behind it can be read. Anything else is malformed: after it nothing on the connection
+//! can be trusted, so the connection is closed.
 
 use crate::store::redis::flat;
-use crate::store::{Replies, Step, Verb};
+use crate::store::{Replies, Step, TooLarge, Verb, limits};
 
-/// What a step's replies may take together.
-pub(super) const STEP_BYTES_MAX: usize = 12 << 20;
-/// The longest string: it is held in one piece until all of it is there.
-const ITEM_BYTES_MAX: usize = 1 << 20;
-/// The fields of the largest hash that is read whole.
-const HASH_FIELDS_MAX: usize = 10_000;
+/// What is passed over of a step's replies. Where there is more, a new connection costs less than waiting for the rest.
+const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
+/// The shortest item, in bytes.
+const ITEM_BYTES_MIN: usize = 3;
 /// The longest error line that is read.
 const LINE_BYTES_MAX: usize = 4096;
 
@@ -89,7 +88,7 @@ pub(super) enum Expect {
 impl Expect {
     pub(super) fn of(verb: Verb<'_>) -> Expect {
         match verb {
-            Verb::HashAll => Expect::AtMost(2 * HASH_FIELDS_MAX),
+            Verb::HashAll => Expect::AtMost(2 * limits::HASH_FIELDS),
             Verb::HashFields(fields) => Expect::Exactly(fields.len()),
             Verb::ListHead(count) => Expect::Ids(count),
         }
@@ -114,6 +113,18 @@ pub(super) enum Progress {
     Pushed,
     /// The server answered with an error line.
     Refused(String),
+    /// The reply is larger than is read. All of it was passed over.
+    PassedOver(TooLarge),
+    /// It is so large that it is not even passed over: the connection has to be given up.
+    Endless(TooLarge),
+}
+
+/// What has become of one item of a list.
+enum Item {
+    Whole,
+    /// It is not all there.
+    Partial,
+    TooLarge(TooLarge),
 }
 
 /// Bytes that are no reply that was asked for.
@@ -127,6 +138,18 @@ pub(super) struct Incoming {
     at: usize,
     /// Items that are still to come of the list at hand.
     left: Option<usize>,
+    /// Set while the reply at hand is passed over.
+    passing: Option<Passing>,
+    /// Bytes of the step at hand that were passed over.
+    passed_over: usize,
+}
+
+/// A reply that is passed over.
+struct Passing {
+    why: TooLarge,
+    /// Bytes that are still to come of the string at hand, and whether its end is.
+    bytes: usize,
+    ends: bool,
 }
 
 impl Incoming {
@@ -155,29 +178,98 @@ impl Incoming {
                 _ => return Err(Malformed("another kind of reply than was asked for")),
             };
             if !expect.allows(count) {
-                return Err(Malformed("another number of items than was asked for"));
+                // Only of a hash that is read whole the server decides how much there is.
+                let Expect::AtMost(_) = expect else {
+                    return Err(Malformed("another number of items than was asked for"));
+                };
+                if count.saturating_mul(ITEM_BYTES_MIN) > PASSED_OVER_BYTES_MAX {
+                    return Ok(Progress::Endless(TooLarge::Hash));
+                }
+                self.pass_over(TooLarge::Hash);
             }
             self.consume_line();
             self.left = Some(count);
         }
         let ids = matches!(expect, Expect::Ids(_));
-        while let Some(left) = self.left.filter(|left| *left > 0) {
-            if !self.item(ids, into)? {
-                return Ok(Progress::Incomplete);
+        while let Some(left) = self.left.filter(|left| *left > 0 && self.passing.is_none()) {
+            match self.item(ids, into)? {
+                Item::Whole => self.left = Some(left - 1),
+                Item::Partial => return Ok(Progress::Incomplete),
+                Item::TooLarge(why) => self.pass_over(why),
             }
-            self.left = Some(left - 1);
+        }
+        if self.passing.is_some() {
+            return self.pass_on();
         }
         self.left = None;
         into.end_reply();
         Ok(Progress::Done)
     }
 
+    fn pass_over(&mut self, why: TooLarge) {
+        self.passing = Some(Passing { why, bytes: 0, ends: false });
+    }
+
+    /// Why the reply at hand is passed over, if it is.
+    pub(super) fn too_large(&self) -> Option<TooLarge> {
+        self.passing.as_ref().map(|passing| passing.why)
+    }
+
+    /// Passes over what has come of a reply that is too large.
+    fn pass_on(&mut self) -> Result<Progress, Malformed> {
+        while let Some(passing) = &mut self.passing {
+            let there = (self.bytes.len() - self.at).min(passing.bytes);
+            self.at += there;
+            passing.bytes -= there;
+            if passing.bytes > 0 {
+                return Ok(Progress::Incomplete);
+            }
+            if passing.ends {
+                match self.bytes.get(self.at..self.at + 2) {
+                    None => return Ok(Progress::Incomplete),
+                    Some(b"\r\n") => self.at += 2,
+                    Some(_) => return Err(Malformed("a string without its end")),
+                }
+                passing.ends = false;
+            }
+            let Some(left) = self.left.filter(|left| *left > 0) else {
+                let why = passing.why;
+                (self.left, self.passing) = (None, None);
+                return Ok(Progress::PassedOver(why));
+            };
+            let why = passing.why;
+            let Some((kind, line)) = self.line()? else { return Ok(Progress::Incomplete) };
+            let head = line.len() + 3;
+            let (bytes, ends) = match kind {
+                b'$' if line == b"-1" => (0, false),
+                b'_' | b':' => (0, false),
+                b'$' => (number(line)?, true),
+                _ => return Err(Malformed("an item that is no string")),
+            };
+            self.passed_over = self.passed_over.saturating_add(head + bytes);
+            if self.passed_over > PASSED_OVER_BYTES_MAX {
+                return Ok(Progress::Endless(why));
+            }
+            self.at += head;
+            self.left = Some(left - 1);
+            self.passing = Some(Passing { why, bytes, ends });
+        }
+        Ok(Progress::Incomplete)
+    }
+
+    /// The next reply is one of another step.
+    pub(super) fn next_step(&mut self) {
+        self.passed_over = 0;
+    }
+
     /// Passes over what was pushed while nobody waits for a reply; false when it is not all there.
     pub(super) fn pushed(&mut self) -> Result<bool, Malformed> {
-        match self.reply(Expect::AtMost(0), &mut Replies::default())? {
+        match self.reply(Expect::Exactly(0), &mut Replies::default())? {
             Progress::Pushed => Ok(true),
             Progress::Incomplete => Ok(false),
-            Progress::Done | Progress::Refused(_) => Err(Malformed("a reply that nobody asked for")),
+            Progress::Done | Progress::Refused(_) | Progress::PassedOver(_) | Progress::Endless(_) => {
+                Err(Malformed("a reply that nobody asked for"))
+            }
         }
     }
 
@@ -197,8 +289,8 @@ impl Incoming {
         }
     }
 
-    /// One string of a list; false when it is not all there.
-    fn item(&mut self, ids: bool, into: &mut Replies) -> Result<bool, Malformed> {
+    /// Reads one item of a list.
+    fn item(&mut self, ids: bool, into: &mut Replies) -> Result<Item, Malformed> {
         // Almost every item is a string of less than a hundred bytes that has come whole.
         let rest = &self.bytes[self.at..];
         let (head, len) = match *rest {
@@ -209,52 +301,54 @@ impl Incoming {
             _ => return self.rare_item(ids, into),
         };
         match rest.get(head..head + len + 2) {
-            Some([text @ .., b'\r', b'\n']) if into.byte_count() + len <= STEP_BYTES_MAX => {
+            Some([text @ .., b'\r', b'\n']) if into.byte_count() + len <= limits::STEP_BYTES => {
                 match ids {
                     true => into.push_element(text),
                     false => into.push_item(Some(text)),
                 }
                 self.at += head + len + 2;
-                Ok(true)
+                Ok(Item::Whole)
             }
             _ => self.rare_item(ids, into),
         }
     }
 
     /// An item of any kind and length, or what is wrong with it.
-    fn rare_item(&mut self, ids: bool, into: &mut Replies) -> Result<bool, Malformed> {
+    fn rare_item(&mut self, ids: bool, into: &mut Replies) -> Result<Item, Malformed> {
         let push = |into: &mut Replies, item: Option<&[u8]>| match (ids, item) {
             (true, Some(element)) => into.push_element(element),
             (true, None) => into.skip_element(),
             (false, item) => into.push_item(item),
         };
-        let Some((kind, line)) = self.line()? else { return Ok(false) };
+        let room = limits::STEP_BYTES.saturating_sub(into.byte_count());
+        let Some((kind, line)) = self.line()? else { return Ok(Item::Partial) };
         let head = line.len() + 3;
         match kind {
             b'$' if line == b"-1" => push(into, None),
             b'_' if line.is_empty() => push(into, None),
+            b':' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Step)),
             b':' => push(into, Some(line)),
             b'$' => {
                 let len = number(line)?;
-                if len > ITEM_BYTES_MAX {
-                    return Err(Malformed("a string too long"));
+                if len > limits::VALUE_BYTES {
+                    return Ok(Item::TooLarge(TooLarge::Value));
                 }
-                if len > STEP_BYTES_MAX - into.byte_count().min(STEP_BYTES_MAX) {
-                    return Err(Malformed("more bytes than a step may take"));
+                if len > room {
+                    return Ok(Item::TooLarge(TooLarge::Step));
                 }
                 let start = self.at + head;
-                let Some(end) = self.bytes.get(start + len..start + len + 2) else { return Ok(false) };
+                let Some(end) = self.bytes.get(start + len..start + len + 2) else { return Ok(Item::Partial) };
                 if end != b"\r\n" {
                     return Err(Malformed("a string without its end"));
                 }
                 push(into, Some(&self.bytes[start..start + len]));
                 self.at = start + len + 2;
-                return Ok(true);
+                return Ok(Item::Whole);
             }
             _ => return Err(Malformed("an item that is no string")),
         }
         self.at += head;
-        Ok(true)
+        Ok(Item::Whole)
     }
 
     /// The kind and text of the line at hand, if all of it is there.
@@ -328,15 +422,13 @@ mod tests {
     #[test]
     fn what_was_not_asked_for_is_malformed() {
         let deep = b"*1\r\n".repeat(1_000_000);
-        let bad: [&[u8]; 11] = [
-            b"*4\r\n",
+        let bad: [&[u8]; 9] = [
             b"*99999999999999999999\r\n",
             b"*-1\r\n",
             b"$3\r\nabc\r\n",
             b"+OK\r\n",
             b":1\r\n",
             b"*1\r\n*1\r\n",
-            b"*1\r\n$9999999999\r\n",
             b"*1\r\n$1\r\nabc",
             b"HTTP/1.1 200 OK\r\n",
             &deep,
@@ -348,6 +440,57 @@ mod tests {
         }
         let mut endless = Incoming { bytes: vec![b'-'; 10_000], ..Incoming::default() };
         assert!(endless.reply(Expect::AtMost(3), &mut Replies::default()).is_err());
+    }
+
+    #[test]
+    fn what_is_too_large_is_passed_over_as_it_comes_and_the_next_reply_is_read() {
+        let value = [b"*3\r\n$1\r\na\r\n$1048577\r\n", &[b'x'; 1_048_577][..], b"\r\n:5\r\n"].concat();
+        let fields = [&b"%3\r\n"[..], &b"$1\r\nf\r\n$-1\r\n".repeat(3)].concat();
+        for (bytes, why) in [(value, TooLarge::Value), (fields, TooLarge::Hash)] {
+            for piece in [1, 7, 60_000] {
+                let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+                let (mut passed_over, mut most) = (None, 0);
+                for piece in bytes.chunks(piece) {
+                    assert_eq!(passed_over, None);
+                    incoming.bytes.extend_from_slice(piece);
+                    match incoming.reply(Expect::AtMost(4), &mut replies) {
+                        Ok(Progress::Incomplete) => {}
+                        Ok(Progress::PassedOver(why)) => passed_over = Some(why),
+                        other => panic!("{other:?}"),
+                    }
+                    incoming.compact();
+                    most = most.max(incoming.bytes.len());
+                }
+                assert_eq!((passed_over, incoming.is_empty()), (Some(why), true));
+                assert!(most < 200_000, "{most} bytes were kept");
+                incoming.bytes.extend_from_slice(LIST);
+                assert_eq!(incoming.reply(Expect::AtMost(4), &mut Replies::default()), Ok(Progress::Done));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_endless_is_known_before_it_has_come() {
+        for (bytes, why) in [
+            (&b"*1\r\n$536870912\r\n"[..], TooLarge::Value),
+            (b"*1\r\n$9999999999\r\n", TooLarge::Value),
+            (b"*9999999999\r\n", TooLarge::Hash),
+            (b"%100000000\r\n", TooLarge::Hash),
+        ] {
+            let mut incoming = Incoming { bytes: bytes.to_vec(), ..Incoming::default() };
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut Replies::default()), Ok(Progress::Endless(why)));
+        }
+        // Many that are a little too large are as bad as one.
+        let mut incoming = Incoming::default();
+        let reply = [b"*1\r\n$3000000\r\n", &[b'x'; 3_000_000][..], b"\r\n"].concat();
+        let mut answers = (0..7).map(|_| {
+            incoming.bytes.extend_from_slice(&reply);
+            let progress = incoming.reply(Expect::AtMost(3), &mut Replies::default());
+            incoming.compact();
+            progress
+        });
+        assert!(answers.by_ref().take(5).all(|progress| progress == Ok(Progress::PassedOver(TooLarge::Value))));
+        assert_eq!(answers.next(), Some(Ok(Progress::Endless(TooLarge::Value))));
     }
 
     #[test]

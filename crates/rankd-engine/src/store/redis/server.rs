@@ -1,16 +1,26 @@
-//! One server: a step goes to one of the connections, and once more if that was closed on it.
+//! One server: a step goes to one of the connections; and once more, to another, if that was closed on it or its answer is overdue.
+//!
+//! A connection on which nothing comes may have lost a packet, which TCP sends again only after 200 ms and more. So a step whose
+//! answer is overdue is also asked on another connection, as far as the budget for second tries goes. The first answer counts; the
+//! other is read when it comes and thrown away. New steps take the connection that is well.
 
 use crate::store::health::Health;
 use crate::store::redis::budget::Budget;
-use crate::store::redis::connection::{Answered, Ask, Connection, Failed};
+use crate::store::redis::connection::{Answered, Ask, Connection, Failed, Outcome};
 use crate::store::redis::greeting::Peer;
-use crate::store::redis::{BATCH_IDS, in_batches, refused, resp};
+use crate::store::redis::parcel::News;
+use crate::store::redis::pulse::Pulse;
+use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, resp, too_large};
 use crate::store::{Answer, Replies, Step, Store, StoreError, Trouble};
+use futures_util::future::{Either, select};
 use hashbrown::DefaultHashBuilder;
 use rankd_plan::registry::Policy;
+use std::cell::{Cell, OnceCell};
 use std::hash::BuildHasher;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::time::sleep;
 
 pub(super) struct ServerStore {
     connections: Connections,
@@ -26,13 +36,17 @@ impl ServerStore {
 
     async fn send(&self, step: Step<'_>) -> Result<Replies, StoreError> {
         self.budget.asked(step.ids.len());
-        let mut answered = self.connections.read(step.clone(), false).await;
-        if worth_another_try(&answered) && self.budget.take(step.ids.len()) {
+        let mut answered = self.connections.read(step.clone(), false, &self.budget).await;
+        for _ in 0..SECOND_TRIES {
+            if !worth_another_try(&answered) || !self.budget.take(step.ids.len()) {
+                break;
+            }
             self.health.count(|health| &health.retries, step.ids.len() as u64);
-            answered = self.connections.read(step.clone(), false).await;
+            answered = self.connections.read(step.clone(), false, &self.budget).await;
         }
         let result = match answered {
             Err(failed) => Err(failed.error),
+            Ok(Answered { too_large: Some((at, what)), .. }) => Err(too_large(&step, at, what)),
             Ok(answered) => match answered.refused.first() {
                 None => return Ok(answered.replies),
                 Some((at, line)) => Err(refused(&step, *at, line)),
@@ -64,31 +78,118 @@ impl Store for ServerStore {
 /// All connections to one server.
 pub(super) struct Connections {
     all: Vec<Rc<Connection>>,
+    /// For second tries where there is only one other; opened when it is first needed.
+    spare: OnceCell<Rc<Connection>>,
+    peer: Peer,
+    policy: Policy,
+    health: Arc<Health>,
+    pulse: Rc<Pulse>,
     spread: DefaultHashBuilder,
 }
 
 impl Connections {
     pub(super) fn new(peer: &Peer, policy: Policy, health: &Arc<Health>) -> Connections {
-        let connect = |_| Connection::new(peer.clone(), policy, health.clone());
+        let pulse = Rc::new(Pulse::default());
+        let connect = |_| Connection::new(peer.clone(), policy, health.clone(), pulse.clone());
         Connections {
             all: (0..policy.connections.max(1)).map(connect).collect(),
+            spare: OnceCell::new(),
+            peer: peer.clone(),
+            policy,
+            health: health.clone(),
+            pulse,
             spread: DefaultHashBuilder::default(),
         }
     }
 
-    pub(super) async fn read(&self, step: Step<'_>, asking: bool) -> Result<Answered, Failed> {
+    pub(super) async fn read(&self, step: Step<'_>, asking: bool, budget: &Budget) -> Outcome {
         let mut commands = Vec::new();
         resp::push_step(&mut commands, &step, asking);
+        let ask = Ask { step, commands: Rc::new(commands), asking };
+        let connection = self.choose(&ask).await?;
+        let mut first = connection.start(&ask).await?;
+        if let News::Answer(outcome) = (&mut first).await {
+            return outcome;
+        }
+        let sent = Cell::new(false);
+        let second = pin!(self.second_try(&ask, connection, budget, &sent));
+        match select(pin!(first.answer()), second).await {
+            Either::Left((Err(_), second)) if sent.get() => second.await,
+            Either::Left((outcome, _)) => outcome,
+            Either::Right((Ok(answered), _)) => Ok(answered),
+            Either::Right((Err(_), first)) => first.await,
+        }
+    }
+
+    /// The connection that a step is sent on. Waits for one only where that is worth it.
+    async fn choose(&self, ask: &Ask<'_>) -> Result<&Rc<Connection>, StoreError> {
         // By what is asked, so that the same step finds its twin; different ones spread evenly.
-        let connection = match self.all.as_slice() {
+        let home = match self.all.as_slice() {
             [one] => one,
-            several => &several[self.spread.hash_one(&commands) as usize % several.len()],
+            several => &several[self.spread.hash_one(&*ask.commands) as usize % several.len()],
         };
-        connection.read(Ask { step, commands, asking }).await
+        if home.is_well() {
+            return Ok(home);
+        }
+        if let Some(why) = self.pulse.why_it_hangs() {
+            // The connection itself finds out when it does so no longer.
+            home.pass().await?;
+            return if self.pulse.why_it_hangs().is_some() { Err(why) } else { Ok(home) };
+        }
+        let one = |is: fn(&Connection) -> bool| self.all.iter().chain(self.spare.get()).find(|other| is(other));
+        if let Some(other) = one(Connection::is_well).or_else(|| one(Connection::is_up)) {
+            return Ok(other);
+        }
+        match select(pin!(home.pass()), pin!(sleep(self.peer.connect_timeout / 2))).await {
+            Either::Left((passed, _)) => passed.map(|()| home),
+            // A lost packet may keep a connection from being made, too.
+            Either::Right(((), passing)) => {
+                let other = self.other_than(home);
+                match select(passing, pin!(other.connected())).await {
+                    Either::Left((passed, _)) => passed.map(|()| home),
+                    Either::Right((true, _)) => Ok(other),
+                    Either::Right((false, passing)) => passing.await.map(|()| home),
+                }
+            }
+        }
+    }
+
+    /// Asks on another connection what is overdue on the first, as soon as there is one that is well and the budget allows it;
+    /// `sent` is set when it has been asked.
+    async fn second_try(&self, ask: &Ask<'_>, first: &Rc<Connection>, budget: &Budget, sent: &Cell<bool>) -> Outcome {
+        let commands = ask.step.ids.len();
+        loop {
+            // Without a budget there is no second connection either.
+            if budget.allows(commands) && self.other_than(first).connected().await {
+                let other = self.other_than(first);
+                if let Some(mut joined) = other.join(&ask.commands) {
+                    sent.set(true);
+                    return joined.answer().await;
+                }
+                // Behind another step that is overdue it would not be answered any sooner.
+                if other.is_well() && budget.take(commands) {
+                    self.health.count(|health| &health.retries, commands as u64);
+                    sent.set(true);
+                    return other.start(ask).await?.answer().await;
+                }
+            }
+            sleep(self.pulse.overdue()).await;
+        }
+    }
+
+    /// One that is well, if there is one.
+    fn other_than(&self, first: &Rc<Connection>) -> &Rc<Connection> {
+        let mut others = self.all.iter().chain(self.spare.get()).filter(|other| !Rc::ptr_eq(other, first));
+        let any = others.clone().next();
+        others.find(|other| other.is_well()).or(any).unwrap_or_else(|| {
+            self.spare.get_or_init(|| {
+                Connection::new(self.peer.clone(), self.policy, self.health.clone(), self.pulse.clone())
+            })
+        })
     }
 
     /// Gives them all up.
     pub(super) fn retire(&self) {
-        self.all.iter().for_each(|connection| connection.retire());
+        self.all.iter().chain(self.spare.get()).for_each(|connection| connection.retire());
     }
 }
