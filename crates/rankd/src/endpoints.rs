@@ -1,5 +1,6 @@
 //! The registry's endpoints as stores that the engine can open.
 
+use crate::cli::say;
 use crate::files;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
@@ -24,7 +25,15 @@ pub(crate) fn open(registry: &Registry) -> Result<Vec<Arc<dyn Open>>, String> {
             Backend::Memory { path } => {
                 let data = match files.get(path.as_str()) {
                     Some(data) => data.clone(),
-                    None => Arc::new(read(Path::new(path))?),
+                    None => {
+                        let data = read(Path::new(path))?;
+                        if !data.is_closed() && !data.is_empty() {
+                            say::to_people(&format!(
+                                "note: {path} has no closing line: if it were damaged, answers would change and nobody would know"
+                            ));
+                        }
+                        Arc::new(data)
+                    }
                 };
                 files.insert(path, data.clone());
                 stores.push(Arc::new(MemoryEndpoint::new(data, endpoint.inject.clone())));

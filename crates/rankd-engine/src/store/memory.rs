@@ -3,6 +3,7 @@
 //! It can be told to be slow or to fail, so that plans and schedulers can be tried without a network.
 
 use crate::clock;
+use crate::store::closing;
 use crate::store::{Answer, Open, Replies, Step, Store, StoreError, Verb};
 use hashbrown::HashMap;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
@@ -13,13 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// All keys and what they hold.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Data {
     entries: HashMap<String, Held>,
+    is_closed: bool,
 }
 
 /// What a key holds.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Held {
     Hash(Vec<(String, String)>),
     List(Vec<String>),
@@ -33,14 +35,22 @@ pub struct BadLine {
 }
 
 impl Data {
-    /// Reads NDJSON: `{"key":"user:1","hash":{…}}` or `{"key":"follow:1","list":[…]}`, one a line.
+    /// Reads NDJSON: `{"key":"user:1","hash":{…}}` or `{"key":"follow:1","list":[…]}`, one a line, and at the end a closing line,
+    /// which is checked if there is one.
     pub fn parse(text: &str) -> Result<Data, BadLine> {
-        let mut data = Data::default();
+        let checked = closing::check(text)?;
+        let mut data = Data { is_closed: checked.is_some(), ..Data::default() };
+        let text = checked.unwrap_or(text);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let (key, entry) = parse_line(line).map_err(|message| BadLine { line: at + 1, message })?;
             data.entries.insert(key, entry);
         }
         Ok(data)
+    }
+
+    /// Whether a closing line says that this is all of it, as it was written.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     pub fn len(&self) -> usize {
@@ -68,6 +78,7 @@ fn parse_line(line: &str) -> Result<(String, Held), String> {
             "key" => key = Some(reader.string().map_err(fault)?.into_owned()),
             "hash" => entry = Some(Held::Hash(read_hash(&mut reader).map_err(fault)?)),
             "list" => entry = Some(Held::List(read_list(&mut reader).map_err(fault)?)),
+            "lines" | "sha256" => return Err("a closing line stands at the end of a file, and only once".into()),
             _ => return Err(format!("there is no field {name:?}; a line has key, and hash or list")),
         }
     }

@@ -3,6 +3,7 @@
 //! A task reads in steps: one verb for many ids, answered in one go. So there is no way to write a task that makes a round trip
 //! a row.
 
+pub mod closing;
 pub mod health;
 pub mod memory;
 pub mod redis;

@@ -7,8 +7,13 @@ use crate::cli::check::print_registry_problems;
 use crate::cli::{DONE, WRONG, say};
 use crate::{endpoints, files, library};
 use clap::Args;
+use rankd_engine::store::closing;
+use rankd_engine::store::redis::Preview;
 use rankd_plan::json::Writer;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Keys that are named where many would be overwritten.
+const SHOWN_KEYS: usize = 10;
 
 #[derive(Args)]
 pub(crate) struct SeedArgs {
@@ -24,6 +29,9 @@ pub(crate) struct SeedArgs {
     /// The data file to load
     #[arg(long, value_name = "FILE", default_value = "data/demo.ndjson", requires = "env")]
     data: PathBuf,
+    /// Overwrite what this command did not write
+    #[arg(long)]
+    force: bool,
     /// Folder of the registries
     #[arg(long, value_name = "DIR", default_value = "registry")]
     registry: PathBuf,
@@ -47,12 +55,26 @@ pub(crate) fn run(args: &SeedArgs) -> u8 {
 }
 
 fn make(args: &SeedArgs) -> Result<String, String> {
-    let data = generate(args.users);
-    files::write(&args.out, &data).map_err(|error| format!("{}: {error}", args.out.display()))?;
-    Ok(format!("{}: {} keys for {} users", args.out.display(), data.lines().count(), args.users))
+    let shown = args.out.display();
+    if !args.force && !may_be_replaced(&args.out) {
+        return Err(format!(
+            "{shown} was not written by this command, or was changed since: nothing was written. --force overwrites it"
+        ));
+    }
+    let mut bar = say::Progress::new("users", args.users as usize);
+    let data = generate(args.users, |users| bar.at(users));
+    let text = data.clone() + &closing::line(&data);
+    files::write(&args.out, &text).map_err(|error| format!("{shown}: {error}"))?;
+    Ok(format!("{shown}: {} keys for {} users", data.lines().count(), args.users))
 }
 
-/// Loads the data file into every server that the environment names.
+/// Whether a file is not there, or is as this command has left it.
+fn may_be_replaced(path: &Path) -> bool {
+    !path.exists() || endpoints::read(path).is_ok_and(|data| data.is_closed() || data.is_empty())
+}
+
+/// Loads the data file into every server that the environment names: keys that are not there yet, and with `--force` also those
+/// that hold something else. Nothing is written before all servers have been looked at.
 fn load(args: &SeedArgs, env: &str) -> Result<String, String> {
     let loaded = library::load_registry(&args.registry, env);
     if loaded.has_errors() {
@@ -60,14 +82,53 @@ fn load(args: &SeedArgs, env: &str) -> Result<String, String> {
         return Err(format!("the registry of {env} cannot be used"));
     }
     let data = endpoints::read(&args.data)?;
-    let mut done = Vec::new();
+    let mut previews = Vec::new();
     for endpoint in loaded.registry.endpoints.list() {
         let redis = endpoints::redis(endpoint)?;
-        let mut bar = say::Progress::new(&endpoint.name, data.len());
-        let keys = redis.load(&data, |keys| bar.at(keys))?;
-        done.push(format!("{}: {keys} keys at {}", endpoint.name, redis.shown()));
+        let mut bar = say::Progress::new(&format!("compare {}", endpoint.name), data.len());
+        let preview = redis.preview(&data, |keys| bar.at(keys))?;
+        previews.push((endpoint, redis, preview));
+    }
+    if !args.force && previews.iter().any(|(.., preview)| !preview.other.is_empty()) {
+        let told = previews
+            .iter()
+            .map(|(endpoint, redis, preview)| format!("{} at {}: {}", endpoint.name, redis.shown(), would_do(preview)));
+        let told: Vec<String> = told.collect();
+        return Err(format!("nothing was written, because it would overwrite other data\n{}", told.join("\n")));
+    }
+    let mut done = Vec::new();
+    for (endpoint, redis, Preview { new, other, same }) in previews {
+        let entries = [&new[..], &other[..]].concat();
+        let mut bar = say::Progress::new(&format!("load {}", endpoint.name), entries.len());
+        redis.load(&entries, |keys| bar.at(keys))?;
+        done.push(format!(
+            "{}: {} keys at {} ({} new, {} overwritten, {same} were there)",
+            endpoint.name,
+            data.len(),
+            redis.shown(),
+            new.len(),
+            other.len()
+        ));
     }
     Ok(done.join("\n"))
+}
+
+/// What loading would do, in words.
+fn would_do(preview: &Preview<'_>) -> String {
+    let (new, same, other) = (preview.new.len(), preview.same, preview.other.len());
+    let mut keys: Vec<&str> = preview.other.iter().map(|(key, _)| *key).collect();
+    keys.sort_unstable();
+    let more = if other > SHOWN_KEYS { ", …" } else { "" };
+    keys.truncate(SHOWN_KEYS);
+    match other {
+        0 => format!("{new} keys would be added, {same} are there already"),
+        _ => {
+            let keys = keys.join(", ");
+            format!(
+                "{new} keys would be added, {same} are there already, {other} hold something else and would be overwritten with --force: {keys}{more}"
+            )
+        }
+    }
 }
 
 const COUNTRIES: &[&str] = &["US", "US", "US", "IN", "IN", "BR", "DE", "GB", "FR", "JP", "NG", "MX"];
@@ -107,7 +168,8 @@ impl Random {
     }
 }
 
-fn generate(users: u32) -> String {
+/// The lines of all keys; `progress` is told how many users are done.
+fn generate(users: u32, mut progress: impl FnMut(usize)) -> String {
     let users = u64::from(users);
     let mut random = Random(20_260_101);
     let mut out = String::new();
@@ -129,6 +191,9 @@ fn generate(users: u32) -> String {
         let recommended = distinct(most.min(25), user, || 1 + random.below(users));
         list(&mut out, &format!("recommendation:{user}"), &recommended);
         list(&mut out, &format!("media:{user}"), &media_of[user as usize - 1]);
+        if user % 1000 == 0 || user == users {
+            progress(user as usize);
+        }
     }
     for media in &media_of {
         let country = random.pick(COUNTRIES);
@@ -209,12 +274,13 @@ mod tests {
 
     #[test]
     fn the_same_users_give_the_same_data() {
-        assert_eq!(generate(30), generate(30));
-        assert!(rankd_engine::store::memory::Data::parse(&generate(30)).is_ok_and(|data| data.len() > 100));
+        let data = generate(30, |_| {});
+        assert_eq!(data, generate(30, |_| {}));
+        assert!(rankd_engine::store::memory::Data::parse(&data).is_ok_and(|data| data.len() > 100));
     }
 
     #[test]
     fn one_user_has_nobody_to_follow() {
-        assert!(generate(1).contains("{\"key\":\"follow:1\",\"list\":[]}"));
+        assert!(generate(1, |_| {}).contains("{\"key\":\"follow:1\",\"list\":[]}"));
     }
 }

@@ -11,13 +11,79 @@ fn the_demo_data_is_loaded_and_loading_again_changes_nothing() {
     let server = Server::start(&[]);
     let workspace = Workspace::new(&server.url());
     let keys = std::fs::read_to_string(crate::program::repository().join("data/demo.ndjson")).expect("it is there");
-    let keys = keys.lines().filter(|line| !line.ends_with("\"list\":[]}")).count();
-    for _ in 0..2 {
+    let keys = keys.lines().filter(|line| line.starts_with("{\"key\"")).count();
+    for told in
+        [format!("({keys} new, 0 overwritten, 0 were there)"), format!("(0 new, 0 overwritten, {keys} were there)")]
+    {
         let ran = workspace.rankd(&["seed"], "");
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("redis_default: {keys} keys")), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&told), "{}", ran.stderr);
         assert_eq!(server.command(&["DBSIZE"]).expect("an answer"), format!(":{keys}"));
     }
+}
+
+#[test]
+fn data_that_seed_did_not_write_is_shown_and_overwritten_only_by_force() {
+    let server = Server::start(&[]);
+    let workspace = Workspace::new(&server.url());
+    server.must(&["HSET", "user:1", "name", "somebody real"]);
+    server.must(&["SET", "user:2", "a string"]);
+    server.must(&["RPUSH", "follow:3", "4711"]);
+    server.must(&["SET", "elsewhere", "is nobody's business"]);
+    let ran = workspace.rankd(&["seed"], "");
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let told = "nothing was written, because it would overwrite other data";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("--force: follow:3, user:1, user:2"), "{}", ran.stderr);
+    assert_eq!(server.command(&["DBSIZE"]).expect("an answer"), ":4");
+    assert_eq!(server.text(&["HGET", "user:1", "name"]).expect("an answer"), "somebody real");
+    let ran = workspace.rankd(&["seed", "--force"], "");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(" 3 overwritten, 0 were there)"), "{}", ran.stderr);
+    assert_ne!(server.text(&["HGET", "user:1", "name"]).expect("an answer"), "somebody real");
+    assert_eq!(server.text(&["GET", "elsewhere"]).expect("an answer"), "is nobody's business");
+    assert_eq!(workspace.rankd(&["seed"], "").code, Some(0));
+}
+
+#[test]
+fn a_data_file_that_seed_did_not_write_is_overwritten_only_by_force() {
+    let workspace = Workspace::new("redis://127.0.0.1:1");
+    let seed =
+        |more: &[&str]| workspace.rankd_in(&[&["seed", "--users", "3", "--out", "data/own.ndjson"], more].concat(), "");
+    let read = || std::fs::read_to_string(workspace.folder().join("data/own.ndjson")).expect("it is there");
+    for _ in 0..2 {
+        let ran = seed(&[]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let written = read();
+    assert!(written.trim_end().lines().last().is_some_and(|line| line.starts_with("{\"lines\":")), "{written}");
+    let changed = written.replacen("\"age\":", "\"age\":1", 1);
+    for text in [changed.as_str(), "{\"key\":\"user:1\",\"list\":[1]}\n", "something else"] {
+        workspace.write("data/own.ndjson", text);
+        let ran = seed(&[]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--force overwrites it"), "{}", ran.stderr);
+        assert_eq!(read(), text);
+    }
+    assert_eq!((seed(&["--force"]).code, read()), (Some(0), written));
+}
+
+#[test]
+fn a_damaged_data_file_is_refused_and_one_without_a_closing_line_is_noted() {
+    let workspace = Workspace::new("redis://127.0.0.1:1");
+    let ask = || workspace.rankd_in(&["--plan_name", "complex_dag"], "{\"user_id\": 1}\n");
+    let good = std::fs::read_to_string(workspace.folder().join("data/demo.ndjson")).expect("it is there");
+    let ran = ask();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    workspace.write("data/demo.ndjson", &good.replacen("\"age\":", "\"age\":1", 1));
+    let ran = ask();
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("data/demo.ndjson:819: the lines before this one are not those"), "{}", ran.stderr);
+    let (open, _) = good.trim_end().rsplit_once('\n').expect("it has lines");
+    workspace.write("data/demo.ndjson", open);
+    let ran = ask();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: data/demo.ndjson has no closing line"), "{}", ran.stderr);
 }
 
 #[test]

@@ -164,10 +164,32 @@ impl Heard {
             Some(Part::Error(line)) => Err(self.text(line.clone())),
             _ => Ok(()),
         };
-        // It was found whole.
+        self.pass();
+        Ok(result)
+    }
+
+    /// The values of the next reply, one after the other, or its error line.
+    pub(super) async fn values(&mut self, socket: &mut Socket) -> Result<Result<Vec<Vec<u8>>, String>, Refusal> {
+        let parts = self.parts(socket).await?;
+        if let Some(Part::Error(line)) = parts.first() {
+            let line = self.text(line.clone());
+            self.pass();
+            return Ok(Err(line));
+        }
+        let values = parts.into_iter().filter_map(|part| match part {
+            Part::Text(range) => Some(self.bytes.get(range).unwrap_or_default().to_vec()),
+            Part::Int(number) => Some(number.to_string().into_bytes()),
+            Part::Null | Part::List(_) | Part::Error(_) => None,
+        });
+        let values = values.collect();
+        self.pass();
+        Ok(Ok(values))
+    }
+
+    /// Passes over the next reply, which was found whole.
+    fn pass(&mut self) {
         let end = flat::skip(&self.bytes).ok().flatten().unwrap_or(self.bytes.len());
         self.bytes.drain(..end);
-        Ok(result)
     }
 
     /// The parts of the next reply, which stays in `bytes`.

@@ -1,4 +1,5 @@
-//! Fills servers with data and asks whether they are there. For set-up, never on the way of a request.
+//! Fills servers with data, says beforehand what that would change, and asks whether they are there. For set-up, never on the way
+//! of a request.
 
 use crate::store::memory::{Data, Held};
 use crate::store::redis::cluster::ask_for_layout;
@@ -6,6 +7,8 @@ use crate::store::redis::greeting::{self, Heard, Peer, Refusal, Socket};
 use crate::store::redis::resp::push_command;
 use crate::store::redis::slots::{Layout, NodeName, SLOTS, slot_of};
 use crate::store::redis::{RedisEndpoint, Servers};
+use hashbrown::HashMap;
+use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
@@ -15,21 +18,40 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that are sent before their replies are read.
 const BATCH: usize = 500;
 
+/// A key of a data file, and what it holds there.
+pub type Entry<'a> = (&'a str, &'a Held);
+
+/// What loading data would do to what servers hold.
+#[derive(Default)]
+pub struct Preview<'a> {
+    /// Keys that are not there yet.
+    pub new: Vec<Entry<'a>>,
+    /// Keys that hold something else.
+    pub other: Vec<Entry<'a>>,
+    /// How many are there already, just so.
+    pub same: usize,
+}
+
 impl RedisEndpoint {
-    /// Puts every key of `data` where it belongs, in place of what was there. `progress` is told how many keys are done.
-    pub fn load(&self, data: &Data, progress: impl FnMut(usize)) -> Result<usize, String> {
-        let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
-        runtime.map_err(|error| error.to_string())?.block_on(async {
+    /// Compares every key of `data` with what the servers hold. `progress` is told how many keys are done.
+    pub fn preview<'a>(&self, data: &'a Data, progress: impl FnMut(usize)) -> Result<Preview<'a>, String> {
+        block_on(async {
             let mut targets = self.targets().await?;
-            targets.fill(data, progress).await
+            targets.compare(data, progress).await
+        })
+    }
+
+    /// Puts keys where they belong, in place of what was there. `progress` is told how many are done.
+    pub fn load(&self, entries: &[Entry<'_>], progress: impl FnMut(usize)) -> Result<(), String> {
+        block_on(async {
+            let mut targets = self.targets().await?;
+            targets.fill(entries, progress).await
         })
     }
 
     /// Whether all servers answer, by the endpoint's own policy; what is wrong is said in words.
     pub fn probe(&self) -> Result<(), String> {
-        let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        runtime.block_on(async { self.targets().await.map(drop) })
+        block_on(async { self.targets().await.map(drop) })
     }
 
     /// A connection to each server that has keys.
@@ -56,6 +78,11 @@ impl RedisEndpoint {
         }
         Ok(targets)
     }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
+    runtime.map_err(|error| error.to_string())?.block_on(work)
 }
 
 /// Asks one node after the other; tells what each said if none knows.
@@ -85,21 +112,81 @@ struct Target {
     heard: Heard,
 }
 
+/// A command about one key, as its words.
+type Words<'a> = Vec<&'a [u8]>;
+/// The values of a reply, or an error line.
+type Values = Result<Vec<Vec<u8>>, String>;
+
 impl Targets {
-    async fn fill(&mut self, data: &Data, mut progress: impl FnMut(usize)) -> Result<usize, String> {
-        let mut keys = 0;
-        for (key, held) in data.iter() {
-            let owner = self.layout.as_ref().and_then(|layout| layout.owner(slot_of(key.as_bytes()))).unwrap_or(0);
-            self.servers[owner].put(key, held);
-            keys += 1;
-            if keys % BATCH == 0 {
-                self.flush().await?;
-                progress(keys);
+    fn owner(&self, key: &str) -> usize {
+        self.layout.as_ref().and_then(|layout| layout.owner(slot_of(key.as_bytes()))).unwrap_or(0)
+    }
+
+    async fn fill(&mut self, entries: &[Entry<'_>], mut progress: impl FnMut(usize)) -> Result<(), String> {
+        for (number, batch) in entries.chunks(BATCH).enumerate() {
+            for (key, held) in batch {
+                let owner = self.owner(key);
+                self.servers[owner].put(key, held);
             }
+            self.flush().await?;
+            progress(number * BATCH + batch.len());
         }
-        self.flush().await?;
-        progress(keys);
-        Ok(keys)
+        Ok(())
+    }
+
+    /// Lengths first: what is not there, or holds more or less, need not be read.
+    async fn compare<'a>(&mut self, data: &'a Data, mut progress: impl FnMut(usize)) -> Result<Preview<'a>, String> {
+        let entries: Vec<Entry<'a>> = data.iter().collect();
+        let mut preview = Preview::default();
+        for (number, batch) in entries.chunks(BATCH).enumerate() {
+            let mut alike = Vec::new();
+            for (&(key, held), told) in batch.iter().zip(self.ask(batch, length_of).await?) {
+                let there = match told {
+                    Ok(values) => values.first().and_then(|text| String::from_utf8_lossy(text).parse().ok()),
+                    Err(line) if line.starts_with("WRONGTYPE") => None,
+                    Err(line) => return Err(format!("{key}: {line}")),
+                };
+                match (there, length(held)) {
+                    (Some(0), 0) => preview.same += 1,
+                    (Some(0), _) => preview.new.push((key, held)),
+                    (Some(there), here) if there == here => alike.push((key, held)),
+                    _ => preview.other.push((key, held)),
+                }
+            }
+            for (&(key, held), values) in alike.iter().zip(self.ask(&alike, all_of).await?) {
+                match is_the_same(held, &values.map_err(|line| format!("{key}: {line}"))?) {
+                    true => preview.same += 1,
+                    false => preview.other.push((key, held)),
+                }
+            }
+            progress(number * BATCH + batch.len());
+        }
+        Ok(preview)
+    }
+
+    /// Asks one command about each key; the replies are in the order of the keys.
+    async fn ask<'a>(
+        &mut self,
+        entries: &[Entry<'a>],
+        command: impl Fn(Entry<'a>) -> Words<'a>,
+    ) -> Result<Vec<Values>, String> {
+        let mut asked: Vec<Vec<usize>> = self.servers.iter().map(|_| Vec::new()).collect();
+        for (at, entry) in entries.iter().enumerate() {
+            let owner = self.owner(entry.0);
+            push_command(&mut self.servers[owner].out, command(*entry));
+            asked[owner].push(at);
+        }
+        let mut replies: Vec<Values> = entries.iter().map(|_| Ok(Vec::new())).collect();
+        for (server, places) in self.servers.iter_mut().zip(asked) {
+            let late = |_| Refusal::Words(format!("no answer within {} s", TIMEOUT.as_secs()));
+            let told = match timeout(TIMEOUT, server.answers(places.len())).await.map_err(late) {
+                Ok(told) => told,
+                Err(late) => Err(late),
+            };
+            let told = told.map_err(|why| format!("{}: {}", server.shown, why.into_words()))?;
+            places.into_iter().zip(told).for_each(|(place, values)| replies[place] = values);
+        }
+        Ok(replies)
     }
 
     async fn flush(&mut self) -> Result<(), String> {
@@ -137,6 +224,17 @@ impl Target {
         }
     }
 
+    /// Sends what is in `out`, and reads so many replies.
+    async fn answers(&mut self, count: usize) -> Result<Vec<Values>, Refusal> {
+        greeting::send(&mut self.socket, &self.out).await?;
+        self.out.clear();
+        let mut replies = Vec::with_capacity(count);
+        for _ in 0..count {
+            replies.push(self.heard.values(&mut self.socket).await?);
+        }
+        Ok(replies)
+    }
+
     async fn flush(&mut self) -> Result<(), Refusal> {
         greeting::send(&mut self.socket, &self.out).await?;
         self.out.clear();
@@ -144,5 +242,43 @@ impl Target {
             self.heard.reply(&mut self.socket).await?.map_err(Refusal::Line)?;
         }
         Ok(())
+    }
+}
+
+/// Fields or elements; a field that is named twice is one.
+fn length(held: &Held) -> usize {
+    match held {
+        Held::Hash(fields) => as_map(fields).len(),
+        Held::List(elements) => elements.len(),
+    }
+}
+
+fn as_map(fields: &[(String, String)]) -> HashMap<&[u8], &[u8]> {
+    fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
+}
+
+fn length_of<'a>((key, held): Entry<'a>) -> Words<'a> {
+    match held {
+        Held::Hash(_) => vec![b"HLEN", key.as_bytes()],
+        Held::List(_) => vec![b"LLEN", key.as_bytes()],
+    }
+}
+
+fn all_of<'a>((key, held): Entry<'a>) -> Words<'a> {
+    match held {
+        Held::Hash(_) => vec![b"HGETALL", key.as_bytes()],
+        Held::List(_) => vec![b"LRANGE", key.as_bytes(), b"0", b"-1"],
+    }
+}
+
+fn is_the_same(held: &Held, values: &[Vec<u8>]) -> bool {
+    match held {
+        Held::Hash(fields) => {
+            let there: HashMap<&[u8], &[u8]> = values.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])).collect();
+            there == as_map(fields)
+        }
+        Held::List(elements) => {
+            elements.iter().map(|element| element.as_bytes()).eq(values.iter().map(|value| &**value))
+        }
     }
 }

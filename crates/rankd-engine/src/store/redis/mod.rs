@@ -22,6 +22,7 @@ mod slots;
 mod tls;
 
 pub use address::Address;
+pub use load::{Entry, Preview};
 pub use tls::Trust;
 
 use crate::store::health::Health;
