@@ -166,7 +166,11 @@ impl TaskError {
                 let id = error.id.unwrap_or_default();
                 return TaskError { source, ..TaskError::no_value(&column, id) };
             }
-            Fault::BadRegex { why } => ("E503", format!("the pattern parameter cannot be used: {why}")),
+            Fault::BadRegex { why } => {
+                let message = format!("the regular expression in a parameter cannot be used: {why}");
+                // The request brought it.
+                return TaskError { kind: ErrorKind::BadRequest, source, ..TaskError::failed("E503", message) };
+            }
         };
         TaskError { source, ..TaskError::failed(code, message) }
     }

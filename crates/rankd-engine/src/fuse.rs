@@ -105,6 +105,7 @@ fn join(parts: &mut [Part], nodes: &[NodeIx], pass: Arc<Pass>) {
             inline: None,
             cost_estimate_us: estimates.map(|estimates| estimates.iter().fold(0u32, |sum, us| sum.saturating_add(*us))),
         },
+        patterns: covered.iter().flat_map(|part| &part.patterns).copied().collect(),
         cost: covered.iter().fold(Cost::Trivial, |sum, part| add(sum, part.cost)),
         runs: true,
     };

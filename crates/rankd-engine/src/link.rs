@@ -74,6 +74,7 @@ impl Linked {
                 timeout: node.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
                 scheduling: node.scheduling,
                 cost: node.signature.contract.cost,
+                patterns: node.args.iter().flat_map(Arg::pattern_params).collect(),
                 runs: node.needed,
             });
             nodes.push(LinkedNode {

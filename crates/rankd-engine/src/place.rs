@@ -2,6 +2,7 @@
 
 use crate::steps::Step;
 use crate::task::Task;
+use rankd_column::Value;
 
 /// What the executor may do, and from which cost on it does not.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,10 +35,17 @@ pub(crate) enum Place {
 
 /// `depth` is how many nodes would have followed each other on the loop, this one included. `tries` is whether the run is one that
 /// measures: there, a step that is nearly cheap is on the loop, too, because only there can be seen whether it is.
-pub(crate) fn place(step: &Step, policy: &Policy, depth: u32, tries: bool, rows_in: impl Fn() -> usize) -> Place {
-    let inline = policy.inline && depth <= policy.max_inline_depth;
+pub(crate) fn place(
+    step: &Step,
+    policy: &Policy,
+    params: &[Value],
+    depth: u32,
+    tries: bool,
+    rows_in: impl Fn() -> usize,
+) -> Place {
+    let inline = policy.inline && depth <= policy.max_inline_depth && !has_pattern(step, params);
     let nearly = || (tries && step.may_inline).then(|| step.cost.near_ns(rows_in(), policy.inline_threshold_ns as f32));
-    let cheap = || cheap(step, policy, &rows_in).or_else(|| nearly().flatten());
+    let cheap = || cheap(step, policy, params, &rows_in).or_else(|| nearly().flatten());
     match (&step.task, inline.then(cheap).flatten()) {
         (_, Some(predicted_ns)) => Place::Inline(predicted_ns),
         (Task::Fetch(_), None) => Place::Loop,
@@ -47,12 +55,21 @@ pub(crate) fn place(step: &Step, policy: &Policy, depth: u32, tries: bool, rows_
 
 /// How many nanoseconds a step is predicted to take, if it may run on the loop and that is cheap.
 #[inline]
-pub(crate) fn cheap(step: &Step, policy: &Policy, rows_in: impl FnOnce() -> usize) -> Option<f32> {
+pub(crate) fn cheap(step: &Step, policy: &Policy, params: &[Value], rows_in: impl FnOnce() -> usize) -> Option<f32> {
     if !step.may_inline {
+        return None;
+    }
+    if has_pattern(step, params) {
         return None;
     }
     if step.trivial {
         return Some(0.0);
     }
     step.cost.cheap_ns(rows_in(), policy.inline_threshold_ns as f32)
+}
+
+/// Whether the run brings a regular expression for the step: what that costs cannot be learned from those before it.
+#[inline]
+fn has_pattern(step: &Step, params: &[Value]) -> bool {
+    step.patterns.iter().any(|param| params.get(*param as usize).is_some_and(|value| *value != Value::Null))
 }

@@ -174,7 +174,7 @@ impl<'r> Run<'r> {
             self.recorder.ready(ix, after, state.pace.now());
         }
         let rows_in = || state.progress.rows_in(step);
-        match place(step, &self.host.policy, depth, state.pace.sample, rows_in) {
+        match place(step, &self.host.policy, &self.request.params, depth, state.pace.sample, rows_in) {
             Place::Inline(predicted_ns) => {
                 state.pace.goes_to(ix, depth);
                 state.ready.push((ix, predicted_ns));

@@ -43,6 +43,8 @@ pub struct Step {
     pub cost: LearnedCost,
     /// The only step that waits for this one, when it waits for nothing else and nobody else reads the rows.
     pub next: Option<NodeIx>,
+    /// The parameters that it compiles and matches as regular expressions: a run that has one stays off the event loop.
+    pub patterns: Box<[u32]>,
     /// The plan's nodes that this step covers, from first to last.
     pub nodes: Vec<NodeIx>,
     /// What those do, where there are several.
@@ -60,6 +62,7 @@ pub(crate) struct Part {
     pub(crate) timeout: Option<Duration>,
     pub(crate) scheduling: Scheduling,
     pub(crate) cost: Cost,
+    pub(crate) patterns: Vec<u32>,
     /// Whether it is on this way through the plan.
     pub(crate) runs: bool,
 }
@@ -97,6 +100,7 @@ impl Steps {
                 inputs: part.inputs.into(),
                 readers: readers.into(),
                 next,
+                patterns: part.patterns.into(),
                 nodes: part.nodes,
                 pass: part.pass,
                 timeout: part.timeout,

@@ -200,7 +200,7 @@ impl Run<'_> {
             for &reader in &step.readers {
                 if progress.arrived(reader) {
                     let next = steps.step(reader);
-                    match cheap(next, policy, || progress.rows_in(next)) {
+                    match cheap(next, policy, params, || progress.rows_in(next)) {
                         Some(predicted_ns) if straight => ready.push((reader, predicted_ns)),
                         _ => {
                             pace.undecided.push(reader);

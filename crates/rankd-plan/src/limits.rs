@@ -1,5 +1,7 @@
 //! Every limit of the plan format, in one place. `rankd check --limits` prints this table.
 
+use rankd_column::expr::pattern;
+
 /// One limit as it is shown.
 pub struct Limit {
     pub name: &'static str,
@@ -25,8 +27,19 @@ limits! {
     EXPRESSION_NODES_MAX = 10_000, "operations and list items of an expression or predicate";
     TABLE_ENTRIES_MAX = 20_000, "entries of the expression or predicate table";
     PLAN_EXPRESSION_NODES_MAX = 250_000, "operations and list items of all expressions of a plan together";
+    PLAN_TEXT_BYTES_MAX = 4 << 20, "bytes of all texts in the expressions of a plan together";
+    PATTERN_BYTES_MAX = pattern::LITERAL.text, "bytes of a regular expression in a plan";
+    PATTERNS_COST_MAX = pattern::LITERALS_MAX, "estimated bytes to compile all regular expressions of a plan";
+    REQUEST_PATTERN_BYTES_MAX = pattern::REQUEST.text, "bytes of a regular expression in a request";
+    REQUEST_PATTERN_COST_MAX = pattern::REQUEST.estimate, "estimated bytes to compile a regular expression in a request";
     NAME_BYTES_MAX = 128, "bytes of a plan name, a node id or a table id";
+    LABEL_BYTES_MAX = 256, "bytes of a node's label for the trace";
     LITERAL_ROWS_MAX = 100_000, "rows of data written into a plan";
+    LITERAL_VALUES_MAX = 250_000, "values written into the columns of a plan together";
+    MADE_CELLS_MAX = 2_000_000, "cells of all rows that a plan makes by itself, ids included";
+    SOURCE_FILES_MAX = 1_000, "source files that a plan names";
+    SOURCE_PATH_BYTES_MAX = 512, "bytes of the path of a source file";
+    SOURCE_SPANS_MAX = 300_000, "places in source files that a plan names";
     DIAGNOSTICS_MAX = 1_000, "diagnostics kept for a plan; further ones are counted";
     REGISTRY_BYTES_MAX = 4 << 20, "bytes of a registry file";
 }

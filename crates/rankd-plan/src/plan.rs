@@ -67,6 +67,17 @@ pub enum Arg {
     Columns(Vec<(Key, ColumnData)>),
 }
 
+impl Arg {
+    /// The parameters of a request that are regular expressions here.
+    pub fn pattern_params(&self) -> impl Iterator<Item = u32> + '_ {
+        let program = match self {
+            Arg::Expr(program) | Arg::Pred(program) => Some(program),
+            _ => None,
+        };
+        program.into_iter().flat_map(|program| program.pattern_params())
+    }
+}
+
 /// The data of one literal column.
 #[derive(Clone, Debug)]
 pub enum ColumnData {

@@ -70,7 +70,37 @@ static CONCAT: Contract = Contract {
     cost: Cost::Unknown,
 };
 
+static FILTER: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Fewer,
+    reads: &[],
+    writes: Writes::Nothing,
+    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "" }],
+    runs: Runs::Cpu,
+    cost: Cost::Unknown,
+};
+
+static FIXED: Contract = Contract {
+    inputs: Inputs::None,
+    rows: RowEffect::Source,
+    reads: &[],
+    writes: Writes::Param("columns"),
+    params: &[
+        Param {
+            name: "row_count",
+            kind: ParamKind::Int { min: 0, max: 10_000_000 },
+            need: Need::Default(Literal::Int(1)),
+            doc: "",
+        },
+        Param { name: "columns", kind: ParamKind::Columns, need: Need::Optional, doc: "" },
+    ],
+    runs: Runs::Loop,
+    cost: Cost::Trivial,
+};
+
 static TASKS: &[Signature] = &[
+    Signature { op: "fixed", summary: "", contract: &FIXED },
+    Signature { op: "filter", summary: "", contract: &FILTER },
     Signature { op: "source", summary: "", contract: &SOURCE },
     Signature { op: "vm", summary: "", contract: &VM },
     Signature { op: "concat", summary: "", contract: &CONCAT },
@@ -78,7 +108,8 @@ static TASKS: &[Signature] = &[
 
 fn registry() -> Registry {
     let keys = "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n\
-                [[key]]\nkey_id = 2\nname = \"score\"\ntype = \"float\"\nnullable = true\ndoc = \"\"\n";
+                [[key]]\nkey_id = 2\nname = \"score\"\ntype = \"float\"\nnullable = true\ndoc = \"\"\n\
+                [[key]]\nkey_id = 3\nname = \"title\"\ntype = \"string\"\nnullable = true\ndoc = \"\"\n";
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(keys), text(""), text(""));
     assert!(problems.is_empty());
@@ -89,6 +120,27 @@ fn with_expression(expression: &str) -> String {
     format!(
         r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"a","op":"source"}},{{"node_id":"b","op":"vm","inputs":["a"],"params":{{"out_key":"score","expr":"e"}}}}],"outputs":["b"],"expr_table":{{"e":{expression}}}}}"#
     )
+}
+
+/// A plan that filters by each of these predicates.
+fn with_predicates(predicates: &[String]) -> String {
+    let nodes: String = (0..predicates.len())
+        .map(|n| {
+            let input = if n == 0 { "source".to_owned() } else { format!("n{}", n - 1) };
+            format!(r#",{{"node_id":"n{n}","op":"filter","inputs":["{input}"],"params":{{"pred":"p{n}"}}}}"#)
+        })
+        .collect();
+    let table: Vec<String> = predicates.iter().enumerate().map(|(n, text)| format!(r#""p{n}":{text}"#)).collect();
+    format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"source","op":"source"}}{nodes}],"outputs":["n{}"],"pred_table":{{{}}}}}"#,
+        predicates.len() - 1,
+        table.join(",")
+    )
+}
+
+fn regex(pattern: &str, flags: &str) -> String {
+    let pattern = pattern.replace('\\', "\\\\").replace('"', "\\\"");
+    format!(r#"{{"op":"regex","key":"title","pattern":{{"literal":"{pattern}"}},"flags":"{flags}"}}"#)
 }
 
 /// Checks a plan within the limits and gives the codes found, each once.
@@ -167,6 +219,89 @@ fn hostile_plans_are_refused_quickly_and_in_little_memory() {
 
     let names: String = (0..1_000_000).map(|n| format!(r#""{n}":1,"#)).collect();
     assert!(codes("1,000,000 unknown fields", &format!("{{{names}\"a\":1}}")).contains(&"P102"));
+
+    for flags in ["", "i"] {
+        let bomb = with_predicates(&[regex(&r"[^\w]".repeat(9_000), flags)]);
+        assert!(codes("a regex of 9,000 classes", &bomb).contains(&"P503"));
+        let bomb = with_predicates(&[regex(&r"[^\w]".repeat(1_600), flags)]);
+        assert!(codes("a regex of 1,600 classes", &bomb).contains(&"P503"));
+        let bomb = with_predicates(&[regex(&"[\u{20}-\u{10ffff}]".repeat(900), flags)]);
+        assert!(!codes("a regex of 900 wide ranges", &bomb).contains(&"P204"));
+        let many: Vec<String> = (0..9_000).map(|n| regex(&format!(r"\w{{10}}{n}"), flags)).collect();
+        assert!(codes("9,000 regexes of ten classes", &with_predicates(&many)).contains(&"P204"));
+        let many: Vec<String> = (0..9_000).map(|n| regex(&format!("word{n}"), flags)).collect();
+        assert!(codes("9,000 small regexes", &with_predicates(&many)).contains(&"P204"));
+        let long: Vec<String> = (0..1_600).map(|n| regex(&format!("{n}").repeat(2_000), flags)).collect();
+        assert!(codes("1,600 long regexes", &with_predicates(&long)).contains(&"P204"));
+        let same: Vec<String> = (0..9_000).map(|_| regex(r"\w{10}", flags)).collect();
+        assert!(!codes("one regex 9,000 times", &with_predicates(&same)).contains(&"P204"));
+        let most: Vec<String> = (0..10).map(|n| regex(&format!(r"\w{{10}}{n}"), flags)).collect();
+        assert!(!codes("as many classes as may be", &with_predicates(&most)).contains(&"P204"));
+        let most: Vec<String> = (0..400).map(|n| regex(&format!("word{n}"), flags)).collect();
+        assert!(!codes("as many regexes as may be", &with_predicates(&most)).contains(&"P204"));
+        let most: Vec<String> = (0..3).map(|n| regex(&format!("{}{n}", "ks".repeat(4_000)), flags)).collect();
+        assert!(!codes("as long regexes as may be", &with_predicates(&most)).contains(&"P204"));
+    }
+
+    let lists = |items: usize, item: &dyn Fn(usize) -> String| -> Vec<String> {
+        let list = |from: usize| (from..from + 9_000).map(item).collect::<Vec<_>>().join(",");
+        (0..items / 9_000)
+            .map(|n| format!(r#"{{"op":"in","lhs":{{"op":"key_ref","key":"title"}},"list":[{}]}}"#, list(n * 9_000)))
+            .collect()
+    };
+    let texts = lists(243_000, &|n| format!(r#""a text that is as long as many are, number {n}""#));
+    assert!(codes("243,000 texts in lists", &with_predicates(&texts)).contains(&"P204"));
+    let texts = lists(243_000, &|n| format!(r#""{n}""#));
+    assert!(!codes("243,000 short texts in lists", &with_predicates(&texts)).contains(&"P204"));
+
+    let leaf = r#"{"op":"key_ref","key":"id"}"#.to_owned();
+    let side = |half: String, _| format!(r#"{{"op":"add","a":{half},"b":{leaf}}}"#);
+    let deep = (0..250).fold(leaf.clone(), side);
+    let fields: String = (0..200).map(|n| format!(r#""e{n}":{deep},"#)).collect();
+    let plan = format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"a","op":"source"}}],"outputs":["a"],"expr_table":{{{fields}"e":{leaf}}}}}"#
+    );
+    assert_eq!(codes("200 expressions 250 deep", &plan), ["P603"]);
+
+    let with_sources = |files: &str, spans: &str| {
+        let nodes: String = (0..9_000).map(|n| format!(r#"{{"node_id":"n{n}","op":"source","source":0}},"#)).collect();
+        format!(
+            r#"{{"schema_version":1,"plan_name":"p","nodes":[{nodes}{{"node_id":"n","op":"source"}}],"outputs":["n"],"sources":{{"files":[{files}],"spans":[{spans}]}}}}"#
+        )
+    };
+    let (file, span) = (r#"{"path":"a","sha256":""}"#.to_owned(), "[0,1,1,1,1]".to_owned());
+    let path = format!(r#"{{"path":"{}","sha256":""}}"#, "x".repeat(1_000_000));
+    assert!(codes("a long path in each of 9,000 nodes", &with_sources(&path, &span)).contains(&"P108"));
+    let digest = format!(r#"{{"path":"","sha256":"{}"}}"#, "x".repeat(1_000_000));
+    assert!(codes("a long digest in each of 9,000 nodes", &with_sources(&digest, &span)).contains(&"P108"));
+    let spans = (span.clone() + ",").repeat(400_000) + &span;
+    assert!(codes("400,001 spans", &with_sources(&file, &spans)).contains(&"P108"));
+    let files = (file.clone() + ",").repeat(600_000) + &file;
+    assert!(codes("600,001 files", &with_sources(&files, &span)).contains(&"P108"));
+    let spans = (span.clone() + ",").repeat(299_999) + &span;
+    let path = format!(r#"{{"path":"{}","sha256":""}}"#, "x".repeat(512));
+    assert!(!codes("as many places as may be", &with_sources(&path, &spans)).contains(&"P108"));
+
+    let label = format!(
+        r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"a","op":"source","params":{{"trace":"{}"}}}}],"outputs":["a"]}}"#,
+        "x".repeat(15_000_000)
+    );
+    assert_eq!(codes("a label of 15 MB", &label), ["P405"]);
+
+    let fixed = |nodes: usize, params: &str| {
+        let node = |n| format!(r#"{{"node_id":"n{n}","op":"fixed","params":{{{params}}}}}"#);
+        let nodes: Vec<String> = (0..nodes).map(node).collect();
+        format!(r#"{{"schema_version":1,"plan_name":"p","nodes":[{}],"outputs":["n0"]}}"#, nodes.join(","))
+    };
+    assert!(codes("10,000,000 rows", &fixed(1, r#""row_count":10000000"#)).contains(&"P405"));
+    assert!(codes("1,000 nodes of 10,000 rows", &fixed(1_000, r#""row_count":10000"#)).contains(&"P405"));
+    let generated = r#""row_count":600000,"columns":{"score":{"hash":{"seed":1}},"title":{"cycle":["a"]}}"#;
+    assert!(!codes("1,800,000 cells", &fixed(1, generated)).contains(&"P405"));
+    let values = format!(r#""row_count":90000,"columns":{{"score":[{}1]}}"#, "1,".repeat(89_999));
+    assert!(codes("20 columns of 90,000 values", &fixed(20, &values)).contains(&"P405"));
+    assert!(!codes("2 columns of 90,000 values", &fixed(2, &values)).contains(&"P405"));
+    let values = format!(r#""row_count":1,"columns":{{"score":{{"cycle":[{}1]}}}}"#, "1,".repeat(89_999));
+    assert!(codes("20 cycles of 90,000 values", &fixed(20, &values)).contains(&"P405"));
 
     assert_eq!(codes("a lone surrogate", r#"{"plan_name":"\ud834x"}"#), ["P003"]);
     assert_eq!(codes("1e999", &with_expression(r#"{"op":"const_number","value":1e999}"#)), ["P005"]);

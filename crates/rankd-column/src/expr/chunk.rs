@@ -2,6 +2,7 @@
 
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Operand, Placed, Step, float_bits};
+use crate::expr::eval::Stop;
 use crate::expr::frame::{Bound, Frame, Slice};
 use crate::expr::output::Made;
 use crate::expr::tree::{Binary, Compare, Unary};
@@ -77,6 +78,7 @@ pub(super) struct Chunk<'a> {
     made: &'a [Made],
     rows: Rows<'a>,
     n: usize,
+    stop: Stop<'a>,
     scratch: &'a mut Scratch,
     /// The register that is being written holds the rows of earlier chunks, which stay.
     appending: bool,
@@ -125,8 +127,14 @@ lane!(bool, bools, Bound::Bools(slice) => slice, |cell| if let Cell::Bool(v) = c
 lane!(u32, symbols, Bound::Codes(slice, _) => slice, |cell| if let Cell::Str(v) = cell { Some(v) } else { None });
 
 impl<'a> Chunk<'a> {
-    pub(super) fn new(frame: &'a Frame<'a>, made: &'a [Made], rows: Rows<'a>, scratch: &'a mut Scratch) -> Chunk<'a> {
-        Chunk { frame, made, rows, n: rows.len(), scratch, appending: false }
+    pub(super) fn new(
+        frame: &'a Frame<'a>,
+        made: &'a [Made],
+        rows: Rows<'a>,
+        stop: Stop<'a>,
+        scratch: &'a mut Scratch,
+    ) -> Chunk<'a> {
+        Chunk { frame, made, rows, n: rows.len(), stop, scratch, appending: false }
     }
 
     /// Runs every step. True when an int operation overflowed on some row, whether that row counts or not.
@@ -317,7 +325,11 @@ impl<'a> Chunk<'a> {
             }
             Step::InStrings { x, set, memo } => self.by_symbol(*x, *memo, &mut out, |x| set.contains(x)),
             Step::Match { x, node, memo } => match self.frame.regex(*node) {
-                Some(regex) => self.by_symbol(*x, *memo, &mut out, |x| regex.is_match(x)),
+                // Once stopped, the rest is not matched, and whoever evaluates sees that before it looks at the result.
+                Some(regex) => {
+                    let stop = self.stop;
+                    self.by_symbol(*x, *memo, &mut out, |x| !stop.is_set() && regex.is_match(x));
+                }
                 None => vector::map(Values::All(false), n, &mut out, |x| x),
             },
             Step::IsNull(type_of, x, negated) => {

@@ -5,14 +5,13 @@
 
 use crate::batch::Key;
 use crate::expr::order::Order;
+use crate::expr::pattern::{BadLiteral, Literals};
 use crate::expr::tree::{Binary, Compare, Ix, Op, Pattern, Tree, Unary};
 use crate::expr::types::{self, Kind, Schema, TypeError, TypeFault};
 use crate::value::{Type, Value};
 use hashbrown::HashSet;
-use regex::{Regex, RegexBuilder};
-
-/// A pattern whose automaton would be larger than this is refused.
-pub const REGEX_BYTES_MAX: usize = 1 << 20;
+use regex::Regex;
+use std::sync::Arc;
 
 /// What the place of an expression takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ pub(super) enum Step {
     InBools(Operand, [bool; 2]),
     InStrings {
         x: Operand,
-        set: HashSet<Box<str>>,
+        set: HashSet<Arc<str>>,
         memo: u32,
     },
     IsNull(Type, Operand, bool),
@@ -117,8 +116,10 @@ pub struct Program {
     pub(super) columns: Vec<Key>,
     pub(super) registers: Registers,
     pub(super) memos: u32,
+    /// Whether regular expressions are matched, which can take long for a single row.
+    pub(super) matches: bool,
     /// The literal patterns, by node.
-    pub(super) regexes: Vec<(Ix, Regex)>,
+    pub(super) regexes: Vec<(Ix, Arc<Regex>)>,
     /// What the column is called that takes no null: a row whose result is null is an error.
     pub(super) required: Option<Box<str>>,
 }
@@ -126,9 +127,19 @@ pub struct Program {
 impl Program {
     /// Checks and flattens a tree. All mistakes are found, not just the first.
     pub fn compile(tree: &Tree, schema: &impl Schema, want: Want) -> Result<Program, Vec<TypeError>> {
+        Program::compile_with(tree, schema, want, &mut Literals::default())
+    }
+
+    /// The same for one of several trees, whose patterns are compiled once and bounded together.
+    pub fn compile_with(
+        tree: &Tree,
+        schema: &impl Schema,
+        want: Want,
+        literals: &mut Literals,
+    ) -> Result<Program, Vec<TypeError>> {
         let mut errors = Vec::new();
         let kinds = types::check(tree, schema, &mut errors);
-        let regexes = compile_regexes(tree, &mut errors);
+        let regexes = compile_regexes(tree, literals, &mut errors);
         let root_kind = kinds.last().copied().unwrap_or(Kind::Null);
         let result = match (want, root_kind) {
             (_, Kind::Wrong) | (Want::Predicate, Kind::Predicate) => None,
@@ -173,6 +184,14 @@ impl Program {
         self.tree.keys()
     }
 
+    /// The parameters that the program reads as regular expressions.
+    pub fn pattern_params(&self) -> impl Iterator<Item = u32> + '_ {
+        self.tree.nodes().iter().filter_map(|node| match node.op {
+            Op::Match { pattern: Pattern::Param(param), .. } => Some(param),
+            _ => None,
+        })
+    }
+
     /// The parameters that the program reads, each once.
     pub fn params(&self) -> Vec<u32> {
         let mut params: Vec<u32> = self
@@ -190,27 +209,18 @@ impl Program {
     }
 }
 
-/// Builds a pattern within the limits.
-pub(super) fn build_regex(pattern: &str, ignore_case: bool) -> Result<Regex, String> {
-    RegexBuilder::new(pattern)
-        .case_insensitive(ignore_case)
-        .size_limit(REGEX_BYTES_MAX)
-        .dfa_size_limit(REGEX_BYTES_MAX)
-        .nest_limit(64)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes"),
-            other => other.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
-        })
-}
-
-fn compile_regexes(tree: &Tree, errors: &mut Vec<TypeError>) -> Vec<(Ix, Regex)> {
+fn compile_regexes(tree: &Tree, literals: &mut Literals, errors: &mut Vec<TypeError>) -> Vec<(Ix, Arc<Regex>)> {
     let mut regexes = Vec::new();
     for (ix, node) in tree.nodes().iter().enumerate() {
         if let Op::Match { pattern: Pattern::Literal(pattern), ignore_case, .. } = &node.op {
-            match build_regex(pattern, *ignore_case) {
+            match literals.compile(pattern, *ignore_case) {
                 Ok(regex) => regexes.push((ix as Ix, regex)),
-                Err(why) => errors.push(TypeError { node: ix as Ix, fault: TypeFault::BadRegex(why) }),
+                Err(BadLiteral::Pattern(why)) => {
+                    errors.push(TypeError { node: ix as Ix, fault: TypeFault::BadRegex(why) });
+                }
+                Err(BadLiteral::Together) => {
+                    errors.push(TypeError { node: ix as Ix, fault: TypeFault::TooManyRegexes })
+                }
             }
         }
     }
@@ -303,7 +313,7 @@ impl<'a> Compiler<'a> {
         self
     }
 
-    fn into_program(self, result: Option<Type>, regexes: Vec<(Ix, Regex)>) -> Program {
+    fn into_program(self, result: Option<Type>, regexes: Vec<(Ix, Arc<Regex>)>) -> Program {
         let [ints, floats, bools, symbols, masks] = self.pools.map(|pool| pool.readers.len() as u32);
         let per_run = |ix: &Ix| {
             let by_param = matches!(self.tree.op(*ix), Op::Match { pattern: Pattern::Param(_), .. });
@@ -311,6 +321,7 @@ impl<'a> Compiler<'a> {
         };
         Program {
             per_run: (0..self.kinds.len() as Ix).filter(per_run).collect(),
+            matches: self.steps.iter().any(|placed| matches!(placed.step, Step::Match { .. })),
             root: self.operands[self.operands.len() - 1],
             tree: self.tree.clone(),
             kinds: self.kinds,
@@ -441,7 +452,7 @@ impl<'a> Compiler<'a> {
             Type::Bool => Step::InBools(x.operand, [false, true].map(|v| list.contains(&Value::Bool(v)))),
             Type::Str => {
                 let texts = list.iter().filter_map(|item| match item {
-                    Value::Str(text) => Some(Box::from(&**text)),
+                    Value::Str(text) => Some(text.clone()),
                     _ => None,
                 });
                 Step::InStrings { x: x.operand, set: texts.collect(), memo: self.memo() }

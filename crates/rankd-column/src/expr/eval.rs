@@ -53,16 +53,18 @@ impl From<Fault> for EvalError {
     }
 }
 
-/// A flag that is looked at between chunks.
+/// A flag that is looked at between chunks, and between the texts that a regular expression is matched with. It is set once and
+/// stays set.
 #[derive(Clone, Copy, Default)]
 pub struct Stop<'a>(pub Option<&'a AtomicBool>);
 
 impl Stop<'_> {
     pub(super) fn check(self) -> Result<(), EvalError> {
-        match self.0 {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(Fault::Stopped.into()),
-            _ => Ok(()),
-        }
+        if self.is_set() { Err(Fault::Stopped.into()) } else { Ok(()) }
+    }
+
+    pub(super) fn is_set(self) -> bool {
+        self.0.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
@@ -79,8 +81,8 @@ pub fn compute(
     let frame = Frame::bind(program, rows.batch(), &[], params)?;
     scratch.prepare(&frame);
     let mut made = Made::new(program, rows, true);
-    let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[] };
-    evaluation.run(rows.rows(), stop, scratch, &mut made)?;
+    let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
+    evaluation.run(rows.rows(), scratch, &mut made)?;
     Ok(made.finish(&frame.symbols))
 }
 
@@ -95,10 +97,10 @@ pub fn select(
     let frame = Frame::bind(program, rows.batch(), &[], params)?;
     scratch.prepare(&frame);
     let mut kept = Vec::with_capacity(rows.len());
-    let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[] };
+    let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
     let mut sink =
         Tested { root: program.root, then: |rows: Rows<'_>, holds: &[bool]| compact(holds, rows, &mut kept) };
-    evaluation.run(rows.rows(), stop, scratch, &mut sink)?;
+    evaluation.run(rows.rows(), scratch, &mut sink)?;
     Ok(kept)
 }
 
@@ -145,18 +147,13 @@ pub(super) struct Evaluation<'a> {
     pub(super) batch: &'a Batch,
     /// The columns that the pass at hand has made so far.
     pub(super) made: &'a [Made],
+    pub(super) stop: Stop<'a>,
 }
 
 impl Evaluation<'_> {
-    fn run(
-        &self,
-        rows: Rows<'_>,
-        stop: Stop<'_>,
-        scratch: &mut Scratch,
-        sink: &mut impl Sink,
-    ) -> Result<(), EvalError> {
+    fn run(&self, rows: Rows<'_>, scratch: &mut Scratch, sink: &mut impl Sink) -> Result<(), EvalError> {
         for start in (0..rows.len()).step_by(CHUNK) {
-            stop.check()?;
+            self.stop.check()?;
             self.chunk(rows.slice(start, CHUNK.min(rows.len() - start)), scratch, sink)?;
         }
         Ok(())
@@ -164,9 +161,14 @@ impl Evaluation<'_> {
 
     /// The rows of one chunk: at most [`CHUNK`] of them.
     pub(super) fn chunk(&self, rows: Rows<'_>, scratch: &mut Scratch, sink: &mut impl Sink) -> Result<(), EvalError> {
-        let mut chunk = Chunk::new(self.frame, self.made, rows, scratch);
-        let result = if self.frame.uniform_overflow || sink.run(&mut chunk) {
-            let roots = self.row_by_row(rows);
+        let mut chunk = Chunk::new(self.frame, self.made, rows, self.stop, scratch);
+        let by_row = self.frame.uniform_overflow || sink.run(&mut chunk);
+        let roots = if by_row { self.row_by_row(rows) } else { Vec::new() };
+        // What was not matched any more is not what the rows give.
+        if self.frame.program.matches {
+            self.stop.check()?;
+        }
+        let result = if by_row {
             sink.put(rows.slice(0, roots.len()), Root::Rows(&roots)).and_then(|()| match roots.len() {
                 // The row after the last good one.
                 good if good < rows.len() => Err((good, Fault::Overflow)),
@@ -178,10 +180,13 @@ impl Evaluation<'_> {
         result.map_err(|(position, fault)| self.blame(rows.at(position), fault))
     }
 
-    /// The root on each row, up to the first that overflows.
+    /// The root on each row, up to the first that overflows, or to where it is stopped.
     fn row_by_row(&self, rows: Rows<'_>) -> Vec<Cell> {
         let (mut roots, mut cells) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows.iter() {
+            if self.frame.program.matches && self.stop.is_set() {
+                break;
+            }
             self.frame.row(row, self.made, &mut cells);
             match cells.last() {
                 Some(Cell::Overflow) => break,

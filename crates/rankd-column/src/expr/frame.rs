@@ -6,13 +6,15 @@ use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
 use crate::expr::cell::{self, Cell};
-use crate::expr::compile::{Program, build_regex, exact_float, exact_int, float_bits};
+use crate::expr::compile::{Program, exact_float, exact_int, float_bits};
 use crate::expr::eval::{EvalError, Fault};
 use crate::expr::output::Made;
+use crate::expr::pattern::Kept;
 use crate::expr::tree::{Binary, Ix, Op, Pattern};
 use crate::expr::types::Kind;
 use crate::value::{Type, Value};
 use regex::Regex;
+use std::sync::Arc;
 
 /// A column slot of the program, found in the batch.
 #[derive(Clone, Copy)]
@@ -115,7 +117,7 @@ pub(super) struct Frame<'a> {
     /// By node; meaningful where the program says that the node is uniform.
     pub(super) uniforms: Vec<Cell>,
     /// Patterns that came from parameters, by node; `None` where the parameter is null.
-    param_regexes: Vec<(Ix, Option<Regex>)>,
+    param_regexes: Vec<(Ix, Option<Arc<Regex>>)>,
     /// The first of the memos that are this program's, where several programs run side by side.
     pub(super) first_memo: u32,
     /// Whether some row-independent part overflowed. Then every row must be looked at by itself.
@@ -147,7 +149,7 @@ impl<'a> Frame<'a> {
                     let regex = match params.get(*param as usize) {
                         Some(Value::Str(pattern)) => {
                             let fault = |why| EvalError { fault: Fault::BadRegex { why }, id: None, node: Some(ix) };
-                            Some(build_regex(pattern, *ignore_case).map_err(fault)?)
+                            Some(Kept::shared().get(pattern, *ignore_case).map_err(fault)?)
                         }
                         _ => None,
                     };
@@ -164,8 +166,8 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn regex(&self, node: Ix) -> Option<&Regex> {
-        let literal = self.program.regexes.iter().find(|(ix, _)| *ix == node).map(|(_, regex)| regex);
-        literal.or_else(|| self.param_regexes.iter().find(|(ix, _)| *ix == node)?.1.as_ref())
+        let literal = self.program.regexes.iter().find(|(ix, _)| *ix == node).map(|(_, regex)| &**regex);
+        literal.or_else(|| self.param_regexes.iter().find(|(ix, _)| *ix == node)?.1.as_deref())
     }
 
     /// The value of every node on one stored row; the root's is last.

@@ -4,18 +4,20 @@
 //! tree into a program of steps over whole columns, in the `order` that needs the fewest buffers. [`eval`] runs a program over
 //! a row set, one `chunk` after another, with the loops of `vector`, into an `output`; [`pass`] runs several programs side by side;
 //! [`cell`] defines each operation on one row, for what is the
-//! same on all rows and for the rare rows that need care. Trees are flat lists, so building, cloning, checking, running and
+//! same on all rows and for the rare rows that need care. [`pattern`] has the regular expressions, and `estimate` what one costs. Trees are flat lists, so building, cloning, checking, running and
 //! dropping one never recurses.
 
 pub mod cell;
 mod chunk;
 pub mod compile;
+mod estimate;
 pub mod eval;
 mod frame;
 mod infallible;
 mod order;
 mod output;
 pub mod pass;
+pub mod pattern;
 mod products;
 pub mod tree;
 pub mod types;

@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
                 Part::Compute { .. } => {
                     let (before, making) = self.made.split_at_mut(made);
                     made += 1;
-                    let evaluation = Evaluation { frame: &self.frames[at], batch, made: before };
+                    let evaluation = Evaluation { frame: &self.frames[at], batch, made: before, stop };
                     evaluation.chunk(rows, scratch, &mut making[0])
                 }
                 _ => {
@@ -254,7 +254,7 @@ impl<'a> Walk<'a> {
                             out += keeping.len();
                         }
                     };
-                    let evaluation = Evaluation { frame: &self.frames[at], batch, made };
+                    let evaluation = Evaluation { frame: &self.frames[at], batch, made, stop };
                     let root = evaluation.frame.program.root;
                     let result = evaluation.chunk(rows, scratch, &mut Tested { root, then });
                     scratch.rows_out[at] += out;

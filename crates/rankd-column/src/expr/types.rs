@@ -5,6 +5,7 @@
 //! Null fits anywhere. An operand that is itself wrong is not complained about twice.
 
 use crate::batch::Key;
+use crate::expr::pattern;
 use crate::expr::tree::{Binary, Compare, Ix, Op, Tree, Unary};
 use crate::value::{Type, Value};
 use std::fmt;
@@ -60,6 +61,8 @@ pub enum TypeFault {
     BadList,
     /// The regular expression does not compile within its limits.
     BadRegex(String),
+    /// With this one, the regular expressions of a plan are larger together than they may be.
+    TooManyRegexes,
     /// The whole gives another type than its place takes.
     WrongResult { wanted: Type, found: Kind },
 }
@@ -74,6 +77,11 @@ impl fmt::Display for TypeFault {
             TypeFault::NotAString(found) => write!(f, "regex needs a string key, not {found}"),
             TypeFault::BadList => f.write_str("the list of `in` must hold values of one type, and at least one"),
             TypeFault::BadRegex(why) => write!(f, "this regular expression cannot be used: {why}"),
+            TypeFault::TooManyRegexes => write!(
+                f,
+                "compiling all regular expressions of the plan takes more than the limit of {} KiB",
+                pattern::LITERALS_MAX >> 10
+            ),
             TypeFault::WrongResult { wanted, found } => write!(f, "the result is {found}, but {wanted} is wanted"),
         }
     }

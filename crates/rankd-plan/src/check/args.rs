@@ -2,15 +2,16 @@
 
 use crate::check::names::Access;
 use crate::check::tables::Tables;
-use crate::check::{Checker, Draft};
+use crate::check::{Checker, Data, Draft};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::json::{Fault, Kind, Number, Reader, segment};
-use crate::limits::LITERAL_ROWS_MAX;
+use crate::limits::{LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX};
 use crate::plan::{Arg, ColumnData, Generator};
 use crate::signature::{Contract, Literal, Need, Param, ParamKind, Signature, TRACE, Writes};
 use crate::wire::cursor::Cursor;
 use rankd_column::{Key, Type, Value};
+use std::cell::Cell;
 
 /// Reads the parameters of node `at` into its draft.
 pub(super) fn read(
@@ -29,6 +30,9 @@ pub(super) fn read(
         if name == TRACE {
             let mut cursor = Cursor::new(text, pointer, found);
             draft.label = cursor.text().ok().flatten().map(|label| label.into_owned());
+            if draft.label.as_ref().is_some_and(|label| label.len() > LABEL_BYTES_MAX) {
+                cursor.report(Code::ParamOutOfRange, format!("{TRACE} has at most {LABEL_BYTES_MAX} bytes"));
+            }
         } else if contract.params.iter().all(|param| param.name != name) {
             let unknown = Diagnostic::new(Code::UnknownTaskParam, pointer, format!("{op} has no parameter {name:?}"));
             found.push(unknown.nearest(name, contract.params.iter().map(|param| param.name)));
@@ -51,6 +55,7 @@ pub(super) fn read(
         };
         reading.draft.args.push(arg);
     }
+    reading.count_cells(found);
 }
 
 struct Reading<'c, 'a, 't, 'd> {
@@ -128,6 +133,33 @@ impl Reading<'_, '_, '_, '_> {
         })
     }
 
+    /// The number of rows that a task makes by itself; `None` where it makes none, or that number is wrong.
+    fn rows(&self) -> Option<usize> {
+        self.contract.params.iter().find(|param| param.kind == ParamKind::Columns)?;
+        self.draft.args.iter().find_map(|arg| match arg {
+            Some(Arg::Int(rows)) => usize::try_from(*rows).ok(),
+            _ => None,
+        })
+    }
+
+    /// Adds the rows that the task makes to those of the nodes before.
+    fn count_cells(&self, found: &mut Diagnostics) {
+        let Some(rows) = self.rows() else { return };
+        let columns = self.draft.args.iter().flatten().map(|arg| match arg {
+            Arg::Columns(columns) => columns.len(),
+            _ => 0,
+        });
+        let Data { values, cells } = self.checker.data.get();
+        let more = rows.saturating_mul(1 + columns.sum::<usize>());
+        self.checker.data.set(Data { values, cells: cells.saturating_add(more) });
+        if cells <= MADE_CELLS_MAX && cells.saturating_add(more) > MADE_CELLS_MAX {
+            let message = format!(
+                "{rows} rows make {more} cells, ids included, with those of the nodes before more than the limit of {MADE_CELLS_MAX}"
+            );
+            found.push(Diagnostic::new(Code::ParamOutOfRange, self.base.clone(), message));
+        }
+    }
+
     /// Whether a key parameter is one that the task writes.
     fn access(&self, param: &Param) -> Access {
         if self.contract.writes == Writes::Param(param.name) { Access::Write } else { Access::Read }
@@ -163,18 +195,15 @@ impl Reading<'_, '_, '_, '_> {
     /// Literal columns: `{key: [values…]}` or `{key: {generator: …}}`.
     fn columns(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<Vec<(Key, ColumnData)>>, Fault> {
         let registry = self.checker.names.registry;
-        let rows = self.draft.args.iter().find_map(|arg| match arg {
-            Some(Arg::Int(rows)) => usize::try_from(*rows).ok(),
-            _ => None,
-        });
+        let (rows, data) = (self.rows(), &self.checker.data);
         let before = cursor.errors();
         let mut columns = Vec::new();
         cursor.each_field(|cursor, name| {
             let Some(key) = self.checker.names.key_named(cursor, &name, Access::Write) else { return cursor.skip() };
             let entry = registry.key(key);
             let data = match cursor.peek()? {
-                Kind::Object => generator(cursor, entry.type_of)?.map(ColumnData::Generated),
-                _ => Some(ColumnData::Values(values(cursor, entry.type_of)?)),
+                Kind::Object => generator(cursor, entry.type_of, data)?.map(ColumnData::Generated),
+                _ => Some(ColumnData::Values(values(cursor, entry.type_of, data)?)),
             };
             match (&data, rows) {
                 (Some(ColumnData::Values(values)), Some(rows)) if values.len() != rows => {
@@ -219,10 +248,17 @@ fn int(cursor: &mut Cursor<'_, '_>, param: &Param, min: i64, max: i64) -> Result
     Ok(None)
 }
 
-fn values(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Vec<Value>, Fault> {
+fn values(cursor: &mut Cursor<'_, '_>, type_of: Type, data: &Cell<Data>) -> Result<Vec<Value>, Fault> {
     let (mut values, mut count) = (Vec::new(), 0);
+    let room = LITERAL_VALUES_MAX.saturating_sub(data.get().values);
     cursor.array(|cursor, _| {
         count += 1;
+        if count > room {
+            let message = format!("with these, the plan has more values than the limit of {LITERAL_VALUES_MAX}");
+            cursor.report(Code::ParamOutOfRange, message);
+            return Err(Fault::TOLD);
+        }
+        data.set(Data { values: data.get().values + 1, ..data.get() });
         if count > LITERAL_ROWS_MAX {
             return cursor.skip();
         }
@@ -251,7 +287,7 @@ fn fitting(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Value, Fault> {
 }
 
 /// `{"sequence":{"start":0,"step":1}}`, `{"hash":{"seed":1,"modulus":100}}` or `{"cycle":[…]}`.
-fn generator(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Option<Generator>, Fault> {
+fn generator(cursor: &mut Cursor<'_, '_>, type_of: Type, data: &Cell<Data>) -> Result<Option<Generator>, Fault> {
     let before = cursor.errors();
     let mut made = None;
     cursor.object(&["sequence", "hash", "cycle"], |cursor, name| {
@@ -278,7 +314,7 @@ fn generator(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Option<Genera
                 })?;
                 Generator::Hash { seed, modulus }
             }
-            _ => Generator::Cycle { values: values(cursor, type_of)? },
+            _ => Generator::Cycle { values: values(cursor, type_of, data)? },
         });
         Ok(())
     })?;

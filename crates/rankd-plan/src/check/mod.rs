@@ -18,6 +18,7 @@ use crate::registry::Registry;
 use crate::signature::Signature;
 use crate::wire::{self, WirePlan};
 use names::Names;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tables::Tables;
@@ -97,11 +98,22 @@ struct Checker<'a> {
     names: Names<'a>,
     tasks: &'static [Signature],
     by_id: HashMap<&'a str, NodeIx>,
+    /// What the plan brings along as data, so far.
+    data: Cell<Data>,
+}
+
+/// How much data is in a plan.
+#[derive(Clone, Copy, Default)]
+struct Data {
+    /// Values written out.
+    values: usize,
+    /// Cells of the rows that it makes, ids included.
+    cells: usize,
 }
 
 impl<'a> Checker<'a> {
     fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'static [Signature]) -> Checker<'a> {
-        Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new() }
+        Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new(), data: Cell::default() }
     }
 
     fn run(mut self, found: &mut Diagnostics) -> Option<Plan> {

@@ -4,17 +4,18 @@ use crate::check::names::Names;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::json::segment;
-use crate::limits::PLAN_EXPRESSION_NODES_MAX;
+use crate::limits::{PLAN_EXPRESSION_NODES_MAX, PLAN_TEXT_BYTES_MAX};
 use crate::registry::{Absent, Registry};
-use crate::wire::expression::{self, Decoded, Sort};
+use crate::wire::expression::{self, Decoded, Size, Sort};
 use crate::wire::{Sources, WirePlan};
 use rankd_column::Key;
+use rankd_column::expr::pattern::Literals;
 use rankd_column::expr::{Ix, Op, Program, Tree, TypeError, TypeFault, Want};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 struct Table {
-    /// `None` where something in it was reported: what uses it is not judged.
+    /// `None` where something in it was reported, so that what uses it is not judged, and for a predicate.
     decoded: Option<Decoded>,
     used: bool,
     /// By what the places wanted; most expressions have one use.
@@ -31,6 +32,8 @@ struct Use {
 
 pub(super) struct Tables<'r> {
     registry: &'r Registry,
+    /// The regular expressions of all tables.
+    literals: Literals,
     /// In the artifact's order, so that reports are too.
     exprs: Vec<(String, Table)>,
     preds: Vec<(String, Table)>,
@@ -40,31 +43,46 @@ pub(super) struct Tables<'r> {
 
 impl<'r> Tables<'r> {
     pub(super) fn decode(wire: &WirePlan<'_>, names: &Names<'r>, found: &mut Diagnostics) -> Tables<'r> {
-        let mut size = 0;
+        let (mut size, mut literals) = (Size::default(), Literals::default());
+        let too_large = |size: &Size| size.nodes > PLAN_EXPRESSION_NODES_MAX || size.text > PLAN_TEXT_BYTES_MAX;
         let mut read = |field: &str, entries: &[(std::borrow::Cow<'_, str>, &str)], sort: Sort| {
             let mut tables = Vec::with_capacity(entries.len());
             for (id, text) in entries {
                 let pointer = format!("/{field}/{}", segment(id));
-                let decoded = if size > PLAN_EXPRESSION_NODES_MAX {
-                    None
-                } else {
-                    decode_one(text, pointer, sort, names, &wire.sources, &mut size, found)
-                };
-                tables.push((id.to_string(), Table { decoded, used: false, programs: Vec::new() }));
+                let mut table = Table { decoded: None, used: false, programs: Vec::new() };
+                if !too_large(&size) {
+                    let decoded =
+                        decode_one(text, pointer, sort, names, &wire.sources, &mut literals, &mut size, found);
+                    match (decoded, sort) {
+                        // A predicate is wanted as nothing else, so its tree has served.
+                        (Some((_, want, program)), Sort::Predicate) => {
+                            table.programs.push((Use { want, settled: None }, Arc::new(program)));
+                        }
+                        // The places of an expression say what they want of it.
+                        (Some((decoded, ..)), Sort::Value) => table.decoded = Some(decoded),
+                        (None, _) => {}
+                    }
+                }
+                tables.push((id.to_string(), table));
             }
             tables
         };
         let exprs = read("expr_table", &wire.exprs, Sort::Value);
         let preds = read("pred_table", &wire.preds, Sort::Predicate);
-        if size > PLAN_EXPRESSION_NODES_MAX {
-            let message = format!("all expressions together are larger than the limit of {PLAN_EXPRESSION_NODES_MAX}");
+        if too_large(&size) {
+            let message = match size.nodes > PLAN_EXPRESSION_NODES_MAX {
+                true => format!("all expressions together are larger than the limit of {PLAN_EXPRESSION_NODES_MAX}"),
+                false => {
+                    format!("the texts in all expressions have more bytes than the limit of {PLAN_TEXT_BYTES_MAX}")
+                }
+            };
             found.push(Diagnostic::new(Code::ExpressionTooLarge, "/expr_table", message));
         }
         let index = |tables: &[(String, Table)]| {
             tables.iter().enumerate().map(|(at, (id, _))| (id.clone(), at)).collect::<HashMap<_, _>>()
         };
         let (expr_at, pred_at) = (index(&exprs), index(&preds));
-        Tables { registry: names.registry, exprs, preds, expr_at, pred_at }
+        Tables { registry: names.registry, literals, exprs, preds, expr_at, pred_at }
     }
 
     /// The program of expression `id` for the column of a key. `None` where something about it was reported.
@@ -112,7 +130,7 @@ impl<'r> Tables<'r> {
         if let Some((_, program)) = table.programs.iter().find(|(known, _)| *known == use_of) {
             return Some(program.clone());
         }
-        match compile(&table.decoded.as_ref()?.tree, self.registry, use_of) {
+        match compile(&table.decoded.as_ref()?.tree, self.registry, use_of, &mut self.literals) {
             Ok(program) => {
                 let program = Arc::new(program);
                 table.programs.push((use_of, program.clone()));
@@ -139,38 +157,42 @@ impl<'r> Tables<'r> {
 }
 
 /// The program of a tree for a place. What the key says of a null is part of it, so that it holds however the program is run.
-fn compile(tree: &Tree, registry: &Registry, use_of: Use) -> Result<Program, Vec<TypeError>> {
+fn compile(tree: &Tree, registry: &Registry, use_of: Use, literals: &mut Literals) -> Result<Program, Vec<TypeError>> {
+    let mut compile = |tree: &Tree| Program::compile_with(tree, registry, use_of.want, literals);
     let Some(entry) = use_of.settled.map(|key| registry.key(key)) else {
-        return Program::compile(tree, registry, use_of.want);
+        return compile(tree);
     };
     match entry.absent() {
-        Absent::Null => Program::compile(tree, registry, use_of.want),
-        Absent::Refused => Program::compile(tree, registry, use_of.want).map(|program| program.requiring(&entry.name)),
+        Absent::Null => compile(tree),
+        Absent::Refused => compile(tree).map(|program| program.requiring(&entry.name)),
         Absent::Default(value) => {
             // The result must fit the key by itself: the default would hide that, say, an int was to be a string.
-            Program::compile(tree, registry, use_of.want)?;
+            compile(tree)?;
             let mut tree = tree.clone();
             let (root, source) =
                 ((tree.nodes().len() as Ix).saturating_sub(1), tree.nodes().last().and_then(|n| n.source));
             let default = tree.push(Op::Const(value.clone()), source);
             tree.push(Op::Coalesce(root, default), source);
-            Program::compile(&tree, registry, use_of.want)
+            compile(&tree)
         }
     }
 }
 
+/// A table entry and its program for any place; `None` where something about it was reported.
+#[expect(clippy::too_many_arguments, reason = "what the tables have in common, spelled out once")]
 fn decode_one(
     text: &str,
     pointer: String,
     sort: Sort,
     names: &Names<'_>,
     sources: &Sources,
-    size: &mut usize,
+    literals: &mut Literals,
+    size: &mut Size,
     found: &mut Diagnostics,
-) -> Option<Decoded> {
+) -> Option<(Decoded, Want, Program)> {
     let decoded = match expression::decode(text, pointer, sort, names, sources, found) {
-        Ok((decoded, nodes)) => {
-            *size += nodes;
+        Ok((decoded, more)) => {
+            *size = Size { nodes: size.nodes + more.nodes, text: size.text + more.text };
             decoded
         }
         // The whole text was read once already, so this does not happen; if it did, the report is the right one.
@@ -183,16 +205,20 @@ fn decode_one(
         Sort::Value => Want::Value,
         Sort::Predicate => Want::Predicate,
     };
-    let errors = Program::compile(&decoded.tree, names.registry, want).err().unwrap_or_default();
-    for TypeError { node, fault } in &errors {
-        let source = decoded.tree.nodes()[*node as usize].source.and_then(|at| sources.span(at));
-        found.push(Diagnostic::new(code(fault), decoded.pointer(*node), fault.to_string()).source(source));
+    match Program::compile_with(&decoded.tree, names.registry, want, literals) {
+        Ok(_) if decoded.broken => None,
+        Ok(program) => {
+            report_constants(&decoded, sources, found);
+            Some((decoded, want, program))
+        }
+        Err(errors) => {
+            for TypeError { node, fault } in &errors {
+                let source = decoded.tree.nodes()[*node as usize].source.and_then(|at| sources.span(at));
+                found.push(Diagnostic::new(code(fault), decoded.pointer(*node), fault.to_string()).source(source));
+            }
+            None
+        }
     }
-    if errors.is_empty() && !decoded.broken {
-        report_constants(&decoded, sources, found);
-        return Some(decoded);
-    }
-    None
 }
 
 /// Warns of predicates that read neither a key nor a parameter: the table's own, or the condition of an `if`.
@@ -227,6 +253,7 @@ fn code(fault: &TypeFault) -> Code {
     match fault {
         TypeFault::BadList => Code::BadList,
         TypeFault::BadRegex(_) => Code::BadRegex,
+        TypeFault::TooManyRegexes => Code::ExpressionTooLarge,
         TypeFault::WrongResult { .. } => Code::WrongResult,
         _ => Code::TypeMismatch,
     }

@@ -151,11 +151,22 @@ struct Decoder<'n, 'd> {
     parents: Vec<Option<(u32, &'static str)>>,
     /// Operations and list items so far; the root is the first.
     size: usize,
+    /// Bytes of texts so far.
+    text: usize,
     broken: bool,
     base: &'n str,
 }
 
-/// Decodes the text of one table entry. The second result is its size in operations and list items.
+/// How large an expression is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Size {
+    /// Operations and list items.
+    pub(crate) nodes: usize,
+    /// Bytes of its texts.
+    pub(crate) text: usize,
+}
+
+/// Decodes the text of one table entry.
 pub(crate) fn decode(
     text: &str,
     base: String,
@@ -163,9 +174,9 @@ pub(crate) fn decode(
     names: &Names<'_>,
     sources: &Sources,
     found: &mut Diagnostics,
-) -> Result<(Decoded, usize), Fault> {
-    let mut decoder =
-        Decoder { names, sources, found, tree: Tree::new(), parents: Vec::new(), size: 0, broken: false, base: &base };
+) -> Result<(Decoded, Size), Fault> {
+    let (tree, parents) = Default::default();
+    let mut decoder = Decoder { names, sources, found, tree, parents, size: 0, text: 0, broken: false, base: &base };
     let root = match decoder.read(text, &base) {
         Err(fault) if fault == Fault::TOLD => decoder.stand_in(),
         other => other?,
@@ -173,8 +184,8 @@ pub(crate) fn decode(
     if sort == Sort::Predicate {
         decoder.as_predicate(root);
     }
-    let Decoder { tree, parents, broken, size, .. } = decoder;
-    Ok((Decoded { tree, parents, base, broken }, size))
+    let Decoder { tree, parents, broken, size, text, .. } = decoder;
+    Ok((Decoded { tree, parents, base, broken }, Size { nodes: size, text }))
 }
 
 impl Decoder<'_, '_> {
@@ -190,7 +201,9 @@ impl Decoder<'_, '_> {
                 let Some((_, part)) = open.pop() else { break };
                 let (field, found_before, source) = (part.field, part.found_before, part.source);
                 let ix = self.finish(part);
-                self.found.place_since(found_before, source.and_then(|at| self.sources.span(at)).as_ref());
+                if self.found.list().len() > found_before {
+                    self.found.place_since(found_before, source.and_then(|at| self.sources.span(at)).as_ref());
+                }
                 match open.last_mut() {
                     Some((_, parent)) => parent.children.push((field, ix)),
                     None => return Ok(ix),
@@ -264,7 +277,11 @@ impl Decoder<'_, '_> {
                     cursor.report(Code::BadSource, "the sources table has no such span");
                 }
             }
-            "value" => part.value = Some(cursor.scalar()?),
+            "value" => {
+                let value = cursor.scalar()?;
+                self.text += text_len(value.as_ref());
+                part.value = Some(value);
+            }
             "key" => part.key = Some(self.names.key(&mut cursor, Access::Read)?),
             "param" => part.param = Some(self.names.param(&mut cursor)?),
             "cmp" => part.compare = Some(compare(&mut cursor)?),
@@ -278,10 +295,18 @@ impl Decoder<'_, '_> {
                     list.extend(cursor.scalar()?);
                     Ok(())
                 })?;
+                list.shrink_to_fit();
                 self.size += list.len();
+                self.text += list.iter().map(|item| text_len(Some(item))).sum::<usize>();
                 part.list = Some(list);
             }
-            "pattern" => part.pattern = Some(pattern(&mut cursor, self.names)?),
+            "pattern" => {
+                let pattern = pattern(&mut cursor, self.names)?;
+                if let Some(Pattern::Literal(text)) = &pattern {
+                    self.text += text.len();
+                }
+                part.pattern = Some(pattern);
+            }
             "flags" => match cursor.text()?.as_deref() {
                 Some("i") => part.ignore_case = true,
                 Some("") | None => {}
@@ -412,6 +437,13 @@ impl Decoder<'_, '_> {
         self.broken = true;
         self.found.push(diagnostic);
         self.stand_in()
+    }
+}
+
+fn text_len(value: Option<&Value>) -> usize {
+    match value {
+        Some(Value::Str(text)) => text.len(),
+        _ => 0,
     }
 }
 

@@ -9,9 +9,13 @@ pub(crate) mod expression;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
 use crate::json::{Fault, Kind};
-use crate::limits::{INPUTS_MAX, NAME_BYTES_MAX, NODES_MAX, OUTPUTS_MAX, TABLE_ENTRIES_MAX};
+use crate::limits::{
+    INPUTS_MAX, NAME_BYTES_MAX, NODES_MAX, OUTPUTS_MAX, SOURCE_FILES_MAX, SOURCE_PATH_BYTES_MAX, SOURCE_SPANS_MAX,
+    TABLE_ENTRIES_MAX,
+};
 use cursor::Cursor;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The version of the format that this build reads and writes.
 pub const SCHEMA_VERSION: i64 = 1;
@@ -51,8 +55,8 @@ pub struct Scheduling {
 /// Where the plan's author wrote things.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    files: Vec<(String, String)>,
-    spans: Vec<[u32; 5]>,
+    files: Arc<[(String, String)]>,
+    spans: Arc<[[u32; 5]]>,
 }
 
 impl Sources {
@@ -228,10 +232,13 @@ fn table<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Vec<(Cow<'a, str>, &'a str)>
 }
 
 fn sources(cursor: &mut Cursor<'_, '_>) -> Result<Sources, Fault> {
-    let mut sources = Sources::default();
+    let (mut files, mut spans) = (Vec::new(), Vec::new());
     cursor.object(&["files", "spans"], |cursor, field| {
         match field {
-            "files" => cursor.array(|cursor, _| {
+            "files" => cursor.array(|cursor, at| {
+                if at >= SOURCE_FILES_MAX {
+                    return one_too_many(cursor, at, SOURCE_FILES_MAX, "files");
+                }
                 let (mut path, mut sha256) = (None, None);
                 cursor.object(&["path", "sha256"], |cursor, field| {
                     match field {
@@ -244,11 +251,22 @@ fn sources(cursor: &mut Cursor<'_, '_>) -> Result<Sources, Fault> {
                 if path.is_none() && !cursor.reported_below("path") {
                     cursor.missing("path");
                 }
+                // Each node has a copy of them.
+                let lengths = [&path, &sha256].map(|text| text.as_ref().map_or(0, |text| text.len()));
+                if lengths[0] > SOURCE_PATH_BYTES_MAX || lengths[1] > 64 {
+                    let message =
+                        format!("the path has at most {SOURCE_PATH_BYTES_MAX} bytes, the digest 64, not {lengths:?}");
+                    cursor.report(Code::BadSource, message);
+                    return Ok(());
+                }
                 let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned).unwrap_or_default();
-                sources.files.push((owned(path), owned(sha256)));
+                files.push((owned(path), owned(sha256)));
                 Ok(())
             })?,
-            "spans" => cursor.array(|cursor, _| {
+            "spans" => cursor.array(|cursor, at| {
+                if at >= SOURCE_SPANS_MAX {
+                    return one_too_many(cursor, at, SOURCE_SPANS_MAX, "spans");
+                }
                 let mut span = [0; 5];
                 let mut count = 0;
                 cursor.array(|cursor, at| {
@@ -262,14 +280,22 @@ fn sources(cursor: &mut Cursor<'_, '_>) -> Result<Sources, Fault> {
                 if count != 5 {
                     cursor.report(Code::BadSource, "a span is [file, line, column, end line, end column]");
                 }
-                sources.spans.push(span);
+                spans.push(span);
                 Ok(())
             })?,
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    Ok(sources)
+    Ok(Sources { files: files.into(), spans: spans.into() })
+}
+
+/// Skips what is over a limit, and says so once.
+fn one_too_many(cursor: &mut Cursor<'_, '_>, at: usize, limit: usize, what: &str) -> Result<(), Fault> {
+    if at == limit {
+        cursor.report(Code::BadSource, format!("the sources table has more than the limit of {limit} {what}"));
+    }
+    cursor.skip()
 }
 
 fn check_name(cursor: &mut Cursor<'_, '_>, name: &str, allowed: impl Fn(char) -> bool) {

@@ -25,6 +25,7 @@ mod logs;
 mod many_plans;
 mod metric_names;
 mod otlp;
+mod patterns;
 mod refusals;
 mod registry;
 mod reload;
