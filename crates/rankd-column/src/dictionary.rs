@@ -31,6 +31,61 @@ impl Dictionary {
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|code| self.get(code))
     }
+
+    /// The code of `text`, if it is an entry. Looks at all entries, but only at the length and eight bytes of most.
+    pub(crate) fn find(&self, text: &str) -> Option<u32> {
+        let (all, wanted) = (self.text.as_bytes(), text.as_bytes());
+        let (len, tail) = (wanted.len(), wanted.last_chunk::<8>());
+        let mut start = 0;
+        let at = self.ends.iter().position(|&end| {
+            let from = std::mem::replace(&mut start, end);
+            // Texts that have much in common differ at their ends, as a rule.
+            end - from == len
+                && tail.is_none_or(|tail| all[..end].last_chunk() == Some(tail))
+                && all[from..end] == *wanted
+        });
+        at.map(|code| code as u32)
+    }
+
+    /// How many bytes all entries begin with in common.
+    pub(crate) fn shared_prefix(&self) -> usize {
+        let Some(&first_end) = self.ends.first() else { return 0 };
+        let all = self.text.as_bytes();
+        let (mut shared, mut start) = (&all[..first_end], first_end);
+        for &end in &self.ends[1..] {
+            let entry = &all[start..end];
+            if !entry.starts_with(shared) {
+                let common = entry.iter().zip(shared).take_while(|(a, b)| a == b).count();
+                shared = &shared[..common];
+            }
+            if shared.is_empty() {
+                break;
+            }
+            start = end;
+        }
+        shared.len()
+    }
+
+    /// Eight bytes of an entry behind the first `skip`, which it has, as a number that orders as they do. Zeros come after the
+    /// end, so entries with the same number may still differ.
+    #[inline(always)]
+    pub(crate) fn window(&self, code: u32, skip: usize) -> u64 {
+        let code = code as usize;
+        let start = if code == 0 { 0 } else { self.ends[code - 1] };
+        let (from, end) = (start + skip, self.ends[code]);
+        let rest = end - from;
+        match self.text.as_bytes().get(from..from + 8) {
+            Some(&[a, b, c, d, e, f, g, h]) => {
+                let window = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+                // What follows the end belongs to the next entry.
+                if rest < 8 { window & !(u64::MAX >> (8 * rest)) } else { window }
+            }
+            _ => self.text.as_bytes()[from..end]
+                .iter()
+                .zip([56, 48, 40, 32, 24, 16, 8, 0])
+                .fold(0, |window, (&byte, shift)| window | u64::from(byte) << shift),
+        }
+    }
 }
 
 impl PartialEq for Dictionary {
@@ -86,5 +141,47 @@ mod tests {
         let codes: Vec<u32> = ["b", "a", "b", "", "a"].iter().map(|s| builder.code(s)).collect();
         assert_eq!(codes, [0, 1, 0, 2, 1]);
         assert_eq!(builder.finish().iter().collect::<Vec<_>>(), ["b", "a", ""]);
+    }
+
+    fn dictionary(entries: &[&str]) -> Dictionary {
+        let mut builder = DictionaryBuilder::default();
+        for entry in entries {
+            builder.code(entry);
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn every_entry_is_found_and_nothing_else() {
+        let entries = ["", "a", "ab", "abcdefgh", "abcdefghi", "xbcdefgh", "abcdefgx", "ä", "an entry of some length"];
+        let dictionary = dictionary(&entries);
+        for (code, entry) in entries.iter().enumerate() {
+            assert_eq!(dictionary.find(entry), Some(code as u32), "{entry}");
+        }
+        for other in ["b", "abcdefg", "bcdefghi", "an entry of some lengtH", "An entry of some length"] {
+            assert_eq!(dictionary.find(other), None, "{other}");
+        }
+        assert_eq!(Dictionary::default().find(""), None);
+    }
+
+    #[test]
+    fn windows_order_as_the_texts_behind_what_all_begin_with() {
+        let sets: [&[&str]; 4] = [
+            &["", "a", "a\0", "ab", "b"],
+            &["item_1", "item_10", "item_2", "item_", "item_100000000000", "item_1000000000001"],
+            &["same"],
+            &["äö", "äü", "ä"],
+        ];
+        for (entries, shared) in sets.into_iter().zip([0, 5, 4, 2]) {
+            let dictionary = dictionary(entries);
+            assert_eq!(dictionary.shared_prefix(), shared, "{entries:?}");
+            let window = |at: usize| dictionary.window(at as u32, shared);
+            for a in 0..entries.len() {
+                for b in (0..entries.len()).filter(|b| window(a) != window(*b)) {
+                    assert_eq!(window(a).cmp(&window(b)), entries[a].cmp(entries[b]), "{} {}", entries[a], entries[b]);
+                }
+            }
+        }
+        assert_eq!(Dictionary::default().shared_prefix(), 0);
     }
 }

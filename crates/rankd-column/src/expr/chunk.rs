@@ -2,7 +2,7 @@
 
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Operand, Placed, Step, float_bits};
-use crate::expr::eval::Stop;
+use crate::expr::eval::{CHUNK, Stop};
 use crate::expr::frame::{Bound, Frame, Slice};
 use crate::expr::output::Made;
 use crate::expr::tree::{Binary, Compare, Unary};
@@ -11,6 +11,9 @@ use crate::kernel::gather::gather;
 use crate::rowset::Rows;
 use crate::value::Type;
 use std::mem::{swap, take};
+
+/// Up to this many texts, looking each up in the dictionary takes less than looking each distinct string up among them.
+const LOOKED_UP_MAX: usize = 4;
 
 /// Buffers kept from run to run. One for each thread that evaluates.
 #[derive(Default)]
@@ -23,6 +26,8 @@ pub struct Scratch {
     loaded: Vec<Loaded>,
     /// By string test: what is known of each symbol.
     memos: Vec<Vec<Known>>,
+    /// By string test: the symbols of the texts that it asks for, where they were looked up.
+    wanted: Vec<Wanted>,
     /// Rows that a filter kept and the next one looks at.
     pub(super) kept: [Vec<u32>; 2],
     pub(super) rows_out: Vec<usize>,
@@ -35,6 +40,13 @@ struct Loaded {
     floats: Register<f64>,
     bools: Register<bool>,
     symbols: Register<u32>,
+}
+
+/// The symbols of some texts, as far as the dictionary has them.
+#[derive(Default)]
+struct Wanted {
+    looked_up: bool,
+    symbols: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -65,6 +77,11 @@ impl Scratch {
         at_least(&mut self.loaded, program.columns.len());
         let (first, after) = (frame.first_memo as usize, (frame.first_memo + program.memos) as usize);
         at_least(&mut self.memos, after);
+        at_least(&mut self.wanted, after);
+        self.wanted[first..after].iter_mut().for_each(|wanted| {
+            wanted.looked_up = false;
+            wanted.symbols.clear();
+        });
         for memo in &mut self.memos[first..after] {
             memo.clear();
             memo.resize(frame.symbols.len(), Known::Nothing);
@@ -304,7 +321,12 @@ impl<'a> Chunk<'a> {
             Step::CompareText { compare, x, text, memo } => match self.frame.uniforms[*text as usize] {
                 Cell::Str(text) => {
                     let text = self.frame.symbols.get(text);
-                    self.by_symbol(*x, *memo, &mut out, |x| cell::holds(*compare, Some(x.cmp(text))));
+                    let equal = matches!(compare, Compare::Eq | Compare::Ne);
+                    if equal && self.look_up(*x, *memo, 1, [text]) {
+                        self.among(*x, *memo, *compare == Compare::Ne, &mut out);
+                    } else {
+                        self.by_symbol(*x, *memo, &mut out, |x| cell::holds(*compare, Some(x.cmp(text))));
+                    }
                 }
                 _ => vector::map(Values::All(false), n, &mut out, |x| x),
             },
@@ -323,7 +345,13 @@ impl<'a> Chunk<'a> {
                 vector::map(x.values, n, &mut out, |x| holds[usize::from(x)]);
                 vector::keep_valid(&mut out, x.valid);
             }
-            Step::InStrings { x, set, memo } => self.by_symbol(*x, *memo, &mut out, |x| set.contains(x)),
+            Step::InStrings { x, set, memo } => {
+                if self.look_up(*x, *memo, set.len(), set.iter().map(|text| &**text)) {
+                    self.among(*x, *memo, false, &mut out);
+                } else {
+                    self.by_symbol(*x, *memo, &mut out, |x| set.contains(x));
+                }
+            }
             Step::Match { x, node, memo } => match self.frame.regex(*node) {
                 // Once stopped, the rest is not matched, and whoever evaluates sees that before it looks at the result.
                 Some(regex) => {
@@ -373,6 +401,37 @@ impl<'a> Chunk<'a> {
             vector::choose(chunk.mask(cond), T::source(chunk, a), T::source(chunk, b), chunk.n, out);
             false
         })
+    }
+
+    /// Looks the symbols of some texts up, once an evaluation. False where testing each distinct string takes less: the operand
+    /// is no column of the batch, its dictionary is large for the rows that are looked at, or the texts are many.
+    fn look_up<'t>(&mut self, x: Operand, memo: u32, count: usize, texts: impl IntoIterator<Item = &'t str>) -> bool {
+        let Operand::Column(slot) = x else { return false };
+        let Bound::Codes(_, base) = self.frame.columns[slot as usize] else { return false };
+        let Some(dictionary) = self.frame.symbols.dictionary(base) else { return false };
+        if count > LOOKED_UP_MAX || dictionary.len() > self.frame.rows.max(CHUNK) {
+            return false;
+        }
+        let wanted = &mut self.scratch.wanted[(self.frame.first_memo + memo) as usize];
+        if !wanted.looked_up {
+            wanted.looked_up = true;
+            let codes = texts.into_iter().filter_map(|text| dictionary.find(text));
+            wanted.symbols.extend(codes.map(|code| base + code));
+        }
+        true
+    }
+
+    /// Whether a string is one of those that were looked up, or with `negated` whether it is none.
+    fn among(&self, x: Operand, memo: u32, negated: bool, out: &mut Vec<bool>) {
+        let wanted = &self.scratch.wanted[(self.frame.first_memo + memo) as usize].symbols[..];
+        let (x, n) = (u32::source(self, x), self.n);
+        match *wanted {
+            [] => vector::map(x.values, n, out, |_| negated),
+            [a] => vector::map(x.values, n, out, |x| (x == a) != negated),
+            [a, b] => vector::map(x.values, n, out, |x| ((x == a) | (x == b)) != negated),
+            _ => vector::map(x.values, n, out, |x| wanted.iter().fold(false, |any, &a| any | (x == a)) != negated),
+        }
+        vector::keep_valid(out, x.valid);
     }
 
     /// A test of strings, made once per distinct string of the evaluation.

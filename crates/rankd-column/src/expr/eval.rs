@@ -78,7 +78,7 @@ pub fn compute(
     scratch: &mut Scratch,
     stop: Stop<'_>,
 ) -> Result<Column, EvalError> {
-    let frame = Frame::bind(program, rows.batch(), &[], params)?;
+    let frame = Frame::bind(program, rows, &[], params)?;
     scratch.prepare(&frame);
     let mut made = Made::new(program, rows, true);
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
@@ -94,7 +94,7 @@ pub fn select(
     scratch: &mut Scratch,
     stop: Stop<'_>,
 ) -> Result<Vec<u32>, EvalError> {
-    let frame = Frame::bind(program, rows.batch(), &[], params)?;
+    let frame = Frame::bind(program, rows, &[], params)?;
     scratch.prepare(&frame);
     let mut kept = Vec::with_capacity(rows.len());
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };

@@ -12,6 +12,7 @@ use crate::expr::output::Made;
 use crate::expr::pattern::Kept;
 use crate::expr::tree::{Binary, Ix, Op, Pattern};
 use crate::expr::types::Kind;
+use crate::rowset::RowSet;
 use crate::value::{Type, Value};
 use regex::Regex;
 use std::sync::Arc;
@@ -96,6 +97,11 @@ impl<'a> Symbols<'a> {
         self.first_text + self.texts.len() as u32 - 1
     }
 
+    /// The dictionary whose symbols begin there.
+    pub(super) fn dictionary(&self, base: u32) -> Option<&'a Dictionary> {
+        self.dictionaries.iter().rev().find(|(known, _)| *known == base).map(|(_, dictionary)| *dictionary)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.first_text as usize + self.texts.len()
     }
@@ -112,6 +118,8 @@ impl<'a> Symbols<'a> {
 
 pub(super) struct Frame<'a> {
     pub(super) program: &'a Program,
+    /// How many rows there are to evaluate.
+    pub(super) rows: usize,
     pub(super) columns: Vec<Bound<'a>>,
     pub(super) symbols: Symbols<'a>,
     /// By node; meaningful where the program says that the node is uniform.
@@ -128,19 +136,19 @@ impl<'a> Frame<'a> {
     /// `params` are by registry position; a missing one is null. `made` are the keys that the pass at hand makes before.
     pub(super) fn bind(
         program: &'a Program,
-        batch: &'a Batch,
+        rows: &'a RowSet,
         made: &[Key],
         params: &'a [Value],
     ) -> Result<Frame<'a>, EvalError> {
         let mut symbols = Symbols::default();
         let columns = program.columns.iter().map(|&key| match made.iter().rposition(|made| *made == key) {
             Some(at) => Bound::Made(at),
-            None => Bound::of(batch, key, &mut symbols),
+            None => Bound::of(rows.batch(), key, &mut symbols),
         });
         let (columns, uniforms) = (columns.collect(), vec![Cell::Null; program.tree.nodes().len()]);
-        let param_regexes = Vec::new();
+        let (rows, param_regexes) = (rows.len(), Vec::new());
         let mut frame =
-            Frame { program, columns, symbols, uniforms, param_regexes, first_memo: 0, uniform_overflow: false };
+            Frame { program, rows, columns, symbols, uniforms, param_regexes, first_memo: 0, uniform_overflow: false };
         for &ix in &program.per_run {
             let cell = match program.tree.op(ix) {
                 Op::Const(value) => frame.cell_of(value),

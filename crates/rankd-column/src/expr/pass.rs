@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         let (mut filtered, mut first_memo) = (false, 0);
         for (at, part) in pass.parts.iter().enumerate() {
             let Some(program) = part.program() else { break };
-            match Frame::bind(program, rows.batch(), &pass.made[..walk.made.len()], params) {
+            match Frame::bind(program, rows, &pass.made[..walk.made.len()], params) {
                 Ok(mut frame) => {
                     frame.first_memo = first_memo;
                     scratch.prepare(&frame);

@@ -79,10 +79,16 @@ pub(super) fn rank_entries(cells: &Cells<u32>, dictionary: &Dictionary, rows: Ro
     for code in rows.iter().filter_map(|row| cells.get(row)) {
         used[code as usize] = true;
     }
-    let mut codes: Vec<u32> = (0..dictionary.len() as u32).filter(|&code| used[code as usize]).collect();
-    codes.sort_unstable_by_key(|&code| dictionary.get(code));
+    let skip = dictionary.shared_prefix();
+    let mut codes: Vec<(u64, u32)> = (0..dictionary.len() as u32)
+        .filter(|&code| used[code as usize])
+        .map(|code| (dictionary.window(code, skip), code))
+        .collect();
+    codes.sort_unstable_by(|(a_window, a), (b_window, b)| {
+        a_window.cmp(b_window).then_with(|| dictionary.get(*a).cmp(dictionary.get(*b)))
+    });
     let mut ranks = vec![0; dictionary.len()];
-    for (rank, &code) in codes.iter().enumerate() {
+    for (rank, &(_, code)) in codes.iter().enumerate() {
         ranks[code as usize] = rank as u32;
     }
     ranks

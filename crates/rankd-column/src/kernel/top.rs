@@ -9,11 +9,14 @@ use crate::batch::{Batch, Key};
 use crate::column::Column;
 use crate::kernel::compact::{LANES, compact_into};
 use crate::kernel::sort::{self, Order};
+use crate::kernel::texts;
 use crate::kernel::wide::wide;
 use crate::rowset::Rows;
 
 /// Rows that are looked at together. A block without a better row costs one vectorised scan.
 const BLOCK: usize = 64;
+/// With this many rows for each distinct string, there are few of those.
+const ROWS_A_STRING: usize = 16;
 
 /// What `sort::sorted` gives, cut to `count` rows.
 pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) -> Vec<u32> {
@@ -34,6 +37,10 @@ pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) 
         Some(Column::Int(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
         Some(Column::Float(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
         Some(Column::Bool(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
+        // Where there are few distinct strings, putting them in order takes less than looking at one a row.
+        Some(Column::Str(cells, dictionary)) if dictionary.len() > rows.len() / ROWS_A_STRING => {
+            texts::top(cells, dictionary, rows, order, count)
+        }
         Some(Column::Str(cells, dictionary)) => {
             let (ranks, desc) = (sort::rank_entries(cells, dictionary, rows), order == Order::Desc);
             let mut best = Best::new(count, rows.len());

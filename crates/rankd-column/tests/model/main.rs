@@ -1,7 +1,7 @@
 //! Property tests of expressions, predicates, sorting and joining against a naive model that works row by row.
 //!
 //! Reading order: `oracle` (what every operation means), `table` (rows as the model sees them), `generate` (random trees,
-//! tables and views), then the tests: `expressions`, `order`, `concat`, `faults`, `passes`.
+//! tables and views), then the tests: `expressions`, `order`, `concat`, `faults`, `passes`, `strings`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what tests call fails the test, as an assertion would")]
 
 mod concat;
@@ -11,4 +11,5 @@ mod generate;
 mod oracle;
 mod order;
 mod passes;
+mod strings;
 mod table;
