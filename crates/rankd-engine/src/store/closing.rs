@@ -108,7 +108,9 @@ mod tests {
             bad.message
         );
         let joined = Data::parse(&(good.clone() + &good)).unwrap_err();
-        assert!(joined.message.contains("closing line"), "{}", joined.message);
+        assert!(joined.message.contains("and has 81"), "{}", joined.message);
+        let continued = Data::parse(&(good.clone() + "{\"key\":\"user:9\",\"list\":[]}\n")).unwrap_err();
+        assert_eq!((continued.line, continued.message.contains("closing line")), (41, true), "{}", continued.message);
         let (open, _) = good.trim_end().rsplit_once('\n').unwrap();
         let data = Data::parse(open).unwrap();
         assert!(!data.is_closed() && data.len() == 40);
