@@ -6,8 +6,8 @@
 //! makes the step suspect: the next call is measured by itself, and if that is slow, too, the step loses the trust of the loop. It
 //! gets it back after having been cheap on the pool for a while; each time it takes longer.
 //!
-//! A step is slower on a thread of the pool, whose caches are cold. So near the threshold only what was measured on the loop
-//! counts, and a step that is there may become a little dearer before it has to leave: else it would stay wherever it
+//! A step is slower on a thread of the pool, whose caches are cold. So near the threshold, what seems dear there counts only when it
+//! was measured on the loop, and a step that is there may become a little dearer before it has to leave: else it would stay wherever it
 //! happened to be, or go back and forth.
 
 use crate::clock;
@@ -121,10 +121,12 @@ impl LearnedCost {
             self.suspect();
             return;
         }
-        let near = |ns: f32| (threshold_ns / NEAR..threshold_ns * NEAR).contains(&ns);
+        let near = (threshold_ns / NEAR..threshold_ns * NEAR).contains(&predicted_ns);
+        // On the pool it takes longer: what is cheap even there is cheap, but what is not may be so on the loop.
+        let tells_nothing = near && !took.on_loop && (threshold_ns..threshold_ns * NEAR).contains(&took_ns);
         let line = match fixed.is_finite() {
             false => (took_ns, 0.0),
-            true if !took.on_loop && near(took_ns) && near(predicted_ns) => (fixed, per_row),
+            true if tells_nothing => (fixed, per_row),
             true => nearer((fixed, per_row), rows, took_ns),
         };
         self.line.store(pack(line.0, line.1), Relaxed);
