@@ -129,3 +129,17 @@ fn a_kept_connection_that_the_server_has_closed_is_no_failure() {
     server.join().unwrap();
     assert_eq!(report.number("statuses.200"), 3.0, "{report:?}");
 }
+
+#[test]
+fn a_server_is_driven_for_a_time_and_judged_by_conditions() {
+    let folder = folder();
+    let server = Server::start(&folder.0, &[]);
+    let flags = ["--duration", "300ms", "--warmup", "5", "--users", "1..3", "-c", "2", "--fail_if", "errors > 0%"];
+    let timed = report(&server.url("/rank/rows"), &flags);
+    assert!(timed.number("wall_s") >= 0.3 && timed.number("iterations") >= 1.0, "{timed:?}");
+    // What warmed it up is not among them.
+    assert_eq!(timed.number("statuses.200"), timed.number("iterations"), "{timed:?}");
+    let (code, json, told) = bench(&server.url("/rank/failing"), &["-n", "4", "--fail_if", "errors > 50%"]);
+    assert_eq!((code, Json::read(&json).number("error_share")), (Some(1), 1.0), "{told}");
+    assert!(told.contains("4 without rows (100.00 %): 4 task") && told.contains("failed: errors > 50%"), "{told}");
+}
