@@ -2,6 +2,7 @@
 
 use crate::codes::{Code, Severity};
 use crate::limits::DIAGNOSTICS_MAX;
+use std::fmt;
 use std::ops::Range;
 
 /// A place in a TypeScript source: lines and columns from 1, the end exclusive.
@@ -89,6 +90,26 @@ pub fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<
         .map(|(_, name)| name)
 }
 
+/// The most characters of a text from outside that a message shows.
+const QUOTED_MAX: usize = 80;
+
+/// Text from outside as messages show it: in quotes, escaped, and of a long one only its beginning.
+pub struct Quoted<'t>(&'t str);
+
+/// Shows text from outside in a message. Whatever its length, the message stays short.
+pub fn quoted(text: &str) -> Quoted<'_> {
+    Quoted(text)
+}
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(QUOTED_MAX) {
+            Some((end, _)) => write!(f, "{:?}…", &self.0[..end]),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
 /// All problems found, in the order found, up to the limit.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
@@ -153,6 +174,14 @@ impl Diagnostics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_and_says_so() {
+        assert_eq!(quoted("a\"b\n").to_string(), r#""a\"b\n""#);
+        assert_eq!(quoted(&"é".repeat(80)).to_string(), format!("{:?}", "é".repeat(80)));
+        assert_eq!(quoted(&"é".repeat(81)).to_string(), format!("{:?}…", "é".repeat(80)));
+        assert!(quoted(&"\u{1}".repeat(1 << 20)).to_string().len() < 500);
+    }
 
     #[test]
     fn the_nearest_name_is_close_or_nobody() {

@@ -4,7 +4,7 @@ use crate::check::names::Access;
 use crate::check::tables::Tables;
 use crate::check::{Checker, Data, Draft};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
 use crate::limits::{LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX};
 use crate::plan::{Arg, ColumnData, Generator};
@@ -34,7 +34,8 @@ pub(super) fn read(
                 cursor.report(Code::ParamOutOfRange, format!("{TRACE} has at most {LABEL_BYTES_MAX} bytes"));
             }
         } else if contract.params.iter().all(|param| param.name != name) {
-            let unknown = Diagnostic::new(Code::UnknownTaskParam, pointer, format!("{op} has no parameter {name:?}"));
+            let message = format!("{op} has no parameter {}", quoted(name));
+            let unknown = Diagnostic::new(Code::UnknownTaskParam, pointer, message);
             found.push(unknown.nearest(name, contract.params.iter().map(|param| param.name)));
         }
     }
@@ -106,7 +107,7 @@ impl Reading<'_, '_, '_, '_> {
                 let text = cursor.text()?.unwrap_or_default();
                 let choice = choices.iter().find(|choice| **choice == text);
                 if choice.is_none() {
-                    let message = format!("{} is one of {}, not {text:?}", param.name, choices.join(", "));
+                    let message = format!("{} is one of {}, not {}", param.name, choices.join(", "), quoted(&text));
                     let wrong = Diagnostic::new(Code::ParamOutOfRange, cursor.pointer(), message);
                     cursor.report_at(wrong.nearest(&text, choices.iter().copied()));
                 }

@@ -2,7 +2,7 @@
 
 use crate::check::Draft;
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{Arg, ColumnData, Generator, NodeIx};
 use crate::registry::{Absent, Entry, Registry};
 use crate::signature::{ParamKind, RowEffect, Signature, Writes};
@@ -111,7 +111,8 @@ fn report_reads(
         for key in keys.into_iter().filter(|key| !present.has(*key)) {
             let id = &wire.nodes[at as usize].node_id;
             let name = &registry.key(key).name;
-            let message = format!("{} {id:?} reads {name:?}, which nothing before it can have written", signature.op);
+            let node = format!("{} {}", signature.op, quoted(id));
+            let message = format!("{node} reads {name:?}, which nothing before it can have written");
             let pointer = format!("/nodes/{at}/params/{}", param.name);
             let known: Vec<&str> = (0..registry.keys.list().len() as u32)
                 .filter(|key| present.has(Key(*key)))

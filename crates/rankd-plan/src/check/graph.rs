@@ -2,7 +2,7 @@
 
 use crate::check::Draft;
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::NodeIx;
 use crate::wire::WirePlan;
 use std::cmp::Reverse;
@@ -74,7 +74,7 @@ pub(super) fn needed(wire: &WirePlan<'_>, drafts: &[Draft], outputs: &[NodeIx], 
     }
     // Without outputs nothing is needed, and that has been reported.
     for at in (0..drafts.len()).filter(|at| !needed[*at] && !outputs.is_empty()) {
-        let message = format!("no output needs the node {:?}", wire.nodes[at].node_id);
+        let message = format!("no output needs the node {}", quoted(&wire.nodes[at].node_id));
         let unreachable = Diagnostic::new(Code::Unreachable, format!("/nodes/{at}"), message);
         found.push(unreachable.source(drafts[at].source.clone()));
     }

@@ -10,7 +10,7 @@ pub(crate) mod names;
 mod tables;
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};
 use crate::json::Fault;
 use crate::limits::FILE_BYTES_MAX;
 use crate::plan::{Arg, Node, NodeIx, Plan};
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             if let Some(first) = self.by_id.insert(&node.node_id, at as NodeIx) {
-                let message = format!("the node id {:?} is taken by /nodes/{first}", node.node_id);
+                let message = format!("the node id {} is taken by /nodes/{first}", quoted(&node.node_id));
                 let source = node.source.and_then(|span| self.wire.sources.span(span));
                 let diagnostic = Diagnostic::new(Code::DuplicateNode, format!("/nodes/{at}/node_id"), message);
                 found.push(diagnostic.source(source));
@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
         let Some(op) = &node.op else { return draft };
         let Some(signature) = self.tasks.iter().find(|task| task.op == *op) else {
             let unknown =
-                Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {op:?}"));
+                Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {}", quoted(op)));
             found.push(unknown.nearest(op, self.tasks.iter().map(|task| task.op)));
             return draft;
         };
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
     fn node(&self, id: &str, pointer: impl Fn() -> String, found: &mut Diagnostics) -> Option<NodeIx> {
         let at = self.by_id.get(id).copied();
         if at.is_none() && !id.is_empty() {
-            let unknown = Diagnostic::new(Code::UnknownNode, pointer(), format!("there is no node {id:?}"));
+            let unknown = Diagnostic::new(Code::UnknownNode, pointer(), format!("there is no node {}", quoted(id)));
             found.push(unknown.nearest(id, self.wire.nodes.iter().map(|node| &*node.node_id)));
         }
         at
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         for (at, id) in self.wire.outputs.iter().enumerate() {
             let Some(node) = self.node(id, || format!("/outputs/{at}"), found) else { continue };
             if outputs.contains(&node) {
-                let message = format!("the node {id:?} is an output already");
+                let message = format!("the node {} is an output already", quoted(id));
                 found.push(Diagnostic::new(Code::DuplicateOutput, format!("/outputs/{at}"), message));
             } else {
                 outputs.push(node);

@@ -1,7 +1,7 @@
 //! Looks up what a plan names, by name or by number, and judges whether it may be used so.
 
 use crate::codes::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::json::{Fault, Kind};
 use crate::registry::{Entry, Named, Registry, Status};
 use crate::wire::cursor::Cursor;
@@ -77,8 +77,8 @@ impl Names<'_> {
         let Some(name) = cursor.text()? else { return Ok(None) };
         let endpoints = &self.registry.endpoints;
         let Some(at) = endpoints.named(&name).or_else(|| endpoints.numbered(&name)) else {
-            let unknown =
-                Diagnostic::new(Code::UnknownEndpoint, cursor.pointer(), format!("there is no endpoint {name:?}"));
+            let message = format!("there is no endpoint {}", quoted(&name));
+            let unknown = Diagnostic::new(Code::UnknownEndpoint, cursor.pointer(), message);
             cursor.report_at(unknown.nearest(&name, endpoints.list().iter().map(|endpoint| endpoint.name.as_str())));
             return Ok(None);
         };
@@ -111,7 +111,7 @@ fn entry(cursor: &mut Cursor<'_, '_>, entries: &Named<Entry>, what: &str, unknow
 }
 
 fn unknown_name(cursor: &mut Cursor<'_, '_>, entries: &Named<Entry>, what: &str, code: Code, name: &str) {
-    let unknown = Diagnostic::new(code, cursor.pointer(), format!("there is no {what} {name:?}"));
+    let unknown = Diagnostic::new(code, cursor.pointer(), format!("there is no {what} {}", quoted(name)));
     cursor.report_at(unknown.nearest(name, entries.list().iter().map(|entry| entry.name.as_str())));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check::names::Names;
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::segment;
 use crate::limits::{PLAN_EXPRESSION_NODES_MAX, PLAN_TEXT_BYTES_MAX};
 use crate::registry::{Absent, Registry};
@@ -121,7 +121,7 @@ impl<'r> Tables<'r> {
             Sort::Predicate => (&mut self.preds, "predicate"),
         };
         let Some(at) = at else {
-            let unknown = Diagnostic::new(Code::UnknownTable, pointer, format!("there is no {what} {id:?}"));
+            let unknown = Diagnostic::new(Code::UnknownTable, pointer, format!("there is no {what} {}", quoted(id)));
             found.push(unknown.nearest(id, tables.iter().map(|(id, _)| id.as_str())));
             return None;
         };
@@ -150,7 +150,7 @@ impl<'r> Tables<'r> {
         for (field, tables) in [("expr_table", &self.exprs), ("pred_table", &self.preds)] {
             for (id, _) in tables.iter().filter(|(_, table)| !table.used) {
                 let pointer = format!("/{field}/{}", segment(id));
-                found.push(Diagnostic::new(Code::UnusedTable, pointer, format!("no node uses {id:?}")));
+                found.push(Diagnostic::new(Code::UnusedTable, pointer, format!("no node uses {}", quoted(id))));
             }
         }
     }

@@ -3,7 +3,7 @@
 //! A method that finds another JSON type than it wants reports that, passes over the value and gives nothing.
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
 use rankd_column::Value;
 use std::borrow::Cow;
@@ -76,7 +76,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
     }
 
     pub(crate) fn unknown(&mut self, field: &str, known: &'static [&'static str]) {
-        let message = format!("there is no field {field:?} here");
+        let message = format!("there is no field {} here", quoted(field));
         let unknown = Diagnostic::new(Code::UnknownField, self.pointer(), message);
         self.report_at(unknown.nearest(field, known.iter().copied()));
     }
@@ -109,7 +109,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
             self.go_on()?;
             self.path.push(Segment::Field(name.clone()));
             if repeated {
-                self.report(Code::DuplicateField, format!("the field {name:?} is here twice"));
+                self.report(Code::DuplicateField, format!("the field {} is here twice", quoted(&name)));
                 self.skip()?;
             } else {
                 each(self, name)?;

@@ -5,7 +5,7 @@
 
 use crate::check::names::{Access, Names};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Fields, Kind, Reader};
 use crate::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX};
 use crate::wire::Sources;
@@ -176,7 +176,7 @@ pub(crate) fn decode(
     found: &mut Diagnostics,
 ) -> Result<(Decoded, Size), Fault> {
     let (tree, parents) = Default::default();
-    let mut decoder = Decoder { names, sources, found, tree, parents, size: 0, text: 0, broken: false, base: &base };
+    let mut decoder = Decoder { names, sources, found, tree, parents, size: 1, text: 0, broken: false, base: &base };
     let root = match decoder.read(text, &base) {
         Err(fault) if fault == Fault::TOLD => decoder.stand_in(),
         other => other?,
@@ -211,7 +211,7 @@ impl Decoder<'_, '_> {
                 continue;
             };
             if repeated {
-                let message = format!("the field {name:?} is here twice");
+                let message = format!("the field {} is here twice", quoted(&name));
                 self.wrong(Code::DuplicateField, &format!("{}/{name}", part.pointer), message);
                 reader.skip()?;
                 continue;
@@ -328,7 +328,7 @@ impl Decoder<'_, '_> {
             return self.wrong(Code::MissingField, &part.pointer, "the field \"op\" is missing");
         };
         let Some((name, form, required)) = FORMS.iter().find(|(name, ..)| *name == op) else {
-            let message = format!("there is no operation {op:?}");
+            let message = format!("there is no operation {}", quoted(&op));
             let unknown = Diagnostic::new(Code::UnknownOperation, format!("{}/op", part.pointer), message);
             let known = FORMS.iter().map(|(name, ..)| *name);
             return self.tell(unknown.nearest(&op, known));
@@ -338,7 +338,7 @@ impl Decoder<'_, '_> {
             let also = (*name == "regex" && field == "flags") || (*name == "const_null" && field == "value");
             if !also {
                 complete = false;
-                let message = format!("{name} has no field {field:?}");
+                let message = format!("{name} has no field {}", quoted(field));
                 let pointer = format!("{}/{field}", part.pointer);
                 let unknown = Diagnostic::new(Code::UnknownField, pointer, message);
                 self.tell(unknown.nearest(field, required.iter().copied()));
@@ -451,7 +451,7 @@ fn compare(cursor: &mut Cursor<'_, '_>) -> Result<Option<Compare>, Fault> {
     let Some(text) = cursor.text()? else { return Ok(None) };
     let known = COMPARES.iter().find(|(name, _)| *name == text).map(|(_, compare)| *compare);
     if known.is_none() {
-        let message = format!("{text:?} is not a comparison");
+        let message = format!("{} is not a comparison", quoted(&text));
         let wrong = Diagnostic::new(Code::UnknownOperation, cursor.pointer(), message);
         cursor.report_at(wrong.nearest(&text, COMPARES.iter().map(|(name, _)| *name)));
     }

@@ -7,7 +7,7 @@ pub(crate) mod cursor;
 pub(crate) mod expression;
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};
 use crate::json::{Fault, Kind};
 use crate::limits::{
     INPUTS_MAX, NAME_BYTES_MAX, NODES_MAX, OUTPUTS_MAX, SOURCE_FILES_MAX, SOURCE_PATH_BYTES_MAX, SOURCE_SPANS_MAX,
@@ -304,8 +304,7 @@ fn check_name(cursor: &mut Cursor<'_, '_>, name: &str, allowed: impl Fn(char) ->
         if name.is_empty() && cursor.reported_here() {
             return;
         }
-        let shown: String = name.chars().take(40).collect();
-        let message = format!("{shown:?} cannot be a name");
+        let message = format!("{} cannot be a name", quoted(name));
         let help = format!("1 to {NAME_BYTES_MAX} bytes; plan names have letters, digits and _ only");
         let wrong = Diagnostic::new(Code::BadName, cursor.pointer(), message).help(help);
         cursor.report_at(wrong);
