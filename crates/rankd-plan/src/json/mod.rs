@@ -4,9 +4,13 @@
 //! or a number that does not fit is refused, not repaired; and because nothing may recurse or grow with hostile input.
 
 mod locate;
+mod plain;
+mod put;
 mod read;
 mod write;
 
 pub use locate::{line_column, locate, segment};
-pub use read::{Fault, Fields, Items, Kind, Number, Reader};
+pub use plain::is_plain;
+pub use put::{NUMBER_ROOM, put, put_float, put_int};
+pub use read::{Fault, FieldName, Fields, Items, Kind, Number, Reader};
 pub use write::{Writer, push_float, push_int, push_string};

@@ -3,6 +3,8 @@
 //! The caller walks the text with `object`, `array` and the scalar methods; what it does not want it skips. Errors are fatal:
 //! after one, nothing more can be read. A number that does not fit is not an error here but a value that says so.
 
+use super::plain::plain;
+use super::write::push_string;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -54,6 +56,13 @@ impl Fault {
 /// More fields than this are refused: their names must be remembered to tell which come twice.
 const FIELDS_MAX: usize = 100_000;
 
+/// So many digits may not fit an int any more.
+const INT_DIGITS: usize = 19;
+
+/// Powers of ten. Up to 1e22 they are floats without rounding.
+const POWERS: [f64; INT_DIGITS] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
+
 type Result<T> = std::result::Result<T, Fault>;
 
 #[derive(Clone)]
@@ -98,6 +107,16 @@ impl<'a> Reader<'a> {
 
     /// The next field's name and whether it was there before; `None` at the end of the object.
     pub fn field(&mut self, fields: &mut Fields) -> Result<Option<(Cow<'a, str>, bool)>> {
+        let Some(name) = self.field_name(fields)? else { return Ok(None) };
+        if fields.seen.len() == FIELDS_MAX {
+            return self.fail("an object with more fields than anything here has");
+        }
+        let repeated = !fields.seen.add(&name);
+        Ok(Some((name, repeated)))
+    }
+
+    /// The next field's name, for a caller that finds repeated ones by itself; `None` at the end of the object.
+    pub fn field_name(&mut self, fields: &mut Fields) -> Result<Option<Cow<'a, str>>> {
         if !self.more(&mut fields.first, b'}', "a comma or } should stand here")? {
             return Ok(None);
         }
@@ -109,11 +128,29 @@ impl<'a> Reader<'a> {
             return self.fail("a colon should stand here");
         }
         self.at += 1;
-        if fields.seen.len() == FIELDS_MAX {
-            return self.fail("an object with more fields than anything here has");
+        Ok(Some(name))
+    }
+
+    /// Passes the name of the next field if it is this one, written as we would write it. Otherwise nothing is passed.
+    pub fn field_is(&mut self, fields: &mut Fields, name: &FieldName) -> bool {
+        let bytes = self.text.as_bytes();
+        let mut at = behind_space(bytes, self.at);
+        if !fields.first {
+            if bytes.get(at) != Some(&b',') {
+                return false;
+            }
+            at = behind_space(bytes, at + 1);
         }
-        let repeated = !fields.seen.add(&name);
-        Ok(Some((name, repeated)))
+        if !bytes.get(at..).is_some_and(|rest| name.starts(rest)) {
+            return false;
+        }
+        at = behind_space(bytes, at + name.quoted.len());
+        if bytes.get(at) != Some(&b':') {
+            return false;
+        }
+        self.at = at + 1;
+        fields.first = false;
+        true
     }
 
     /// Opens an array. Then `item` says whether another item follows; each must be read or skipped.
@@ -130,70 +167,84 @@ impl<'a> Reader<'a> {
         if self.next_byte() != Some(b'"') {
             return self.fail("a string should stand here");
         }
-        self.at += 1;
-        let start = self.at;
-        let mut text: Option<String> = None;
-        let mut copied = start;
+        let start = self.at + 1;
+        let end = start + plain(&self.text.as_bytes()[start..]);
+        self.at = end;
+        if self.byte() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(&self.text[start..end]));
+        }
+        self.escaped(start).map(Cow::Owned)
+    }
+
+    /// The rest of a string in which there is something to resolve: the reader stands at the first such place.
+    fn escaped(&mut self, mut copied: usize) -> Result<String> {
+        let mut text = String::new();
         loop {
-            let plain = self.text.as_bytes()[self.at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
-            self.at = plain.map_or(self.text.len(), |plain| self.at + plain);
+            text.push_str(&self.text[copied..self.at]);
             match self.byte() {
                 None => return self.fail("the text ends inside a string"),
                 Some(b'"') => {
-                    let rest = &self.text[copied..self.at];
                     self.at += 1;
-                    return Ok(match text {
-                        None => Cow::Borrowed(rest),
-                        Some(mut text) => {
-                            text.push_str(rest);
-                            Cow::Owned(text)
-                        }
-                    });
+                    return Ok(text);
                 }
                 Some(b'\\') => {
-                    let text = text.get_or_insert_default();
-                    text.push_str(&self.text[copied..self.at]);
                     self.at += 1;
                     text.push(self.escape()?);
                     copied = self.at;
                 }
                 Some(_) => return self.fail("a control character in a string must be escaped"),
             }
+            self.at += plain(&self.text.as_bytes()[self.at..]);
         }
     }
 
     pub fn number(&mut self) -> Result<Number> {
         self.skip_space();
-        let start = self.at;
-        if self.byte() == Some(b'-') {
-            self.at += 1;
-        }
-        match self.byte() {
-            Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits(),
-            _ => return self.fail("a digit should stand here"),
-        }
-        let mut whole = true;
-        if self.byte() == Some(b'.') {
-            whole = false;
-            self.at += 1;
-            self.some_digits()?;
-        }
-        if let Some(b'e' | b'E') = self.byte() {
-            whole = false;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.byte() {
-                self.at += 1;
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        let negative = self.byte() == Some(b'-');
+        let first = start + usize::from(negative);
+        // All digits as one int, as long as they fit.
+        let (mut at, mut int) = match bytes.get(first) {
+            Some(b'0') => (first + 1, 0),
+            Some(b'1'..=b'9') => digits(bytes, first, 0),
+            _ => return self.fail_at(first, "a digit should stand here"),
+        };
+        let (mut count, mut point, mut exponent) = (at - first, None, false);
+        if bytes.get(at) == Some(&b'.') {
+            let from = at + 1;
+            (at, int) = digits(bytes, from, int);
+            if at == from {
+                return self.fail_at(at, "a digit should stand here");
             }
-            self.some_digits()?;
+            point = Some(at - from);
+            count += at - from;
         }
-        let text = &self.text[start..self.at];
-        if whole {
-            return Ok(text.parse().map_or(Number::OutOfRange, Number::Int));
+        if let Some(b'e' | b'E') = bytes.get(at) {
+            exponent = true;
+            let signed = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+            let from = at + 1 + usize::from(signed);
+            (at, _) = digits(bytes, from, 0);
+            if at == from {
+                return self.fail_at(at, "a digit should stand here");
+            }
         }
-        match text.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(Number::Float(value)),
-            _ => Ok(Number::OutOfRange),
+        self.at = at;
+        let text = || &self.text[start..at];
+        match point {
+            None if !exponent => match count < INT_DIGITS {
+                true => Ok(Number::Int(if negative { -(int as i64) } else { int as i64 })),
+                false => Ok(text().parse().map_or(Number::OutOfRange, Number::Int)),
+            },
+            // Both are floats without rounding, so the quotient is rounded once, as it should be.
+            Some(behind) if !exponent && count < INT_DIGITS && int <= 1 << 53 => {
+                let value = int as f64 / POWERS[behind];
+                Ok(Number::Float(if negative { -value } else { value }))
+            }
+            _ => match text().parse::<f64>() {
+                Ok(value) if value.is_finite() => Ok(Number::Float(value)),
+                _ => Ok(Number::OutOfRange),
+            },
         }
     }
 
@@ -362,18 +413,6 @@ impl<'a> Reader<'a> {
         Ok(code)
     }
 
-    fn digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.byte() {
-            self.at += 1;
-        }
-    }
-
-    fn some_digits(&mut self) -> Result<()> {
-        let start = self.at;
-        self.digits();
-        if self.at == start { self.fail("a digit should stand here") } else { Ok(()) }
-    }
-
     fn word(&mut self, word: &'static str) -> Result<()> {
         if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
             return self.fail("true, false or null should stand here");
@@ -392,13 +431,80 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
-            self.at += 1;
-        }
+        self.at = behind_space(self.text.as_bytes(), self.at);
     }
 
     fn fail<T>(&self, message: &'static str) -> Result<T> {
         Err(Fault { message, at: self.at })
+    }
+
+    fn fail_at<T>(&mut self, at: usize, message: &'static str) -> Result<T> {
+        self.at = at;
+        self.fail(message)
+    }
+}
+
+/// Reads digits onto the end of an int, eight at a time while there are as many. The int is of no use once there are too many
+/// of them. The first result is the position behind them.
+fn digits(bytes: &[u8], mut at: usize, mut int: u64) -> (usize, u64) {
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let Some(value) = eight_digits(u64::from_le_bytes(*eight)) else { break };
+        int = int.wrapping_mul(100_000_000).wrapping_add(value);
+        at += 8;
+    }
+    while let Some(byte @ b'0'..=b'9') = bytes.get(at) {
+        int = int.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+        at += 1;
+    }
+    (at, int)
+}
+
+/// The number that eight bytes spell, if all are digits. Neighbours are put together three times, all pairs at once.
+fn eight_digits(word: u64) -> Option<u64> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let top = ONES * 0xf0;
+    // The upper half of a digit is 3, also after 6 is added; of no other byte both are.
+    let digits = (word & top) | (word.wrapping_add(ONES * 6) & top) >> 4;
+    if digits != ONES * 0x33 {
+        return None;
+    }
+    let twos = (word & (ONES * 0x0f)).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let fours = twos.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(10_000 << 32 | 1) >> 32)
+}
+
+/// The position of the next byte that is not space.
+fn behind_space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// A field's name as JSON, ready to be looked for.
+pub struct FieldName {
+    quoted: Vec<u8>,
+    /// The first bytes of it, and which of them count.
+    word: u128,
+    mask: u128,
+}
+
+impl FieldName {
+    pub fn new(name: &str) -> FieldName {
+        let mut quoted = Vec::new();
+        push_string(&mut quoted, name);
+        let (mut word, mut mask) = ([0; 16], [0; 16]);
+        for ((byte, word), mask) in quoted.iter().zip(&mut word).zip(&mut mask) {
+            (*word, *mask) = (*byte, 0xff);
+        }
+        FieldName { quoted, word: u128::from_le_bytes(word), mask: u128::from_le_bytes(mask) }
+    }
+
+    fn starts(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(first) if self.quoted.len() <= first.len() => u128::from_le_bytes(*first) & self.mask == self.word,
+            _ => bytes.starts_with(&self.quoted),
+        }
     }
 }
 
@@ -417,12 +523,12 @@ pub struct Items {
 #[derive(Default)]
 struct Seen {
     few: Vec<Box<str>>,
-    many: HashSet<Box<str>>,
+    many: Option<HashSet<Box<str>>>,
 }
 
 impl Seen {
     fn len(&self) -> usize {
-        self.few.len() + self.many.len()
+        self.few.len() + self.many.as_ref().map_or(0, HashSet::len)
     }
 
     /// False when the name was there before.
@@ -435,7 +541,7 @@ impl Seen {
             }
             return new;
         }
-        self.few.iter().all(|seen| **seen != *name) && self.many.insert(name.into())
+        self.few.iter().all(|seen| **seen != *name) && self.many.get_or_insert_default().insert(name.into())
     }
 }
 
@@ -501,6 +607,96 @@ mod tests {
         assert_eq!(number("1.0"), Number::Float(1.0));
         assert_eq!(number("1e999"), Number::OutOfRange);
         assert_eq!(number("-0"), Number::Int(0));
+    }
+
+    #[test]
+    fn numbers_are_what_the_standard_library_makes_of_them() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            (state >> 33) % below
+        };
+        let mut digits = |len: u64| -> String { (0..len).map(|_| char::from(b'0' + random(10) as u8)).collect() };
+        let mut texts: Vec<String> = Vec::new();
+        for len in 1..25 {
+            for behind in 0..26 {
+                let whole = digits(len).trim_start_matches('0').to_owned();
+                let whole = if whole.is_empty() { "0".to_owned() } else { whole };
+                texts.push(whole.clone());
+                if behind > 0 {
+                    texts.push(format!("{whole}.{}", digits(behind)));
+                    texts.push(format!("0.{}", digits(behind)));
+                    texts.push(format!("{whole}.{}e-{}", digits(behind), digits(2)));
+                }
+            }
+        }
+        texts.extend((0..2000).map(|at| format!("{}", f64::from(at) / 997.0)));
+        texts.extend([u64::MAX.to_string(), i64::MIN.to_string(), "9007199254740993.0".to_owned(), "-0.0".to_owned()]);
+        for text in texts.iter().flat_map(|text| [text.clone(), format!("-{}", text.trim_start_matches('-'))]) {
+            let expected = match text.contains(['.', 'e']) {
+                true => text.parse().map(f64::to_bits).ok(),
+                false => text.parse::<i64>().map(|int| int as u64).ok(),
+            };
+            let mut reader = Reader::new(&text, 1);
+            let found = match reader.number().unwrap() {
+                Number::Int(value) => Some(value as u64),
+                Number::Float(value) => Some(value.to_bits()),
+                Number::OutOfRange => None,
+            };
+            assert_eq!((found, reader.at()), (expected, text.len()), "{text}");
+        }
+    }
+
+    #[test]
+    fn eight_digits_are_eight_digits() {
+        for digits in ["00000000", "12345678", "99999999", "10203040"] {
+            assert_eq!(
+                eight_digits(u64::from_le_bytes(*digits.as_bytes().first_chunk().unwrap())),
+                digits.parse().ok()
+            );
+        }
+        for at in 0..8 {
+            for byte in (0..=255_u8).filter(|byte| !byte.is_ascii_digit()) {
+                let mut bytes = *b"12345678";
+                bytes[at] = byte;
+                assert_eq!(eight_digits(u64::from_le_bytes(bytes)), None, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_is_recognised_only_as_itself() {
+        let long = "x".repeat(20);
+        for name in ["id", "score", "", "a\"b", "fourteen_bytes", "fifteen_bytes__", &long] {
+            let mut quoted = Vec::new();
+            push_string(&mut quoted, name);
+            let quoted = String::from_utf8(quoted).unwrap();
+            for (text, is) in [
+                (format!("{{{quoted}:1}}"), true),
+                (format!("{{ {quoted} : 1 }}"), true),
+                (format!("{{{quoted}:1,\"other_name_of_some_length\":2}}"), true),
+                (format!("{{{quoted} 1}}"), false),
+                (format!("{{\"z{}:1}}", &quoted[1..]), false),
+                (format!("{{{}z\":1}}", &quoted[..quoted.len() - 1]), false),
+                ("{}".to_owned(), false),
+                ("{".to_owned(), false),
+            ] {
+                let mut reader = Reader::new(&text, 1);
+                let mut open = reader.open_object().unwrap();
+                let before = reader.at();
+                assert_eq!(reader.field_is(&mut open, &FieldName::new(name)), is, "{text}");
+                match is {
+                    true => assert!(reader.number().is_ok(), "{text}"),
+                    false => assert_eq!(reader.at(), before, "{text}"),
+                }
+            }
+        }
+        let mut reader = Reader::new("{\"a\":1 , \"b\":2,\"c\":3}", 1);
+        let mut open = reader.open_object().unwrap();
+        assert!(reader.field_is(&mut open, &FieldName::new("a")) && reader.number().is_ok());
+        assert!(reader.field_is(&mut open, &FieldName::new("b")) && reader.number().is_ok());
+        assert!(!reader.field_is(&mut open, &FieldName::new("b")));
+        assert_eq!(reader.field_name(&mut open).unwrap().as_deref(), Some("c"));
     }
 
     #[test]

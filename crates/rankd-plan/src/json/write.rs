@@ -1,5 +1,8 @@
 //! Writes JSON straight into a buffer.
 
+use super::plain::plain;
+use super::put::{NUMBER_ROOM, put_float, put_int};
+
 /// Builds one JSON value; commas are its own business.
 #[derive(Default)]
 pub struct Writer {
@@ -103,31 +106,33 @@ impl Writer {
 }
 
 pub fn push_int(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    push_number(out, |room, at| put_int(room, at, value));
 }
 
 /// The shortest digits that read back as the same number, with a point or an exponent, so that a float looks like one.
 pub fn push_float(out: &mut Vec<u8>, value: f64) {
-    debug_assert!(value.is_finite());
-    out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    push_number(out, |room, at| put_float(room, at, value));
+}
+
+fn push_number(out: &mut Vec<u8>, put: impl FnOnce(&mut [u8], usize) -> usize) {
+    let at = out.len();
+    out.extend_from_slice(&[0; NUMBER_ROOM]);
+    let end = put(out, at);
+    out.truncate(end);
 }
 
 pub fn push_string(out: &mut Vec<u8>, value: &str) {
     let mut rest = value.as_bytes();
     out.reserve(rest.len() + 2);
     out.push(b'"');
-    while let Some((at, byte)) = first_to_escape(rest) {
-        out.extend_from_slice(&rest[..at]);
+    loop {
+        let (copied, other) = rest.split_at(plain(rest));
+        out.extend_from_slice(copied);
+        let Some((&byte, behind)) = other.split_first() else { break };
         push_escaped(out, byte);
-        rest = &rest[at + 1..];
+        rest = behind;
     }
-    out.extend_from_slice(rest);
     out.push(b'"');
-}
-
-fn first_to_escape(bytes: &[u8]) -> Option<(usize, u8)> {
-    let at = bytes.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\'))?;
-    Some((at, bytes[at]))
 }
 
 fn push_escaped(out: &mut Vec<u8>, byte: u8) {
