@@ -192,15 +192,51 @@ impl ColumnBuilder {
     /// not finite.
     #[must_use]
     pub fn push(&mut self, value: &Value) -> bool {
-        match (&mut self.column, value) {
-            (_, Value::Null) => self.push_null(),
-            (Column::Int(cells), Value::Int(v)) => cells.push(Some(*v)),
-            (Column::Float(cells), Value::Float(v)) if v.is_finite() => cells.push(Some(*v)),
-            (Column::Float(cells), Value::Int(v)) => cells.push(Some(*v as f64)),
-            (Column::Bool(cells), Value::Bool(v)) => cells.push(Some(*v)),
-            (Column::Str(cells, _), Value::Str(v)) => cells.push(Some(self.strings.code(v))),
-            _ => return false,
+        match value {
+            Value::Null => self.push_null(),
+            Value::Int(value) => return self.push_int(*value),
+            Value::Float(value) => return self.push_float(*value),
+            Value::Bool(value) => return self.push_bool(*value),
+            Value::Str(text) => return self.push_str(text),
         }
+        true
+    }
+
+    /// Adds an int, which widens into a float column. False, and nothing added, when the column has another type.
+    #[must_use]
+    pub fn push_int(&mut self, value: i64) -> bool {
+        match &mut self.column {
+            Column::Int(cells) => cells.push(Some(value)),
+            Column::Float(cells) => cells.push(Some(value as f64)),
+            Column::Bool(_) | Column::Str(..) => return false,
+        }
+        true
+    }
+
+    /// Adds a float. False, and nothing added, when the column has another type or the float is not finite.
+    #[must_use]
+    pub fn push_float(&mut self, value: f64) -> bool {
+        let Column::Float(cells) = &mut self.column else { return false };
+        let finite = value.is_finite();
+        if finite {
+            cells.push(Some(value));
+        }
+        finite
+    }
+
+    /// Adds a bool. False, and nothing added, when the column has another type.
+    #[must_use]
+    pub fn push_bool(&mut self, value: bool) -> bool {
+        let Column::Bool(cells) = &mut self.column else { return false };
+        cells.push(Some(value));
+        true
+    }
+
+    /// Adds a string. False, and nothing added, when the column has another type.
+    #[must_use]
+    pub fn push_str(&mut self, text: &str) -> bool {
+        let Column::Str(cells, _) = &mut self.column else { return false };
+        cells.push(Some(self.strings.code(text)));
         true
     }
 

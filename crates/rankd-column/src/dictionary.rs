@@ -28,6 +28,11 @@ impl Dictionary {
         &self.text[start..self.ends[code]]
     }
 
+    /// How many bytes all entries have together.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|code| self.get(code))
     }

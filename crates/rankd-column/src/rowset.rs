@@ -8,6 +8,7 @@ use crate::column::Column;
 use crate::kernel::sort::Order;
 use crate::kernel::{concat, sort, top};
 use crate::value::Value;
+use hashbrown::HashSet;
 use std::sync::Arc;
 
 /// Ordered rows of a shared batch. Cheap to clone.
@@ -103,6 +104,16 @@ impl RowSet {
         self.rows().iter().map(move |row| ids[row])
     }
 
+    /// The first id that an earlier row has, too.
+    pub fn repeated_id(&self) -> Option<i64> {
+        // Ids in ascending order need no set.
+        if self.ids().is_sorted_by(|a, b| a < b) {
+            return None;
+        }
+        let mut seen = HashSet::with_capacity(self.len());
+        self.ids().find(|id| !seen.insert(*id))
+    }
+
     /// The cell at `position` of the view.
     pub fn value(&self, key: Key, position: usize) -> Value {
         self.batch.value(key, self.rows().at(position))
@@ -148,5 +159,21 @@ impl RowSet {
     /// The rows of `self`, then those of `right`, with the columns of both; missing cells are null.
     pub fn concat(&self, right: &RowSet) -> RowSet {
         concat::concat(self, right)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_there_twice_is_found_in_any_order() {
+        let repeated = |ids: &[i64]| RowSet::new(Batch::new(ids.to_vec())).repeated_id();
+        for ids in [&[][..], &[1], &[1, 2, 3], &[3, 1, 2], &[i64::MIN, 0, i64::MAX]] {
+            assert_eq!(repeated(ids), None, "{ids:?}");
+        }
+        assert_eq!(repeated(&[1, 1]), Some(1));
+        assert_eq!(repeated(&[5, 3, 4, 3, 5]), Some(3));
+        assert_eq!(RowSet::new(Batch::new(vec![7, 8, 7])).take(2).repeated_id(), None, "only what is looked at counts");
     }
 }

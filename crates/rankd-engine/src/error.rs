@@ -136,6 +136,11 @@ impl TaskError {
         TaskError { kind: ErrorKind::Task, code, message: message.into(), detail: None, source: None, node: None }
     }
 
+    /// The request is at fault, and its caller can mend it.
+    pub fn bad_request(code: &'static str, message: impl Into<String>) -> TaskError {
+        TaskError { kind: ErrorKind::BadRequest, ..TaskError::failed(code, message) }
+    }
+
     /// The run is over and nobody waits for this result any more.
     pub fn stopped() -> TaskError {
         TaskError { kind: ErrorKind::Cancelled, ..TaskError::failed("E701", "the run was cancelled") }

@@ -10,9 +10,27 @@ pub struct Request {
     /// By position in the parameter registry: what the request set, else the default, else null.
     pub params: Vec<Value>,
     /// Rows that the caller brought along.
-    pub candidates: Option<RowSet>,
+    pub candidates: Option<Candidates>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
     /// Whether the answer should tell how it came about.
     pub trace: bool,
+}
+
+/// Rows that a caller brought along. Whether an id is repeated is found when they are read, so that no run has to look.
+#[derive(Clone, Debug)]
+pub struct Candidates {
+    rows: RowSet,
+    repeated_id: Option<i64>,
+}
+
+impl Candidates {
+    pub fn new(rows: RowSet) -> Candidates {
+        Candidates { repeated_id: rows.repeated_id(), rows }
+    }
+
+    /// The rows, or an id that two of them have.
+    pub fn rows(&self) -> Result<&RowSet, i64> {
+        self.repeated_id.map_or(Ok(&self.rows), Err)
+    }
 }

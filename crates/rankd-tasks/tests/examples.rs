@@ -11,6 +11,7 @@
 
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Key, RowSet, Type, Value};
+use rankd_engine::request::Candidates;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::{Engine, Linked, Request, Scheduler, Settings};
@@ -179,7 +180,12 @@ fn every_example_gives_what_its_header_says() {
         let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
         let params = registry.params.list().iter().map(|_| Value::Null).collect();
-        let request = Request { user_id: 1, params, candidates: example.candidates(&registry), ..Request::default() };
+        let request = Request {
+            user_id: 1,
+            params,
+            candidates: example.candidates(&registry).map(Candidates::new),
+            ..Request::default()
+        };
         let outcome = engine.run(&Arc::new(linked), request);
         let outputs = outcome.result.unwrap_or_else(|error| panic!("{}: {error}", task.op));
         assert_eq!(table(&outputs[0], &example.gives[0], &registry), example.gives, "the example of {}", task.op);

@@ -1,7 +1,7 @@
 //! Give the rows that the request brought along.
 //!
 //! In the request's order, with the keys that each has; a key that a row does not have is its default, or null. A repeated id
-//! is an error that names it. No candidates in the request: no rows.
+//! is an error of the request that names it. No candidates in the request: no rows.
 //!
 //! ```text
 //! with {}
@@ -19,7 +19,6 @@ use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Fetch, FetchContext};
 use rankd_plan::signature::*;
-use std::collections::HashSet;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::None,
@@ -41,11 +40,10 @@ impl Task {
 
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
-        let Some(rows) = &cx.request.candidates else { return Ok(RowSet::empty()) };
-        let mut seen = HashSet::with_capacity(rows.len());
-        match rows.ids().find(|id| !seen.insert(*id)) {
-            Some(id) => Err(TaskError::failed("E505", format!("the candidate id {id} is there twice"))),
-            None => Ok(rows.clone()),
+        let Some(candidates) = &cx.request.candidates else { return Ok(RowSet::empty()) };
+        match candidates.rows() {
+            Ok(rows) => Ok(rows.clone()),
+            Err(id) => Err(TaskError::bad_request("E505", format!("the candidate id {id} is there twice"))),
         }
     }
 }

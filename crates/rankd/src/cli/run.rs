@@ -14,7 +14,7 @@ use crate::signals::{Manners, Signals};
 use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
 use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
-use rankd_plan::diagnostic::nearest;
+use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::render::excerpt;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -175,7 +175,7 @@ fn plan_path(args: &RunArgs) -> Option<PathBuf> {
         library::list(&args.places.plan_dir).unwrap_or_default().iter().map(|p| library::name_of(p)).collect();
     let hint = nearest(name, known.iter().map(String::as_str)).map(|near| format!("; did you mean {near:?}?"));
     let folder = args.places.plan_dir.display();
-    say::to_people(&format!("error: there is no plan {name:?} in {folder}{}", hint.unwrap_or_default()));
+    say::to_people(&format!("error: there is no plan {} in {folder}{}", quoted(name), hint.unwrap_or_default()));
     None
 }
 
@@ -257,7 +257,8 @@ impl Session<'_> {
         };
         let id = input.request.request_id.clone();
         if let Some(other) = input.plan.filter(|other| *other != self.plan.name) {
-            let message = format!("the request is for plan {other:?}, but this process runs {:?}", self.plan.name);
+            let (asked, runs) = (quoted(&other), quoted(&self.plan.name));
+            let message = format!("the request is for plan {asked}, but this process runs {runs}");
             return refused(&id, &self.plan.name, &RunError::new(ErrorKind::BadRequest, "E108", message));
         }
         let with_trace = input.request.trace || self.args.dump_run_trace;

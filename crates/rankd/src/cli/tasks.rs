@@ -4,7 +4,7 @@ use crate::cli::listing::Listing;
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
 use rankd_column::Value;
-use rankd_plan::diagnostic::nearest;
+use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::json::Writer;
 use rankd_plan::signature::{Cost, Need, Param, Signature, Writes};
 use rankd_tasks::SIGNATURES;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &TasksArgs) -> u8 {
             None => {
                 let near = nearest(op, SIGNATURES.iter().map(|task| task.op));
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-                say::to_people(&format!("error: there is no task {op:?}{hint}"));
+                say::to_people(&format!("error: there is no task {}{hint}", quoted(op)));
                 return WRONG;
             }
         },

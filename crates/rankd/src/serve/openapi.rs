@@ -145,7 +145,7 @@ const SCHEMAS: &str = r##"{
   "output_keys":{"type":"array","items":{"type":"string"}},
   "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
-  "trace":{"type":"boolean"}}},
+  "trace":{"type":["boolean","null"]}}},
 "Response":{"type":"object","required":["request_id","plan","candidates"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
   "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}},

@@ -5,6 +5,7 @@ use crate::program::{endpoint, repository};
 use crate::server::Server;
 use rankd_column::{Batch, Key, RowSet, Value};
 use rankd_engine::engine::Ticket;
+use rankd_engine::request::Candidates;
 use rankd_engine::store::Open;
 use rankd_engine::store::health::Snapshot;
 use rankd_engine::store::redis::{Address, RedisEndpoint, Trust};
@@ -51,7 +52,7 @@ pub(crate) struct Answer {
 }
 
 fn request(users: &[i64]) -> Request {
-    Request { candidates: Some(RowSet::new(Batch::new(users.to_vec()))), ..Request::default() }
+    Request { candidates: Some(Candidates::new(RowSet::new(Batch::new(users.to_vec())))), ..Request::default() }
 }
 
 impl Asker {

@@ -60,6 +60,19 @@ fn refused() -> Vec<(Vec<u8>, &'static [&'static str])> {
     add(r#"{"user_id":1,"candidates":[{"id":1,"scoer":2}]}"#, &["no key \"scoer\"", "did you mean \"score\"?"]);
     add(r#"{"user_id":1,"output_keys":["email"]}"#, &["\"email\" cannot be used"]);
     add(r#"{"user_id":1,"plan":"diamond"}"#, &["\"diamond\"", "\"rerank\""]);
+    add(r#"{"user_id":1,"params":{"weight":1},"param_overrides":{"weight":2}}"#, &["\"weight\"", "different values"]);
+    add(
+        r#"{"user_id":1,"param_overrides":{"weight":null},"params":{"weight":2}}"#,
+        &["\"weight\"", "different values"],
+    );
+    // A long name is cut wherever it is shown.
+    let long = "x".repeat(500_000);
+    const CUT: &str = "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"…";
+    add(&format!(r#"{{"user_id":1,"plan":"{long}"}}"#), &["the request is for plan", CUT]);
+    add(&format!(r#"{{"user_id":1,"{long}":1}}"#), &["there is no field", CUT]);
+    add(&format!(r#"{{"user_id":1,"params":{{"{long}":1}}}}"#), &["there is no parameter", CUT]);
+    add(&format!(r#"{{"user_id":1,"output_keys":["{long}"]}}"#), &["there is no key", CUT]);
+    add(&format!(r#"{{"user_id":1,"candidates":[{{"{long}":1}}]}}"#), &["there is no key", CUT]);
     // Words that are not JSON are told by their place.
     add(r#"{"user_id":NaN}"#, &["a value should stand here", "byte 11"]);
     add(r#"{"user_id":1,"params":{"weight":NaN}}"#, &["a value should stand here", "byte 32"]);
@@ -109,11 +122,11 @@ fn a_bad_request_is_told_what_is_wrong_and_the_next_one_is_answered() {
 }
 
 #[test]
-fn a_candidate_that_is_there_twice_fails_its_task() {
+fn a_candidate_that_is_there_twice_is_the_requests_mistake() {
     let folder = Folder::new();
     let mut session = Session::start(&["--plan", &candidates_plan(&folder)]);
     let (answer, _) = session.ask(r#"{"user_id":1,"request_id":"r","candidates":[{"id":7},{"id":8},{"id":7}]}"#);
-    assert_eq!((answer.text("request_id"), answer.text("error.kind")), ("r", "task"));
+    assert_eq!((answer.text("request_id"), answer.text("error.kind")), ("r", "bad_request"));
     assert_eq!(answer.text("error.message"), "the candidate id 7 is there twice");
     assert_eq!((answer.text("error.node"), answer.text("error.op")), ("c", "candidates"));
     assert_eq!(session.ask(NEXT).0.list("candidates").len(), 2);
@@ -132,9 +145,11 @@ fn what_is_unusual_but_allowed_is_answered() {
         r#"{"user_id":1,"request_id":"\ud83d\ude00 \u0000"}"#,
         r#"{"user_id":1,"param_overrides":{"weight":1}}"#,
         r#"{"user_id":1,"plan":"rerank","output_keys":[],"trace":false}"#,
+        r#"{"user_id":1,"params":{"weight":1},"param_overrides":{"weight":1.0,"score_min":2}}"#,
     ] {
         assert!(session.ask(request).0.has("candidates"), "{request}");
     }
+    assert!(!session.ask(r#"{"user_id":1,"trace":null}"#).0.has("trace"), "null is no trace");
     let (answer, _) = session.ask(r#"{"user_id":1,"output_keys":["score"],"candidates":[{"id":7,"score":1,"age":3}]}"#);
     assert_eq!(answer.list("candidates")[0].number("score"), 1.0);
     assert!(!answer.list("candidates")[0].has("age"), "only the keys that were asked for");

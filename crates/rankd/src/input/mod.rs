@@ -1,14 +1,18 @@
 //! A request's JSON, read strictly: what is not known, not of its type or not in range is refused by name, nothing is guessed.
+//! The rows that a request brings along are read in [`candidates`].
+
+mod candidates;
 
 use crate::request_id;
-use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, Key, RowSet, Type, Value};
+use rankd_column::{Key, Type, Value};
+use rankd_engine::request::Candidates;
 use rankd_engine::{ErrorKind, Request, RunError};
 use rankd_plan::Registry;
-use rankd_plan::diagnostic::nearest;
+use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use rankd_plan::registry::{Entry, Named, Status};
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
 /// The largest document that is read.
@@ -92,14 +96,15 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
     let params = registry.params.list().iter().map(|param| param.default.clone().unwrap_or(Value::Null)).collect();
     let mut input = Input { request: Request { params, ..Request::default() }, plan: None, output_keys: None };
     let mut has_user = false;
+    let mut set = Vec::new();
     let mut fields = reader.open_object().map_err(not_json)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         if repeated {
-            return Err(bad("E101", format!("the field {name:?} is here twice")));
+            return Err(bad("E101", format!("the field {} is here twice", quoted(&name))));
         }
         has_user |= name == "user_id";
         let value = Given { reader: &mut reader, registry, what: &name };
-        read_field(&mut input, id, &name, value).map_err(|error| in_field(error, &name))?;
+        read_field(&mut input, id, &mut set, &name, value).map_err(|error| in_field(error, &name))?;
     }
     reader.end().map_err(not_json)?;
     if !has_user {
@@ -111,6 +116,7 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
 fn read_field(
     input: &mut Input,
     id: &mut Option<String>,
+    set: &mut Vec<u32>,
     name: &str,
     mut value: Given<'_, '_>,
 ) -> Result<(), RunError> {
@@ -118,12 +124,12 @@ fn read_field(
         "user_id" => input.request.user_id = value.user_id()?,
         "request_id" => *id = Some(value.request_id()?),
         "plan" => input.plan = Some(value.text()?),
-        "params" | "param_overrides" => value.params(&mut input.request.params)?,
-        "candidates" => input.request.candidates = Some(value.candidates()?),
+        "params" | "param_overrides" => value.params(&mut input.request.params, set)?,
+        "candidates" => input.request.candidates = Some(Candidates::new(value.candidates()?)),
         "output_keys" => input.output_keys = Some(value.output_keys()?),
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
-        "trace" => input.request.trace = value.bool()?,
+        "trace" => input.request.trace = value.bool_or_null()?,
         _ => return Err(unknown("E103", "field", name, FIELDS.iter().copied())),
     }
     Ok(())
@@ -132,15 +138,81 @@ fn read_field(
 /// Names the field in an error that knows only its byte.
 fn in_field(error: RunError, name: &str) -> RunError {
     match error.message.starts_with(NOT_JSON) {
-        true => RunError { message: format!("{}, in the field {name:?}", error.message), ..error },
+        true => RunError { message: format!("{}, in the field {}", error.message, quoted(name)), ..error },
         false => error,
     }
 }
 
 fn unknown<'n>(code: &'static str, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
     let hint = nearest(name, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    let shown: String = name.chars().take(80).collect();
-    bad(code, format!("there is no {what} {shown:?}{hint}"))
+    bad(code, format!("there is no {what} {}{hint}", quoted(name)))
+}
+
+/// What a value is called in messages.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Param(&'a str),
+    Cell { row: usize, name: &'a str },
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Param(name) => write!(f, "the parameter {name:?}"),
+            Place::Cell { row, name } => write!(f, "candidates[{row}].{name}"),
+        }
+    }
+}
+
+/// One value of a registered type, or null, as it stands in the text.
+enum Scalar<'a> {
+    Null,
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Str(Cow<'a, str>),
+}
+
+impl From<Scalar<'_>> for Value {
+    fn from(scalar: Scalar<'_>) -> Value {
+        match scalar {
+            Scalar::Null => Value::Null,
+            Scalar::Int(value) => Value::Int(value),
+            Scalar::Float(value) => Value::Float(value),
+            Scalar::Bool(value) => Value::Bool(value),
+            Scalar::Str(text) => Value::Str(text.into()),
+        }
+    }
+}
+
+/// Reads a scalar of the entry's type, or null.
+fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: Place<'_>) -> Result<Scalar<'a>, RunError> {
+    let wrong = || bad("E105", format!("{place} must be of type {}", entry.type_of));
+    Ok(match (reader.peek().map_err(not_json)?, entry.type_of) {
+        (Kind::Null, _) => {
+            reader.null().map_err(not_json)?;
+            Scalar::Null
+        }
+        (Kind::Bool, Type::Bool) => Scalar::Bool(reader.bool().map_err(not_json)?),
+        (Kind::String, Type::Str) => Scalar::Str(reader.string().map_err(not_json)?),
+        (Kind::Number, type_of) => match (reader.number().map_err(not_json)?, type_of) {
+            (Number::OutOfRange, _) => {
+                return Err(bad("E105", format!("{place} is a number that does not fit 64 bits")));
+            }
+            (Number::Int(value), Type::Int) => Scalar::Int(value),
+            (Number::Int(value), Type::Float) if is_a_float(value) => Scalar::Float(value as f64),
+            (Number::Int(_), Type::Float) => {
+                return Err(bad("E105", format!("{place} is an int that no float equals")));
+            }
+            (Number::Float(value), Type::Float) => Scalar::Float(value),
+            (Number::Int(_) | Number::Float(_), Type::Int | Type::Bool | Type::Str) => return Err(wrong()),
+        },
+        (Kind::Bool | Kind::String | Kind::Array | Kind::Object, _) => return Err(wrong()),
+    })
+}
+
+fn is_a_float(value: i64) -> bool {
+    value.unsigned_abs() <= 1 << 53 || (value as f64) as i128 == i128::from(value)
 }
 
 /// The value of a field, and what it is called in messages.
@@ -191,11 +263,13 @@ impl Given<'_, '_> {
         Ok(self.reader.string().map_err(not_json)?.into_owned())
     }
 
-    fn bool(&mut self) -> Result<bool, RunError> {
-        if self.peek()? != Kind::Bool {
-            return Err(self.wrong("true or false"));
+    /// A bool; null stands for false, as if the field were not there.
+    fn bool_or_null(&mut self) -> Result<bool, RunError> {
+        match self.peek()? {
+            Kind::Bool => self.reader.bool().map_err(not_json),
+            Kind::Null => self.reader.null().map(|()| false).map_err(not_json),
+            Kind::Number | Kind::String | Kind::Array | Kind::Object => Err(self.wrong("true or false")),
         }
-        self.reader.bool().map_err(not_json)
     }
 
     fn millis(&mut self) -> Result<Duration, RunError> {
@@ -208,14 +282,16 @@ impl Given<'_, '_> {
         Err(self.wrong(takes))
     }
 
-    fn params(&mut self, params: &mut [Value]) -> Result<(), RunError> {
+    /// Reads parameters by name. `set` lists those that the other field has set: where both set one, they must agree.
+    fn params(&mut self, params: &mut [Value], set: &mut Vec<u32>) -> Result<(), RunError> {
         if self.peek()? != Kind::Object {
             return Err(self.wrong("an object of parameters by name"));
         }
+        let before = set.len();
         let mut fields = self.reader.open_object().map_err(not_json)?;
         while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
             if repeated {
-                return Err(bad("E101", format!("the parameter {name:?} is here twice")));
+                return Err(bad("E101", format!("the parameter {} is here twice", quoted(&name))));
             }
             let entries = &self.registry.params;
             let at = find(entries, &name, "parameter", "E106")?;
@@ -223,87 +299,21 @@ impl Given<'_, '_> {
             if !entry.allow_write {
                 return Err(bad("E106", format!("the parameter {name:?} cannot be set by a request")));
             }
-            let value = self.scalar(entry, &format!("the parameter {name:?}"))?;
+            let value = Value::from(scalar(self.reader, entry, Place::Param(&name))?);
             if value == Value::Null && !entry.nullable {
                 return Err(bad("E105", format!("the parameter {name:?} cannot be null")));
             }
-            params[at as usize] = value;
+            let slot = &mut params[at as usize];
+            if set[..before].contains(&at) && *slot != value {
+                let message = format!(
+                    "\"params\" and \"param_overrides\" set the parameter {name:?} to different values: use one of them"
+                );
+                return Err(bad("E110", message));
+            }
+            *slot = value;
+            set.push(at);
         }
         Ok(())
-    }
-
-    /// A scalar of the entry's type, or null.
-    fn scalar(&mut self, entry: &Entry, what: &str) -> Result<Value, RunError> {
-        let wrong = || bad("E105", format!("{what} must be of type {}", entry.type_of));
-        let value = match self.peek()? {
-            Kind::Null => {
-                self.reader.null().map_err(not_json)?;
-                return Ok(Value::Null);
-            }
-            Kind::Bool => Value::Bool(self.reader.bool().map_err(not_json)?),
-            Kind::String => Value::Str(self.reader.string().map_err(not_json)?.into()),
-            Kind::Number => match self.reader.number().map_err(not_json)? {
-                Number::Int(value) if entry.type_of == Type::Float => {
-                    if (value as f64) as i128 != i128::from(value) {
-                        return Err(bad("E105", format!("{what} is an int that no float equals")));
-                    }
-                    Value::Float(value as f64)
-                }
-                Number::Int(value) => Value::Int(value),
-                Number::Float(value) => Value::Float(value),
-                Number::OutOfRange => return Err(bad("E105", format!("{what} is a number that does not fit 64 bits"))),
-            },
-            Kind::Array | Kind::Object => return Err(wrong()),
-        };
-        if value.type_of() == Some(entry.type_of) { Ok(value) } else { Err(wrong()) }
-    }
-
-    fn candidates(&mut self) -> Result<RowSet, RunError> {
-        if self.peek()? != Kind::Array {
-            return Err(self.wrong("a list of objects"));
-        }
-        let keys = &self.registry.keys;
-        let mut ids = Vec::new();
-        let mut columns: Vec<Option<ColumnBuilder>> = keys.list().iter().map(|_| None).collect();
-        let mut items = self.reader.open_array().map_err(not_json)?;
-        while self.reader.item(&mut items).map_err(not_json)? {
-            let row = ids.len();
-            if self.peek()? != Kind::Object {
-                return Err(bad("E105", format!("candidates[{row}] must be an object")));
-            }
-            let mut id = None;
-            let mut fields = self.reader.open_object().map_err(not_json)?;
-            while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
-                if repeated {
-                    return Err(bad("E101", format!("candidates[{row}] has {name:?} twice")));
-                }
-                let at = find(keys, &name, "key", "E107")?;
-                let entry = keys.get(at);
-                let value = self.scalar(entry, &format!("candidates[{row}].{name}"))?;
-                if Key(at) == Key::ID {
-                    id = if let Value::Int(value) = value { Some(value) } else { None };
-                    continue;
-                }
-                let column = columns[at as usize].get_or_insert_with(|| ColumnBuilder::new(entry.type_of, 0));
-                while column.len() < row {
-                    column.push_null();
-                }
-                if !column.push(&value) {
-                    return Err(bad("E105", format!("candidates[{row}].{name} must be of type {}", entry.type_of)));
-                }
-            }
-            ids.push(id.ok_or_else(|| bad("E104", format!("candidates[{row}] has no id")))?);
-        }
-        let rows = ids.len();
-        let mut batch = Batch::new(ids);
-        for (at, column) in columns.into_iter().enumerate() {
-            let Some(mut column) = column else { continue };
-            while column.len() < rows {
-                column.push_null();
-            }
-            batch = batch.with(Key(at as u32), Arc::new(column.finish()));
-        }
-        Ok(RowSet::new(batch))
     }
 
     fn output_keys(&mut self) -> Result<Vec<Key>, RunError> {
@@ -311,13 +321,18 @@ impl Given<'_, '_> {
             return Err(self.wrong("a list of key names"));
         }
         let mut keys = Vec::new();
+        let mut named = vec![false; self.registry.keys.list().len()];
         let mut items = self.reader.open_array().map_err(not_json)?;
         while self.reader.item(&mut items).map_err(not_json)? {
             if self.peek()? != Kind::String {
                 return Err(self.wrong("a list of key names"));
             }
             let name = self.reader.string().map_err(not_json)?;
-            keys.push(Key(find(&self.registry.keys, &name, "key", "E107")?));
+            let at = find(&self.registry.keys, &name, "key", "E107")?;
+            // A name that comes again adds nothing, and a million of them would take long to look through.
+            if !std::mem::replace(&mut named[at as usize], true) {
+                keys.push(Key(at));
+            }
         }
         Ok(keys)
     }
