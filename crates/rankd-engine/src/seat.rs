@@ -4,19 +4,22 @@
 //! every task that it spawns there has its turns timed: the longest one says how long others had to wait.
 
 use crate::clock;
-use crate::deadline::Limits;
+use crate::deadline::{Deadline, Limits};
+use crate::error::RunError;
 use crate::host::Host;
 use crate::link::Linked;
 use crate::request::Request;
 use crate::run::{self, Cancel, Outcome};
 use crate::stats::Stats;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// What a guest of a loop does until it is done; it never leaves its thread.
 pub type Guest = Pin<Box<dyn Future<Output = ()>>>;
@@ -53,9 +56,10 @@ impl Seat {
         &self.host.stats
     }
 
-    /// When a request that came in then must be answered, if it must.
-    pub fn deadline(&self, request: &Request, since: clock::Instant) -> Option<clock::Instant> {
-        Limits::of_request(since, (self.deadline, self.node_timeout), request).request.map(|deadline| deadline.at)
+    /// When a request that came in at `since` must be answered, if it must. `asked` is the limit that the request itself sets.
+    pub fn deadline(&self, since: clock::Instant, asked: Option<Duration>) -> Option<Deadline> {
+        let request = Request { deadline: asked, ..Request::default() };
+        Limits::of_request(since, (self.deadline, self.node_timeout), &request).request
     }
 
     /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel, too.
@@ -68,6 +72,37 @@ impl Seat {
     ) -> Outcome {
         let limits = Limits::of_request(since, (self.deadline, self.node_timeout), &request);
         run::run(plan.clone(), Arc::new(request), self.host.clone(), limits, cancel).await
+    }
+
+    /// Does work on the CPU pool that would hold this loop for too long, and comes back with what it gives. Nobody waits
+    /// beyond the deadline. Work that nobody waits for any more is not begun, and a panic in it goes no further.
+    pub async fn offload<T: Send + 'static>(
+        &self,
+        deadline: Option<Deadline>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RunError> {
+        let (done, result) = oneshot::channel();
+        self.host.pool.submit(Box::new(move |_| {
+            if !done.is_closed() {
+                // Who asked may have gone meanwhile; then nobody needs the result.
+                let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+        }));
+        let result = match deadline {
+            None => result.await,
+            Some(deadline) => match clock::timeout_at(deadline.at, result).await {
+                Some(result) => result,
+                None => return Err(RunError::timeout(&deadline)),
+            },
+        };
+        match result {
+            Ok(Ok(given)) => Ok(given),
+            Ok(Err(_)) => {
+                self.host.stats.count_panic();
+                Err(RunError::bug("a panic while a request was read or answered"))
+            }
+            Err(_) => Err(RunError::bug("the CPU pool dropped a job")),
+        }
     }
 
     /// Spawns a task on this loop, with its turns timed.
@@ -109,5 +144,38 @@ impl<F: Future<Output = ()>> Future for Timed<F> {
         let polled = self.task.as_mut().poll(cx);
         self.turns.count(clock::nanos_between(began, clock::now()));
         polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::{Engine, Settings};
+    use crossbeam_channel::bounded;
+
+    #[test]
+    fn work_on_the_pool_comes_back_or_fails_by_itself() {
+        let engine = Engine::start(Settings::default(), Vec::new()).unwrap();
+        let (tell, told) = bounded(1);
+        assert!(engine.on_every_loop(move |seat| {
+            let tell = tell.clone();
+            Box::pin(async move {
+                let done = seat.offload(None, || std::thread::current().name().map(str::to_owned)).await;
+                let panicked = seat.offload(None, || assert!(1 > 2, "as the test wants it")).await;
+                let (release, held) = bounded::<()>(0);
+                let deadline = seat.deadline(clock::now(), Some(Duration::from_millis(20)));
+                // Goes on until the other side is dropped.
+                let late = seat.offload(deadline, move || held.recv().is_err()).await;
+                drop(release);
+                tell.send((done, panicked, late)).unwrap();
+            })
+        }));
+        let (done, panicked, late) = told.recv().unwrap();
+        assert_eq!(done.unwrap().as_deref(), Some("rankd-cpu-0"));
+        assert_eq!(panicked.unwrap_err().kind, ErrorKind::Bug);
+        assert_eq!(late.unwrap_err().kind, ErrorKind::Timeout);
+        assert_eq!(engine.stats().panics(), 1);
+        engine.stop(Duration::from_secs(10));
     }
 }

@@ -1,6 +1,8 @@
 //! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`].
 
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use crate::arrow::{self, Field, TooMuchText};
 use rankd_column::{Key, RowSet};
@@ -29,6 +31,13 @@ impl Answer<'_> {
             Ok(outputs) => self.response(outputs, true, trace).into_bytes(),
             Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
         }
+    }
+
+    /// How much there is to write, counted in cells.
+    pub(crate) fn weight(&self, outcome: &Outcome) -> usize {
+        const CELLS_A_NODE: usize = 32;
+        let nodes = outcome.trace.as_ref().filter(|_| self.with_trace).map_or(0, |trace| trace.nodes.len());
+        CELLS_A_NODE * nodes + outcome.result.as_ref().map_or(0, |outputs| rows::weight(outputs))
     }
 
     /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.

@@ -1,115 +1,233 @@
-//! Rows as JSON objects, straight from their columns. Most of what a request costs besides its plan is spent here, so the
-//! names of fields are written once for all rows and nothing is allocated for a row.
+//! Rows as JSON objects, straight from their columns. Most of what a request costs besides its plan is spent here: names are
+//! made into bytes once for all rows, so are strings that come again and again, columns are taken apart before the first row,
+//! and whether there is room is looked at once a row. Nothing is allocated for a row.
 
-use rankd_column::{Column, Key, RowSet};
+use rankd_column::rowset::Rows;
+use rankd_column::{Column, Dictionary, Key, RowSet};
 use rankd_plan::Registry;
-use rankd_plan::json::{push_float, push_int, push_string};
+use rankd_plan::json::{NUMBER_ROOM, is_plain, push_float, push_int, push_string, put, put_float, put_int};
 
 /// How long rows will be: a guess that saves growing step by step.
 pub(crate) fn bytes_about(outputs: &[RowSet]) -> usize {
     outputs.iter().map(|output| output.len() * (16 + 24 * output.batch().columns().len())).sum()
 }
 
+/// How much there is to write: cells, and long strings for as many cells as take that long.
+pub(crate) fn weight(outputs: &[RowSet]) -> usize {
+    const BYTES_A_CELL: usize = 64;
+    let texts = |output: &RowSet| {
+        let columns = output.batch().columns().iter().filter_map(|(_, column)| match &**column {
+            // Even if all rows had the longest one, they would weigh little.
+            Column::Str(_, dictionary) if dictionary.text_bytes().saturating_mul(output.len()) < 64 << 10 => None,
+            Column::Str(cells, dictionary) => {
+                let bytes = |row| cells.get(row).map_or(0, |code| dictionary.get(code).len());
+                Some(output.rows().iter().map(bytes).sum::<usize>())
+            }
+            Column::Int(_) | Column::Float(_) | Column::Bool(_) => None,
+        });
+        columns.sum::<usize>() / BYTES_A_CELL
+    };
+    outputs.iter().map(|output| output.len() * (1 + output.batch().columns().len()) + texts(output)).sum()
+}
+
 /// Writes rows as the items of an array. Each row its id first, then its keys in registry order; a null is left out.
 pub(crate) fn push_rows(out: &mut Vec<u8>, output: &RowSet, registry: &Registry, wanted: Option<&[Key]>) {
     let batch = output.batch();
     let columns = batch.columns().iter().filter(|(key, _)| wanted.is_none_or(|keys| keys.contains(key)));
-    let fields: Vec<Field<'_>> = columns.map(|(key, column)| Field::new(&registry.key(*key).name, column)).collect();
-    let ids = batch.ids();
-    let mut before: &[u8] = if out.ends_with(b"[") { b"{\"id\":" } else { b",{\"id\":" };
-    for row in output.rows().iter() {
-        out.extend_from_slice(before);
-        before = b",{\"id\":";
-        push_int(out, ids[row]);
-        for field in &fields {
-            field.push(out, row);
+    let fields = columns.map(|(key, column)| Field::new(&registry.key(*key).name, column, output.len()));
+    let page = Page { ids: batch.ids(), fields: fields.collect() };
+    match output.rows() {
+        Rows::Range { start, len } => page.push(out, start..start + len),
+        Rows::Listed(rows) => page.push(out, rows.iter().map(|row| *row as usize)),
+    }
+}
+
+/// The columns of an output, ready to be written row by row.
+struct Page<'a> {
+    ids: &'a [i64],
+    fields: Vec<Field<'a>>,
+}
+
+/// So much room is made at once, or what one row needs.
+const BLOCK: usize = 1024;
+
+/// What stands before an id: the end of a row is written with the beginning of the next.
+const BEFORE_ID: &[u8; 8] = b"},{\"id\":";
+
+impl Page<'_> {
+    fn push(&self, out: &mut Vec<u8>, rows: impl Iterator<Item = usize>) {
+        let row_room = BEFORE_ID.len() + NUMBER_ROOM + self.fields.iter().map(Field::room).sum::<usize>();
+        // The first row ends no other one, and where no rows came before, it follows none.
+        let (start, mut too_much) = (out.len(), if out.ends_with(b"[") { 2 } else { 1 });
+        let mut at = start;
+        for row in rows {
+            if out.len() - at < row_room {
+                out.resize(at + row_room.max(BLOCK), 0);
+            }
+            at += match self.put(&mut out[at..], row) {
+                Some(used) => used,
+                None => {
+                    out.truncate(at);
+                    self.push_slowly(out, row);
+                    out.len() - at
+                }
+            };
+            if too_much > 0 {
+                out.copy_within(start + too_much..at, start);
+                at -= std::mem::take(&mut too_much);
+            }
         }
-        out.push(b'}');
+        out.truncate(at);
+        if at > start {
+            out.push(b'}');
+        }
+    }
+
+    /// Puts a row, up to its last value, into room that is long enough for any but long texts. None where it has one.
+    #[inline(always)]
+    fn put(&self, room: &mut [u8], row: usize) -> Option<usize> {
+        put(room, 0, BEFORE_ID);
+        let mut at = put_int(room, BEFORE_ID.len(), self.ids[row]);
+        for field in &self.fields {
+            if field.is_null(row) {
+                continue;
+            }
+            if let Values::Few(codes, strings, _) = &field.values {
+                at = strings[codes[row] as usize].put(room, at)?;
+                continue;
+            }
+            at = field.short.put(room, at)?;
+            at = match &field.values {
+                Values::Int(values) => put_int(room, at, values[row]),
+                Values::Float(values) => put_float(room, at, values[row]),
+                Values::Bool(values) => {
+                    let (text, used) = if values[row] { (b"true ", 4) } else { (b"false", 5) };
+                    put(room, at, text);
+                    at + used
+                }
+                Values::Few(codes, _, dictionary) | Values::Str(codes, dictionary) => {
+                    put_string(room, at, dictionary.get(codes[row]))?
+                }
+            };
+        }
+        Some(at)
+    }
+
+    /// The same for a row with any texts.
+    fn push_slowly(&self, out: &mut Vec<u8>, row: usize) {
+        out.extend_from_slice(BEFORE_ID);
+        push_int(out, self.ids[row]);
+        for field in self.fields.iter().filter(|field| !field.is_null(row)) {
+            out.extend_from_slice(&field.start);
+            match &field.values {
+                Values::Int(values) => push_int(out, values[row]),
+                Values::Float(values) => push_float(out, values[row]),
+                Values::Bool(values) => out.extend_from_slice(if values[row] { b"true" } else { b"false" }),
+                Values::Few(codes, _, dictionary) | Values::Str(codes, dictionary) => {
+                    push_string(out, dictionary.get(codes[row]));
+                }
+            }
+        }
     }
 }
 
 /// A column, and what stands before each of its values.
 struct Field<'a> {
-    start: Start,
-    column: &'a Column,
+    /// `,"name":`, and the same where it is short.
+    start: Vec<u8>,
+    short: Short,
     valid: Option<&'a [bool]>,
+    values: Values<'a>,
 }
 
-impl Field<'_> {
-    fn new<'a>(name: &str, column: &'a Column) -> Field<'a> {
-        Field { start: Start::new(name), column, valid: column.valid() }
+/// The cells of a column. Those of nulls mean nothing.
+enum Values<'a> {
+    Int(&'a [i64]),
+    Float(&'a [f64]),
+    Bool(&'a [bool]),
+    /// Few strings for many rows: each is quoted and escaped beforehand, with the name before it.
+    Few(&'a [u32], Box<[Short]>, &'a Dictionary),
+    Str(&'a [u32], &'a Dictionary),
+}
+
+impl<'a> Field<'a> {
+    fn new(name: &str, column: &'a Column, rows: usize) -> Field<'a> {
+        let mut start = vec![b','];
+        push_string(&mut start, name);
+        start.push(b':');
+        let values = match column {
+            Column::Int(cells) => Values::Int(cells.values()),
+            Column::Float(cells) => Values::Float(cells.values()),
+            Column::Bool(cells) => Values::Bool(cells.values()),
+            Column::Str(cells, dictionary) if dictionary.len() <= rows / 2 => {
+                Values::Few(cells.values(), shorts(&start, dictionary), dictionary)
+            }
+            Column::Str(cells, dictionary) => Values::Str(cells.values(), dictionary),
+        };
+        Field { short: Short::of(&start), start, valid: column.valid(), values }
     }
 
-    fn push(&self, out: &mut Vec<u8>, row: usize) {
-        if self.valid.is_some_and(|valid| !valid[row]) {
-            return;
-        }
-        self.start.push(out);
-        match self.column {
-            Column::Int(cells) => push_int(out, cells.values()[row]),
-            Column::Float(cells) => push_float(out, cells.values()[row]),
-            Column::Bool(cells) => out.extend_from_slice(if cells.values()[row] { b"true" } else { b"false" }),
-            Column::Str(cells, dictionary) => push_string(out, dictionary.get(cells.values()[row])),
-        }
+    /// The room that its name and its value need, if neither is long.
+    fn room(&self) -> usize {
+        SHORT + NUMBER_ROOM.max(SHORT)
+    }
+
+    #[inline]
+    fn is_null(&self, row: usize) -> bool {
+        self.valid.is_some_and(|valid| !valid[row])
     }
 }
 
-/// `,"name":`, filled up to a fixed length where it is short: so many bytes at once are a single move.
-enum Start {
-    Short([u8; SHORT], usize),
-    Long(Vec<u8>),
+/// Puts a short string in which nothing is escaped, and no other.
+#[inline]
+fn put_string(room: &mut [u8], at: usize, text: &str) -> Option<usize> {
+    if text.len() + 2 > SHORT || !is_plain(text) {
+        return None;
+    }
+    let end = at + 1 + text.len();
+    put(room, at, b"\"");
+    room[at + 1..end].copy_from_slice(text.as_bytes());
+    put(room, end, b"\"");
+    Some(end + 1)
+}
+
+/// The strings of a dictionary, quoted and escaped, each with the name before it.
+fn shorts(start: &[u8], dictionary: &Dictionary) -> Box<[Short]> {
+    let mut whole = Vec::new();
+    let short = |text: &str| {
+        whole.clear();
+        whole.extend_from_slice(start);
+        push_string(&mut whole, text);
+        Short::of(&whole)
+    };
+    dictionary.iter().map(short).collect()
 }
 
 const SHORT: usize = 32;
 
-impl Start {
-    fn new(name: &str) -> Start {
-        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let mut text = [0; SHORT];
-        let parts: [&[u8]; 3] = [b",\"", name.as_bytes(), b"\":"];
-        let mut used = 0;
-        for part in parts {
-            match text.get_mut(used..used + part.len()) {
-                Some(room) if plain => room.copy_from_slice(part),
-                _ => return Start::long(name),
-            }
-            used += part.len();
-        }
-        Start::Short(text, used)
-    }
-
-    fn long(name: &str) -> Start {
-        let mut text = vec![b','];
-        push_string(&mut text, name);
-        text.push(b':');
-        Start::Long(text)
-    }
-
-    fn push(&self, out: &mut Vec<u8>) {
-        match self {
-            Start::Short(text, used) => {
-                let end = out.len() + used;
-                out.extend_from_slice(text);
-                out.truncate(end);
-            }
-            Start::Long(text) => out.extend_from_slice(text),
-        }
-    }
+/// A short text, filled up to a fixed length: so many bytes at once are a single move. One that is too long is empty.
+struct Short {
+    text: [u8; SHORT],
+    used: usize,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Short {
+    fn of(bytes: &[u8]) -> Short {
+        let mut text = [0; SHORT];
+        let used = match text.get_mut(..bytes.len()) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                bytes.len()
+            }
+            None => 0,
+        };
+        Short { text, used }
+    }
 
-    #[test]
-    fn names_are_written_alike_whether_they_are_short_or_not() {
-        let longest = "a".repeat(SHORT - 4);
-        for name in ["a", "final_score", "a\"b", "héllo", &longest, &format!("{longest}a")] {
-            let (mut out, mut expected) = (vec![b'x'], vec![b'x', b',']);
-            Start::new(name).push(&mut out);
-            push_string(&mut expected, name);
-            expected.push(b':');
-            assert_eq!(out, expected, "{name}");
-        }
+    /// None if it is too long.
+    #[inline]
+    fn put(&self, room: &mut [u8], at: usize) -> Option<usize> {
+        put(room, at, &self.text);
+        (self.used > 0).then_some(at + self.used)
     }
 }

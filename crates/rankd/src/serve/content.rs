@@ -4,6 +4,7 @@ use crate::serve::reply::JSON;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use rankd_engine::{ErrorKind, RunError};
+use rankd_plan::diagnostic::quoted;
 
 /// Whether a body says that it is JSON, and that nothing was done to it. One that does not say what it is, is taken for JSON only by a
 /// lenient server: a page in a browser may send such a body to any address without asking, but none that says that it is JSON.
@@ -12,10 +13,10 @@ pub(crate) fn check(headers: &HeaderMap, lenient: bool) -> Result<(), RunError> 
     for encoding in headers.get_all(CONTENT_ENCODING) {
         let encoding = encoding.to_str().unwrap_or("").trim();
         if !encoding.eq_ignore_ascii_case("identity") {
-            let shown: String = encoding.chars().take(80).collect();
+            let encoding = quoted(encoding);
             return refused(
                 "E129",
-                format!("the body has the content-encoding {shown:?}, which is not read: send it plain"),
+                format!("the body has the content-encoding {encoding}, which is not read: send it plain"),
             );
         }
     }
@@ -33,8 +34,7 @@ pub(crate) fn check(headers: &HeaderMap, lenient: bool) -> Result<(), RunError> 
     if media.eq_ignore_ascii_case(JSON) {
         return Ok(());
     }
-    let shown: String = media.chars().take(80).collect();
-    refused("E123", format!("a request is {JSON}, not {shown:?}: set the header content-type"))
+    refused("E123", format!("a request is {JSON}, not {}: set the header content-type", quoted(media)))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use crate::serve::admission::Admission;
 use crate::serve::app::App;
 use crate::serve::connection::{Connection, OnThisLoop, protocol};
+use crate::serve::heavy;
 use crate::serve::listen::stop_new_connections;
 use crate::serve::metrics::LoopMetrics;
 use crate::serve::untaken;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 /// How long idle connections are kept once the process stops: a request that is on its way is answered.
@@ -75,6 +76,8 @@ pub(crate) struct Desk {
     untaken: Cell<usize>,
     /// When the log was last told why a store did not answer.
     told_of_a_store: Cell<Option<Instant>>,
+    /// Places for what is too large to be done on the loop.
+    pub(crate) heavy: Semaphore,
     connections: RefCell<HashMap<*const Vitals, Rc<Vitals>>>,
     /// Connections that were told to go have not had their turn yet.
     evicting: Cell<bool>,
@@ -95,6 +98,7 @@ impl Desk {
             body_bytes: Cell::new(0),
             untaken: Cell::new(0),
             told_of_a_store: Cell::new(None),
+            heavy: Semaphore::new(heavy::AT_A_TIME),
             connections: RefCell::default(),
             evicting: Cell::new(false),
             empty: Notify::new(),

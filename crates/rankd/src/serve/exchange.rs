@@ -18,6 +18,7 @@ use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use rankd_engine::clock::{self, Instant, nanos_between};
 use rankd_engine::{ErrorKind, RunError};
+use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 use std::convert::Infallible;
 use std::future::Future;
@@ -87,18 +88,18 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
             }
         }
         Found::OtherMethod(methods) => {
-            let message = format!("{path} takes {methods}, not {}", head.method);
+            let message = format!("{} takes {methods}, not {}", quoted(path), quoted(head.method.as_str()));
             let error = RunError::new(ErrorKind::BadRequest, "E122", message);
             Reply::error(visit.id(), None, &error).with_status(StatusCode::METHOD_NOT_ALLOWED).allowing(methods)
         }
         Found::OtherListener | Found::Nowhere => {
-            let shown: String = path.chars().take(100).collect();
             let hint = match (found, listener) {
                 (Found::OtherListener, Listener::Admin) => "; it is served where --listen says",
                 (Found::OtherListener, Listener::Public | Listener::Only) => "; it is served where --admin says",
                 _ => "",
             };
-            let error = RunError::new(ErrorKind::BadRequest, "E121", format!("there is no path {shown:?} here{hint}"));
+            let message = format!("there is no path {} here{hint}", quoted(path));
+            let error = RunError::new(ErrorKind::BadRequest, "E121", message);
             Reply::error(visit.id(), None, &error).with_status(StatusCode::NOT_FOUND)
         }
     }

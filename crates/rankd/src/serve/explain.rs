@@ -1,29 +1,31 @@
 //! `POST /explain`: what a plan that is served does, node by node; with `analyze`, also what one run of it was like.
 
 use crate::explain::Explanation;
-use crate::input;
 use crate::serve::audit;
 use crate::serve::body::RequestBody;
 use crate::serve::content;
 use crate::serve::exchange::Visit;
+use crate::serve::heavy;
 use crate::serve::pages::no_plan;
 use crate::serve::rank;
 use crate::serve::reply::Reply;
+use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::http::request::Parts;
 use rankd_engine::{ErrorKind, RunError};
+use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::{Fault, Kind, Reader};
 
 /// The request of a run where none is given.
-const ANYONE: &str = r#"{"user_id":1}"#;
+const ANYONE: &[u8] = br#"{"user_id":1}"#;
 const DEPTH_MAX: usize = 64;
 
 /// What is asked for.
-struct Question<'a> {
+struct Question {
     plan: String,
     analyze: bool,
     /// The request to run it with, as it came.
-    request: &'a str,
+    request: Bytes,
 }
 
 pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
@@ -38,9 +40,9 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
             return status.map_or_else(|| Reply::error(visit.id(), None, &error), |status| reply.with_status(status));
         }
     };
-    let Question { plan, analyze, request } = match question(&read.bytes) {
-        Ok(question) => question,
-        Err(error) => return Reply::error(visit.id(), None, &error),
+    let Question { plan, analyze, request } = match heavy::parse(visit, &read.bytes, question).await {
+        Ok(Ok(question)) => question,
+        Ok(Err(error)) | Err(error) => return Reply::error(visit.id(), None, &error),
     };
     let shelf = desk.app.shelf.load_full();
     let Some(shelved) = shelf.get(&plan) else {
@@ -52,7 +54,7 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
     };
     let mut outcome = None;
     if analyze {
-        let input = match input::read(request.as_bytes(), &shelf.registry) {
+        let input = match heavy::read(visit, &request, &shelf.registry).await {
             Ok(input) => input,
             Err(refused) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
         };
@@ -78,18 +80,18 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
     Reply::json(explanation.to_json())
 }
 
-fn question(bytes: &[u8]) -> Result<Question<'_>, RunError> {
+fn question(bytes: &Bytes) -> Result<Question, RunError> {
     let bad = |code, message: String| RunError::new(ErrorKind::BadRequest, code, message);
     let not_json = |fault: Fault| bad("E101", format!("this is not a request: {} (byte {})", fault.message, fault.at));
     let wrong = |name: &str, takes: &str| bad("E105", format!("{name} must be {takes}"));
     let text = std::str::from_utf8(bytes).map_err(|_| bad("E101", "the body is not UTF-8".to_owned()))?;
     let mut reader = Reader::new(text, DEPTH_MAX);
-    let (mut plan, mut analyze, mut request) = (None, false, ANYONE);
+    let (mut plan, mut analyze, mut request) = (None, false, None);
     let mut fields = reader.open_object().map_err(not_json)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         let kind = reader.peek().map_err(not_json)?;
         match (&*name, kind) {
-            _ if repeated => return Err(bad("E101", format!("the field {name:?} is here twice"))),
+            _ if repeated => return Err(bad("E101", format!("the field {} is here twice", quoted(&name)))),
             ("plan", Kind::String) => plan = Some(reader.string().map_err(not_json)?.into_owned()),
             ("plan", _) => return Err(wrong("plan", "a string")),
             ("analyze", Kind::Bool) => analyze = reader.bool().map_err(not_json)?,
@@ -97,14 +99,15 @@ fn question(bytes: &[u8]) -> Result<Question<'_>, RunError> {
             ("request", Kind::Object) => {
                 let from = reader.at();
                 reader.skip().map_err(not_json)?;
-                request = text[from..reader.at()].trim();
+                request = Some(text[from..reader.at()].trim());
             }
             ("request", _) => return Err(wrong("request", "an object")),
-            _ => return Err(bad("E103", format!("there is no field {:?}", name.chars().take(80).collect::<String>()))),
+            _ => return Err(bad("E103", format!("there is no field {}", quoted(&name)))),
         }
     }
     reader.end().map_err(not_json)?;
     let plan = plan.ok_or_else(|| bad("E104", "the field \"plan\" is missing".to_owned()))?;
+    let request = request.map_or(Bytes::from_static(ANYONE), |request| bytes.slice_ref(request.as_bytes()));
     Ok(Question { plan, analyze, request })
 }
 
@@ -114,11 +117,12 @@ mod tests {
 
     #[test]
     fn the_request_is_taken_as_it_came() {
-        let asked = question(br#" {"plan":"feed","request": {"user_id": 7, "params":{}} ,"analyze":true} "#);
+        let asked =
+            question(&br#" {"plan":"feed","request": {"user_id": 7, "params":{}} ,"analyze":true} "#[..].into());
         let asked = asked.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
-            (asked.plan.as_str(), asked.analyze, asked.request),
-            ("feed", true, r#"{"user_id": 7, "params":{}}"#)
+            (asked.plan.as_str(), asked.analyze, &asked.request[..]),
+            ("feed", true, &br#"{"user_id": 7, "params":{}}"#[..])
         );
     }
 
@@ -133,7 +137,7 @@ mod tests {
             r#"{"plan":"a","plan":"b"}"#,
             r#"{"plan":"a","request":[]}"#,
         ] {
-            assert!(question(bad.as_bytes()).is_err(), "{bad}");
+            assert!(question(&bad.as_bytes().into()).is_err(), "{bad}");
         }
     }
 }

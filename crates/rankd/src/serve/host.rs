@@ -5,6 +5,7 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Version};
 use rankd_engine::{ErrorKind, RunError};
+use rankd_plan::diagnostic::quoted;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The hosts that requests to one listener may be for.
@@ -61,19 +62,15 @@ impl Hosts {
             (None, None) => return Err(bad("the header host is missing".to_owned())),
         };
         let Some(name) = name(given) else {
-            return Err(bad(format!("{:?} is not a host", shown(given))));
+            return Err(bad(format!("{} is not a host", quoted(given))));
         };
         if any || self.allow(name) {
             return Ok(());
         }
         let message =
-            format!("this server does not answer for the host {:?}; --hosts says for which it does", shown(name));
+            format!("this server does not answer for the host {}; --hosts says for which it does", quoted(name));
         Err((refused("E128", message), StatusCode::MISDIRECTED_REQUEST))
     }
-}
-
-fn shown(text: &str) -> String {
-    text.chars().take(80).collect()
 }
 
 /// The name in `name`, `name:port`, `[address]` or `[address]:port`, without a dot at its end.

@@ -3,7 +3,7 @@
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
 //! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] and [`gate`] (who
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`heavy`] (what is too large for the loop), [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] and [`gate`] (who
 //! may run now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
 
 mod accept;
@@ -24,6 +24,7 @@ mod faults;
 pub(crate) mod folder;
 pub(crate) mod fresh;
 pub(crate) mod gate;
+mod heavy;
 pub(crate) mod host;
 pub(crate) mod listen;
 pub(crate) mod log;

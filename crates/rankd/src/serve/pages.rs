@@ -12,6 +12,7 @@ use crate::serve::shelf::{Problem, Shelved};
 use crate::serve::slices::Slices;
 use hyper::StatusCode;
 use rankd_engine::{ErrorKind, RunError};
+use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 
 pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply {
@@ -73,8 +74,7 @@ fn version() -> String {
 
 pub(crate) fn no_plan(name: &str, near: Option<&str>) -> RunError {
     let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    let shown: String = name.chars().take(80).collect();
-    RunError::new(ErrorKind::UnknownPlan, "E201", format!("there is no plan {shown:?}{hint}"))
+    RunError::new(ErrorKind::UnknownPlan, "E201", format!("there is no plan {}{hint}", quoted(name)))
 }
 
 /// What the listing says about a plan.

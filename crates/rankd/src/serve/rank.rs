@@ -1,8 +1,6 @@
 //! `POST /rank`: a request's JSON in, a plan run on this loop, rows out, as JSON or as Arrow.
 
-use crate::answer::Answer;
-use crate::arrow;
-use crate::input::{self, Input, Refused as Unreadable};
+use crate::input::{Input, Refused as Unreadable};
 use crate::serve::accept;
 use crate::serve::admission::Permit;
 use crate::serve::audit;
@@ -10,8 +8,9 @@ use crate::serve::body::RequestBody;
 use crate::serve::content;
 use crate::serve::desk::Desk;
 use crate::serve::exchange::Visit;
+use crate::serve::heavy::{self, Asked};
 use crate::serve::readiness::Phase;
-use crate::serve::reply::{JSON, Reply};
+use crate::serve::reply::Reply;
 use crate::serve::shelf::Shelved;
 use crate::serve::spans::Run;
 use crate::serve::vitals::Vitals;
@@ -20,6 +19,7 @@ use hyper::http::request::Parts;
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
+use rankd_plan::diagnostic::quoted;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -37,36 +37,30 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
     let with_trace = request.trace;
     let traced = visit.desk.metrics.traced_next(visit.desk.app.settings.trace_every);
     request.trace = with_trace || traced || visit.desk.app.log.audit || visit.sampled;
-    let mut outcome = run(visit, &linked, request).await;
+    let deadline = visit.desk.seat.deadline(visit.since, request.deadline);
+    let outcome = run(visit, &linked, request).await;
     audit::tell(visit, &linked, &outcome);
     if let Ok(outputs) = &outcome.result {
         visit.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
     }
-    let (registry, output_keys) = (&plan.registry, output_keys.as_deref());
-    let answer = Answer { request_id: &visit.request_id, plan: &linked, registry, output_keys, with_trace };
-    let reply = match &outcome.result {
-        Err(error) => {
-            if error.kind == ErrorKind::Bug {
-                let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
-                visit.desk.app.log.event("error", &message);
-            }
-            if let Some(detail) = error.detail.as_ref().filter(|_| visit.desk.tells_of_a_store()) {
-                let message = format!("plan {}, request {}: {detail}", linked.name, visit.request_id);
-                visit.desk.app.log.event("warn", &message);
-            }
-            Reply::failed(error.kind, answer.render(&outcome))
+    if let Err(error) = &outcome.result {
+        if error.kind == ErrorKind::Bug {
+            let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
+            visit.desk.app.log.event("error", &message);
         }
-        Ok(outputs) if accept::arrow(&head.headers) => match answer.arrow(outputs, outcome.trace.as_ref()) {
-            Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
-            Err(arrow::TooMuchText { key }) => {
-                let message = format!("{key:?} has more text than an Arrow stream can hold: ask for {JSON}");
-                let error = RunError::new(ErrorKind::BadRequest, "E125", message);
-                Reply::error(&visit.request_id, Some(&linked.name), &error)
-            }
-        },
-        Ok(_) => Reply::json(answer.render(&outcome)),
-    };
-    visit.run = outcome.trace.take().map(|trace| Run { plan: linked, trace, began_ns: visit.began_ns });
+        if let Some(detail) = error.detail.as_ref().filter(|_| visit.desk.tells_of_a_store()) {
+            let message = format!("plan {}, request {}: {detail}", linked.name, visit.request_id);
+            visit.desk.app.log.event("warn", &message);
+        }
+    }
+    let arrow = accept::arrow(&head.headers);
+    let asked = Asked { plan: &linked, registry: &plan.registry, output_keys, with_trace, arrow, deadline };
+    let (reply, outcome) = heavy::write(visit, asked, outcome).await;
+    if outcome.is_none() {
+        visit.rows = 0;
+    }
+    let trace = outcome.and_then(|outcome| outcome.trace);
+    visit.run = trace.map(|trace| Run { plan: linked, trace, began_ns: visit.began_ns });
     reply
 }
 
@@ -87,7 +81,7 @@ async fn prepare(
     visit.bytes_in = read.bytes.len();
     let desk = visit.desk.clone();
     let shelf = desk.app.shelf.load();
-    let input = match input::read(&read.bytes, &shelf.registry) {
+    let input = match heavy::read(visit, &read.bytes, &shelf.registry).await {
         Ok(input) => input,
         Err(Unreadable { request_id, error }) => {
             visit.request_id = request_id;
@@ -98,7 +92,7 @@ async fn prepare(
     let id = &visit.request_id;
     let name = match (named, &input.plan) {
         (Some(path), Some(plan)) if path != plan => {
-            let message = format!("the path says plan {path:?} and the request {plan:?}");
+            let message = format!("the path says plan {} and the request {}", quoted(path), quoted(plan));
             return Err(failed(id, Some(path), &RunError::new(ErrorKind::BadRequest, "E108", message)));
         }
         (Some(name), _) => name,
@@ -114,8 +108,8 @@ async fn prepare(
             return Err(failed(id, None, &RunError::new(ErrorKind::Overloaded, "E605", message)));
         }
         let hint = shelf.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        let shown: String = name.chars().take(80).collect();
-        let error = RunError::new(ErrorKind::UnknownPlan, "E201", format!("there is no plan {shown:?}{hint}"));
+        let message = format!("there is no plan {}{hint}", quoted(name));
+        let error = RunError::new(ErrorKind::UnknownPlan, "E201", message);
         return Err(failed(id, None, &error));
     };
     visit.plan = Some(plan.clone());
@@ -138,7 +132,7 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         cpu: rankd_engine::run::Cpu::default(),
     };
     let desk = visit.desk.clone();
-    let deadline = desk.seat.deadline(&request, visit.since);
+    let deadline = desk.seat.deadline(visit.since, request.deadline).map(|deadline| deadline.at);
     let _admitted = match desk.admission.enter(&*desk, deadline).await {
         Ok((permit, queued_ns)) => {
             visit.queued_ns = queued_ns;

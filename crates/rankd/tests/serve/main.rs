@@ -17,6 +17,7 @@ mod details;
 #[path = "../downloads/mod.rs"]
 mod downloads;
 mod endpoints;
+mod heavy;
 mod http2;
 #[path = "../run/json.rs"]
 mod json;

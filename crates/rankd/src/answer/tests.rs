@@ -1,0 +1,177 @@
+//! Rows against a writer that goes value by value and knows no short cut.
+
+use super::rows::{bytes_about, push_rows, weight};
+use rankd_column::column::ColumnBuilder;
+use rankd_column::{Batch, Column, Key, RowSet, Type, Value};
+use rankd_plan::Registry;
+use rankd_plan::registry::Text;
+use std::fmt::Write;
+use std::sync::Arc;
+
+const TYPES: [Type; 4] = [Type::Int, Type::Float, Type::Bool, Type::Str];
+
+/// Two keys of each type, one of which has a name that is too long to be copied in one move.
+fn registry() -> Registry {
+    let mut keys = String::new();
+    let long = "a_name_that_is_longer_than_thirty_two_bytes_".to_owned();
+    for at in 0..=2 * TYPES.len() {
+        let (name, type_of, more) = match at {
+            0 => ("id".to_owned(), Type::Int, "nullable = false\nallow_write = false"),
+            at if at % 2 == 0 => (format!("{long}{at}"), TYPES[at / 2 - 1], "nullable = true"),
+            at => (format!("key_{at}"), TYPES[at / 2], "nullable = true"),
+        };
+        writeln!(keys, "[[key]]\nkey_id = {}\nname = \"{name}\"\ntype = \"{type_of}\"\n{more}\ndoc = \"\"", at + 1)
+            .unwrap();
+    }
+    let text = |text| Text { file: "", text };
+    let (registry, problems) = Registry::parse(text(&keys), text(""), text(""));
+    assert!(problems.is_empty());
+    registry
+}
+
+/// Numbers that look random and are the same every time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        self.0 ^ self.0 >> 29
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() >> 20) as usize % limit
+    }
+
+    fn int(&mut self) -> i64 {
+        let edges = [0, -1, 1, i64::MIN, i64::MAX, 9, 10, 99_999_999, 100_000_000, 10_i64.pow(16) - 1, 10_i64.pow(16)];
+        match self.below(3) {
+            0 => edges[self.below(edges.len())],
+            1 => self.next() as i64 >> self.below(64),
+            _ => self.below(100_000) as i64,
+        }
+    }
+
+    fn float(&mut self) -> f64 {
+        let two53 = (1_i64 << 53) as f64;
+        let mut edges = vec![0.0, -0.0, 5e-324, f64::MIN_POSITIVE, f64::MAX, f64::MIN, 0.1, 1e-5, 1e-7, 1e300];
+        edges.extend([two53 - 1.0, two53, two53 + 2.0, -two53, 1e15, 1e16, 1e17, 12_345_678_901_234_567.0]);
+        let value = match self.below(4) {
+            0 => edges[self.below(edges.len())],
+            1 => f64::from_bits(self.next()),
+            2 => self.int() as f64,
+            _ => self.below(1 << 20) as f64 / (1 << self.below(20)) as f64,
+        };
+        if value.is_finite() { value } else { 0.5 }
+    }
+
+    fn text(&mut self) -> String {
+        let pieces =
+            ["", "a", "US", "é", "😀", "\"", "\\", "\n", "\r", "\t", "\u{0}", "\u{1f}", "\u{7f}", "/", "plain text"];
+        let count = [0, 1, 2, 3, 40][self.below(5)];
+        (0..count).map(|_| pieces[self.below(pieces.len())]).collect()
+    }
+
+    fn value(&mut self, type_of: Type, strings: &[String], nulls: usize) -> Value {
+        if self.below(100) < nulls {
+            return Value::Null;
+        }
+        match type_of {
+            Type::Int => Value::Int(self.int()),
+            Type::Float => Value::Float(self.float()),
+            Type::Bool => Value::Bool(self.below(2) == 0),
+            Type::Str => Value::str(&strings[self.below(strings.len())]),
+        }
+    }
+
+    /// Rows of some of the keys, seen whole, in part, or in another order.
+    fn rows(&mut self, registry: &Registry) -> RowSet {
+        let count = [0, 1, 2, 7, 100][self.below(5)];
+        let mut batch = Batch::new((0..count).map(|_| self.int()).collect());
+        for at in 1..registry.keys.list().len() as u32 {
+            if self.below(3) == 0 {
+                continue;
+            }
+            let (type_of, nulls) = (registry.key(Key(at)).type_of, [0, 30, 100][self.below(3)]);
+            let strings: Vec<String> = (0..=[0, 3, 150][self.below(3)]).map(|_| self.text()).collect();
+            let mut column = ColumnBuilder::new(type_of, count);
+            (0..count).for_each(|_| assert!(column.push(&self.value(type_of, &strings, nulls))));
+            batch = batch.with(Key(at), Arc::new(column.finish()));
+        }
+        let rows = RowSet::new(batch);
+        match self.below(3) {
+            0 => rows,
+            1 => rows.take(self.below(count + 1)),
+            _ => {
+                let picked = (0..count).filter(|_| self.below(2) == 0).map(|row| (count - 1 - row) as u32).collect();
+                rows.looking_at(picked)
+            }
+        }
+    }
+}
+
+fn plainly(rows: &RowSet, registry: &Registry, wanted: Option<&[Key]>) -> String {
+    let mut items = Vec::new();
+    for position in 0..rows.len() {
+        let mut item = format!("{{\"id\":{}", rows.value(Key::ID, position));
+        for at in 1..registry.keys.list().len() as u32 {
+            let value = rows.value(Key(at), position);
+            if value == Value::Null || wanted.is_some_and(|keys| !keys.contains(&Key(at))) {
+                continue;
+            }
+            let shown = match value {
+                Value::Null => continue,
+                Value::Int(value) => value.to_string(),
+                Value::Float(value) => zmij::Buffer::new().format_finite(value).to_owned(),
+                Value::Bool(value) => value.to_string(),
+                Value::Str(text) => escaped(&text),
+            };
+            write!(item, ",{}:{shown}", escaped(&registry.key(Key(at)).name)).unwrap();
+        }
+        items.push(item + "}");
+    }
+    items.join(",")
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0'..='\x1f' => write!(out, "\\u{:04x}", u32::from(char)).unwrap(),
+            other => out.push(other),
+        }
+    }
+    out + "\""
+}
+
+#[test]
+fn rows_have_the_bytes_that_a_plain_writer_gives_them() {
+    let (registry, mut random) = (registry(), Random(7));
+    for round in 0..400 {
+        let outputs: Vec<RowSet> = (0..=random.below(2)).map(|_| random.rows(&registry)).collect();
+        let keys: Vec<Key> = (0..registry.keys.list().len() as u32).filter(|_| random.below(2) == 0).map(Key).collect();
+        let wanted = (random.below(2) == 0).then_some(&keys[..]);
+        let mut out = Vec::with_capacity(bytes_about(&outputs));
+        out.push(b'[');
+        outputs.iter().for_each(|rows| push_rows(&mut out, rows, &registry, wanted));
+        let parts: Vec<String> = outputs.iter().map(|rows| plainly(rows, &registry, wanted)).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        assert_eq!(String::from_utf8(out).unwrap(), format!("[{}", parts.join(",")), "round {round}");
+    }
+}
+
+#[test]
+fn long_strings_weigh_as_much_as_the_cells_that_take_as_long() {
+    let of = |text: &str, rows: usize| {
+        let mut column = ColumnBuilder::new(Type::Str, rows);
+        (0..rows).for_each(|_| assert!(column.push_str(text)));
+        let column: Column = column.finish();
+        weight(&[RowSet::new(Batch::new((0..rows as i64).collect()).with(Key(1), Arc::new(column)))])
+    };
+    assert_eq!((of("a", 0), of("a", 100), of(&"a".repeat(600), 100)), (0, 200, 200));
+    assert_eq!(of(&"a".repeat(6400), 100), 200 + 10_000);
+}
