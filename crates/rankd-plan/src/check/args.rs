@@ -241,7 +241,7 @@ fn int(cursor: &mut Cursor<'_, '_>, param: &Param, min: i64, max: i64) -> Result
     match cursor.number()? {
         Number::Int(value) if (min..=max).contains(&value) => return Ok(Some(value)),
         Number::Float(value) => {
-            let message = format!("{} takes {}, not {value}", param.name, param.kind.name());
+            let message = format!("{} takes {}, not the float {value:?}", param.name, param.kind.name());
             cursor.report(Code::WrongParamType, message);
         }
         _ => cursor.report(Code::ParamOutOfRange, format!("{} takes {}", param.name, param.kind.name())),
