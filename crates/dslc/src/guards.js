@@ -7,7 +7,7 @@
 (runtime) => {
   "use strict";
   const { isPart, given, now, contains, tooLong, listMax, math, hidden, globals } = runtime;
-  const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, hasOwn } = Object;
+  const { defineProperties, defineProperty, getOwnPropertyDescriptor, getOwnPropertyDescriptors, getOwnPropertyNames, hasOwn, keys } = Object;
   const { isArray } = Array;
   const { apply, construct } = Reflect;
 
@@ -96,12 +96,12 @@
   const labelOf = (owner, name) => (owner === "" ? name : `${owner}.${name}`);
   const closed = (name, native, owner) =>
     ({
-      [name](...list) {
+      guarded(...list) {
         if (isPart(this)) refuse(this, labelOf(owner, name));
         for (let i = 0; i < list.length; i++) if (isPart(list[i])) refuse(list[i], labelOf(owner, name));
         return apply(native, this, list);
       },
-    })[name];
+    }).guarded;
 
   function guarded(name, native, owner) {
     const label = labelOf(owner, name);
@@ -142,12 +142,13 @@
   function guard(owner, label) {
     if (owner === null || owner === undefined || apply(includes, seen, [owner])) return;
     seen.push(owner);
-    for (const name of getOwnPropertyNames(owner)) {
-      const found = getOwnPropertyDescriptor(owner, name);
+    const all = getOwnPropertyDescriptors(owner);
+    for (const name of keys(all)) {
+      const found = all[name];
       if (typeof found.value !== "function" || !found.configurable || name === "constructor") continue;
       found.value = guarded(name, found.value, label);
-      defineProperty(owner, name, found);
     }
+    defineProperties(owner, all);
   }
   const parent = Object.getPrototypeOf;
   guard(parent(() => {}), "Function.prototype");
