@@ -39,7 +39,7 @@ static COUNTING: Counting = Counting;
 const MEMORY_MAX: usize = 8 << 20;
 /// For all that are kept.
 const KEPT_MAX: usize = 32 << 20;
-const TIME_MAX: Duration = Duration::from_secs(2);
+const TIME_MAX: Duration = Duration::from_secs(10);
 
 struct Titles;
 

@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 const MEMORY_MAX: usize = 32 << 20;
-const TIME_MAX: Duration = Duration::from_secs(2);
+const TIME_MAX: Duration = Duration::from_secs(10);
 
 static SOURCE: Contract = Contract {
     inputs: Inputs::None,
