@@ -308,7 +308,7 @@ impl Given<'_, '_> {
                 let message = format!(
                     "\"params\" and \"param_overrides\" set the parameter {name:?} to different values: use one of them"
                 );
-                return Err(bad("E110", message));
+                return Err(bad("E112", message));
             }
             *slot = value;
             set.push(at);
