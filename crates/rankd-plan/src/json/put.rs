@@ -75,9 +75,9 @@ pub fn put_float(room: &mut [u8], at: usize, value: f64) -> usize {
 /// A number of at most four digits, without zeros before it. The digits are made as in [`eight_digits`].
 #[inline]
 fn put_small(room: &mut [u8], at: usize, value: u32) -> usize {
-    let hundreds = value * 5_243 >> 19;
+    let hundreds = (value * 5_243) >> 19;
     let twos = hundreds | (value - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f;
     let digits = tens | (twos - 10 * tens) << 8;
     let zeros = (digits | 1 << 24).trailing_zeros() / 8;
     put(room, at, &((digits | ZEROS as u32) >> (8 * zeros)).to_le_bytes());
@@ -103,10 +103,10 @@ fn put_eight(room: &mut [u8], at: usize, value: u64) -> usize {
 /// The decimal digits of a number of at most eight, a byte each, the first one lowest. Halved three times, all parts at once:
 /// the factors are 1/100 and 1/10 as fractions of a power of two, exact for numbers this small.
 fn eight_digits(value: u64) -> u64 {
-    let fours = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x7f_0000_007f;
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
     tens | (twos - 10 * tens) << 8
 }
 
