@@ -162,7 +162,7 @@ mod tests {
             let tell = tell.clone();
             Box::pin(async move {
                 let done = seat.offload(None, || std::thread::current().name().map(str::to_owned)).await;
-                let panicked = seat.offload(None, || assert!(1 > 2, "as the test wants it")).await;
+                let panicked = seat.offload(None, || unreachable!("as the test wants it")).await;
                 let (release, held) = bounded::<()>(0);
                 let deadline = seat.deadline(clock::now(), Some(Duration::from_millis(20)));
                 // Goes on until the other side is dropped.
