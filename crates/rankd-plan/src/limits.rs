@@ -26,7 +26,7 @@ limits! {
     EXPRESSION_DEPTH_MAX = 256, "nesting of an expression or predicate";
     EXPRESSION_NODES_MAX = 10_000, "operations and list items of an expression or predicate";
     TABLE_ENTRIES_MAX = 20_000, "entries of the expression or predicate table";
-    PLAN_EXPRESSION_NODES_MAX = 250_000, "operations and list items of all expressions of a plan together";
+    PLAN_EXPRESSION_NODES_MAX = 100_000, "operations and list items of all expressions of a plan together";
     PLAN_TEXT_BYTES_MAX = 4 << 20, "bytes of all texts in the expressions of a plan together";
     PATTERN_BYTES_MAX = pattern::LITERAL.text, "bytes of a regular expression in a plan";
     PATTERNS_COST_MAX = pattern::LITERALS_MAX, "estimated bytes to compile all regular expressions of a plan";

@@ -8,16 +8,40 @@ use crate::json::{Fault, Kind, Number, Reader, segment};
 use rankd_column::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::rc::Rc;
 
 enum Segment<'a> {
     Field(Cow<'a, str>),
     Index(usize),
 }
 
+/// Where a value stands. Its pointer is written out only where something is reported: a deep expression has many places, and
+/// each pointer is as long as its place is deep.
+pub(crate) enum Place {
+    Root(String),
+    Below(Rc<Place>, &'static str),
+}
+
+impl Place {
+    pub(crate) fn pointer(&self) -> String {
+        let (mut fields, mut at) = (Vec::new(), self);
+        let root = loop {
+            match at {
+                Place::Root(pointer) => break pointer,
+                Place::Below(above, field) => {
+                    fields.push(*field);
+                    at = above;
+                }
+            }
+        };
+        fields.iter().rev().fold(root.clone(), |pointer, field| pointer + "/" + field)
+    }
+}
+
 pub(crate) struct Cursor<'a, 'd> {
     reader: Reader<'a>,
-    /// The pointer of the value that the text is, for text that was cut out of a larger one.
-    base: String,
+    /// Where the value is that the path starts from, for text that was cut out of a larger one.
+    base: Rc<Place>,
     path: Vec<Segment<'a>>,
     found: &'d mut Diagnostics,
     /// Where the last report was made.
@@ -26,13 +50,27 @@ pub(crate) struct Cursor<'a, 'd> {
 
 impl<'a, 'd> Cursor<'a, 'd> {
     pub(crate) fn new(text: &'a str, base: String, found: &'d mut Diagnostics) -> Cursor<'a, 'd> {
+        Cursor::at(text, Rc::new(Place::Root(base)), Vec::new(), found)
+    }
+
+    /// For the text of a field of a value whose place is known.
+    pub(crate) fn of_field(
+        text: &'a str,
+        place: &Rc<Place>,
+        name: Cow<'a, str>,
+        found: &'d mut Diagnostics,
+    ) -> Cursor<'a, 'd> {
+        Cursor::at(text, place.clone(), vec![Segment::Field(name)], found)
+    }
+
+    fn at(text: &'a str, base: Rc<Place>, path: Vec<Segment<'a>>, found: &'d mut Diagnostics) -> Cursor<'a, 'd> {
         // Depth is bounded by what the format has room for; whatever is passed over needs none.
-        Cursor { reader: Reader::new(text, usize::MAX), base, path: Vec::new(), found, reported: None }
+        Cursor { reader: Reader::new(text, usize::MAX), base, path, found, reported: None }
     }
 
     /// The JSON pointer of the value at hand.
     pub(crate) fn pointer(&self) -> String {
-        let mut pointer = self.base.clone();
+        let mut pointer = self.base.pointer();
         for part in &self.path {
             match part {
                 Segment::Field(name) => {

@@ -9,10 +9,11 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Fields, Kind, Reader};
 use crate::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX};
 use crate::wire::Sources;
-use crate::wire::cursor::Cursor;
+use crate::wire::cursor::{Cursor, Place};
 use rankd_column::expr::{Binary, Compare, Op, Pattern, Tree, Unary};
 use rankd_column::{Key, Value};
 use std::borrow::Cow;
+use std::rc::Rc;
 
 /// The JSON fields that an operation has, by what they hold.
 const CHILDREN: &[&str] = &["a", "b", "x", "lo", "hi", "cond", "then", "else", "lhs"];
@@ -116,11 +117,10 @@ const COMPARES: &[(&str, Compare)] = &[
 ];
 
 /// An object that is being read: its fields so far. What was given but wrong is `Some(None)`.
-#[derive(Default)]
 struct Part<'t> {
     /// The field of the parent that this part is.
     field: &'static str,
-    pointer: String,
+    place: Rc<Place>,
     op: Option<Cow<'t, str>>,
     children: Vec<(&'static str, u32)>,
     value: Option<Option<Value>>,
@@ -195,7 +195,7 @@ impl Decoder<'_, '_> {
         if reader.peek()? != Kind::Object {
             return Ok(self.wrong(Code::WrongJsonType, base, "an operation belongs here: an object with \"op\""));
         }
-        open.push((reader.open_object()?, self.part("", base.to_owned())));
+        open.push((reader.open_object()?, self.part("", Rc::new(Place::Root(base.to_owned())))));
         while let Some((fields, part)) = open.last_mut() {
             let Some((name, repeated)) = reader.field(fields)? else {
                 let Some((_, part)) = open.pop() else { break };
@@ -212,21 +212,21 @@ impl Decoder<'_, '_> {
             };
             if repeated {
                 let message = format!("the field {} is here twice", quoted(&name));
-                self.wrong(Code::DuplicateField, &format!("{}/{name}", part.pointer), message);
+                self.wrong(Code::DuplicateField, &format!("{}/{name}", part.place.pointer()), message);
                 reader.skip()?;
                 continue;
             }
             match CHILDREN.iter().find(|child| **child == name) {
                 Some(child) => {
                     part.given.push(name);
-                    let pointer = format!("{}/{child}", part.pointer);
-                    if let Some(stand_in) = self.refuse_child(&mut reader, open.len(), &pointer)? {
+                    let place = Rc::new(Place::Below(part.place.clone(), child));
+                    if let Some(stand_in) = self.refuse_child(&mut reader, open.len(), &place)? {
                         if let Some((_, part)) = open.last_mut() {
                             part.children.push((child, stand_in));
                         }
                         continue;
                     }
-                    open.push((reader.open_object()?, self.part(child, pointer)));
+                    open.push((reader.open_object()?, self.part(child, place)));
                 }
                 None => self.scalar(&mut reader, part, name)?,
             }
@@ -235,11 +235,11 @@ impl Decoder<'_, '_> {
     }
 
     /// A stand-in for a child that is no object; one that is too deep or one too many ends the reading.
-    fn refuse_child(&mut self, reader: &mut Reader<'_>, depth: usize, pointer: &str) -> Result<Option<u32>, Fault> {
+    fn refuse_child(&mut self, reader: &mut Reader<'_>, depth: usize, place: &Place) -> Result<Option<u32>, Fault> {
         let kind = reader.peek()?;
         if kind != Kind::Object {
             let message = format!("an operation belongs here, not {}", kind.name());
-            self.wrong(Code::WrongJsonType, pointer, message);
+            self.wrong(Code::WrongJsonType, &place.pointer(), message);
         } else if depth >= EXPRESSION_DEPTH_MAX {
             // The pointer of the place itself would be as long as the nesting is deep.
             let message = format!("nested deeper than the limit of {EXPRESSION_DEPTH_MAX}");
@@ -268,7 +268,7 @@ impl Decoder<'_, '_> {
     fn scalar<'t>(&mut self, reader: &mut Reader<'t>, part: &mut Part<'t>, name: Cow<'t, str>) -> Result<(), Fault> {
         let raw = reader.raw()?;
         let before = self.found.errors();
-        let mut cursor = Cursor::new(raw, format!("{}/{name}", part.pointer), self.found);
+        let mut cursor = Cursor::of_field(raw, &part.place, name.clone(), self.found);
         match &*name {
             "op" => part.op = Some(cursor.text()?.unwrap_or_default()),
             "source" => {
@@ -325,11 +325,11 @@ impl Decoder<'_, '_> {
     /// Closes an object: adds its operation to the tree, or a stand-in where something is wrong with it.
     fn finish(&mut self, mut part: Part<'_>) -> u32 {
         let Some(op) = part.op.take() else {
-            return self.wrong(Code::MissingField, &part.pointer, "the field \"op\" is missing");
+            return self.wrong(Code::MissingField, &part.place.pointer(), "the field \"op\" is missing");
         };
         let Some((name, form, required)) = FORMS.iter().find(|(name, ..)| *name == op) else {
             let message = format!("there is no operation {}", quoted(&op));
-            let unknown = Diagnostic::new(Code::UnknownOperation, format!("{}/op", part.pointer), message);
+            let unknown = Diagnostic::new(Code::UnknownOperation, format!("{}/op", part.place.pointer()), message);
             let known = FORMS.iter().map(|(name, ..)| *name);
             return self.tell(unknown.nearest(&op, known));
         };
@@ -339,7 +339,7 @@ impl Decoder<'_, '_> {
             if !also {
                 complete = false;
                 let message = format!("{name} has no field {}", quoted(field));
-                let pointer = format!("{}/{field}", part.pointer);
+                let pointer = format!("{}/{field}", part.place.pointer());
                 let unknown = Diagnostic::new(Code::UnknownField, pointer, message);
                 self.tell(unknown.nearest(field, required.iter().copied()));
             }
@@ -347,7 +347,7 @@ impl Decoder<'_, '_> {
         for field in required.iter().filter(|field| part.given.iter().all(|given| given != **field)) {
             complete = false;
             let message = format!("{name} needs the field {field:?}");
-            self.wrong(Code::MissingField, &part.pointer, message);
+            self.wrong(Code::MissingField, &part.place.pointer(), message);
         }
         let op = if complete { self.operation(*form, name, &mut part) } else { None };
         let Some(op) = op else {
@@ -371,7 +371,7 @@ impl Decoder<'_, '_> {
                 | ("const_null", value @ Value::Null) => Op::Const(value),
                 (_, value) => {
                     let message = format!("{name} cannot have the value {value}");
-                    self.wrong(Code::WrongJsonType, &format!("{}/value", part.pointer), message);
+                    self.wrong(Code::WrongJsonType, &format!("{}/value", part.place.pointer()), message);
                     return None;
                 }
             },
@@ -425,8 +425,23 @@ impl Decoder<'_, '_> {
         self.push(Op::Const(Value::Null), None)
     }
 
-    fn part<'t>(&self, field: &'static str, pointer: String) -> Part<'t> {
-        Part { field, pointer, found_before: self.found.list().len(), ..Part::default() }
+    fn part<'t>(&self, field: &'static str, place: Rc<Place>) -> Part<'t> {
+        Part {
+            field,
+            place,
+            op: None,
+            children: Vec::new(),
+            value: None,
+            key: None,
+            param: None,
+            compare: None,
+            list: None,
+            pattern: None,
+            ignore_case: false,
+            source: None,
+            given: Vec::new(),
+            found_before: self.found.list().len(),
+        }
     }
 
     fn wrong(&mut self, code: Code, pointer: &str, message: impl Into<String>) -> u32 {
