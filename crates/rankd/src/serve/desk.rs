@@ -31,8 +31,12 @@ use tokio::time::{sleep, timeout};
 
 /// How long idle connections are kept once the process stops: a request that is on its way is answered.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long connections that have begun before the process stops may take to be completed.
-const LAST_ARRIVALS: Duration = Duration::from_millis(50);
+/// How long new connections are still accepted once the process stops: balancers need that long to see that it is not ready. One that
+/// connects after that is refused at once and can go elsewhere.
+const STILL_ACCEPTING: Duration = Duration::from_millis(200);
+/// How long connections that have begun before a listener is closed may take to be completed. Whoever begins in this time has to
+/// ask again after a second, so it is short.
+const LAST_ARRIVALS: Duration = Duration::from_millis(5);
 /// How long answers to stopped runs may take to leave.
 const FAREWELL: Duration = Duration::from_millis(300);
 /// The pause after a connection could not be accepted.
@@ -146,8 +150,11 @@ impl Desk {
             }
         }
         self.enter(Stage::Closing);
-        join_all(listeners.into_iter().map(|(listener, places)| self.close(listener, places))).await;
         let until = stop.borrow().unwrap_or_else(clock::now);
+        let accepting = join_all(listeners.iter().map(|(listener, places)| self.accept(listener, places)));
+        // It never ends by itself.
+        let _ = timeout(STILL_ACCEPTING.min(until.saturating_duration_since(clock::now())), accepting).await;
+        join_all(listeners.into_iter().map(|(listener, places)| self.close(listener, places))).await;
         sleep(GRACE.min(until.saturating_duration_since(clock::now()))).await;
         self.enter(Stage::LastCall);
         if timeout(until.saturating_duration_since(clock::now()), self.emptied()).await.is_err() {
