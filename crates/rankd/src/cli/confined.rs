@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ConfinedArgs) -> u8 {
         (Resource::Core, 0),
     ] {
         if let Err(error) = setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) }) {
-            say::to_people(&format!("error: no limits, so nothing is compiled: {error}"));
+            say::to_people(&format!("error: cannot set limits, so nothing is compiled: {error}"));
             return WRONG;
         }
     }

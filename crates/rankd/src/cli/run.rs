@@ -147,8 +147,9 @@ pub(crate) fn prepare(args: &RunArgs) -> Option<(LoadedRegistry, Arc<Linked>, Pl
         return None;
     }
     let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), &loaded)?;
-    let engine = endpoints::open(&loaded.registry)
-        .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
+    let engine = endpoints::open(&loaded.registry).and_then(|stores| {
+        Engine::start(args.settings(), stores).map_err(|error| format!("cannot start threads: {error}"))
+    });
     match engine {
         Ok(engine) => Some((loaded, plan, file, engine)),
         Err(message) => {

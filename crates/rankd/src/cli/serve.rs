@@ -103,7 +103,7 @@ pub(crate) struct ServeArgs {
 
 fn plan_limit(text: &str) -> Result<(String, usize), String> {
     let (plan, limit) = text.split_once('=').ok_or("write it as PLAN=N")?;
-    let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or("N is a number from 1 on")?;
+    let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or("N must be a number of at least 1")?;
     Ok((plan.to_owned(), limit))
 }
 
