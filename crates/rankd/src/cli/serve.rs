@@ -76,7 +76,7 @@ pub(crate) struct ServeArgs {
     /// Time for requests in flight to finish when the process is stopped, in ms
     #[arg(long, help_heading = "Limits", value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     drain_ms: u64,
-    /// How often to check the plan folder, in ms; 0 for only on SIGHUP. Less often if checking would take more than 1 % of a core
+    /// How often to check the plan folder, in ms; 0 for only on SIGHUP. Less often if checking would take more than 0.5 % of a core
     #[arg(long, value_name = "N", default_value = "250", value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     watch_ms: u64,
     /// Accept a new version of a plan without a trial run for user 1
