@@ -57,7 +57,7 @@ pub(crate) fn on_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         match thread.spawn_scoped(scope, work).map(|handle| handle.join()) {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => std::panic::resume_unwind(Box::new(format!("no thread to compile on: {error}"))),
+            Err(error) => std::panic::resume_unwind(Box::new(format!("cannot start a thread to compile on: {error}"))),
         }
     })
 }

@@ -104,7 +104,7 @@ impl Reporter<'_> {
     pub(crate) fn unmatchable(&self, artifact: &Artifact, found: &mut Diagnostics) {
         for (place, missing) in &artifact.unmatchable {
             let message = format!("the engine's regular expressions have no {missing}");
-            let help = "write the pattern without, or as a text in the engine's syntax (docs/expressions.md)";
+            let help = "rewrite the pattern, or give it as a string in the engine's syntax (docs/expressions.md)";
             let source = place.and_then(|(file, span)| Some(self.files.get(file as usize)?.span(span.start, span.end)));
             found.push(Diagnostic::new(Code::NoExpression, "", message).help(help).source(source));
         }
@@ -116,10 +116,10 @@ impl Reporter<'_> {
         let diagnostic = match failure.kind {
             FailureKind::Told => return,
             FailureKind::Time => Diagnostic::new(Code::OutOfTime, "", "the plan's code did not end in time")
-                .help("look for a loop without end, or a regular expression that backtracks"),
+                .help("look for an endless loop, or a regular expression that backtracks"),
             FailureKind::Memory => Diagnostic::new(Code::OutOfMemory, "", "the plan's code needs too much memory"),
             FailureKind::Stack => Diagnostic::new(Code::OutOfStack, "", "the plan's code recurses too deeply")
-                .help("look for a function that calls itself without end"),
+                .help("look for a function that calls itself endlessly"),
             FailureKind::Threw => threw(message),
         };
         found.push(diagnostic.source(self.thrown_at(&failure.stack)));
@@ -180,7 +180,7 @@ fn threw(message: &str) -> Diagnostic {
         "Date" | "performance" => Some("a plan has no clock: it must mean the same whenever it is compiled"),
         "eval" | "Function" => Some("a plan cannot make code from text"),
         "console" | "process" | "require" | "fetch" | "setTimeout" | "setInterval" | "Deno" | "Bun" => {
-            Some("a plan sees the language and the DSL, and nothing of the world around it")
+            Some("a plan can use the language and the DSL, and nothing outside them")
         }
         "Promise" => Some("a plan has nothing to wait for"),
         _ => None,

@@ -26,7 +26,7 @@ const RELATIVE_ONLY: Refused = Refused {
 };
 const OUTSIDE: Refused = Refused {
     message: "this path leaves the plan's folder",
-    help: "put what plans share into the folder of the plans, or into one below it",
+    help: "put files that plans share into the plans' folder, or into one below it",
 };
 const NO_PATH: Refused =
     Refused { message: "this is not the path of a TypeScript file", help: "write ./fragments/score.ts" };

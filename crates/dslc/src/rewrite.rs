@@ -519,7 +519,7 @@ impl<'a> VisitMut<'a> for Rewrite<'a, '_> {
 
     fn visit_yield_expression(&mut self, it: &mut YieldExpression<'a>) {
         if self.inside_lazy > 0 {
-            self.refuse(it.span, "yield cannot stand inside &&, ||, ?? or ?:", "give it a statement of its own");
+            self.refuse(it.span, "yield cannot be used inside &&, ||, ?? or ?:", "give it a statement of its own");
         }
         walk_mut::walk_yield_expression(self, it);
     }

@@ -154,7 +154,7 @@ impl Engine {
                 if kept.as_ref().is_none_or(|(of, _)| of != id) {
                     match Sequential::new(endpoints, self.stats.clone()) {
                         Ok(sequential) => *kept = Some((*id, sequential)),
-                        Err(error) => return failed(RunError::bug(format!("no runtime: {error}"))),
+                        Err(error) => return failed(RunError::bug(format!("cannot start a runtime: {error}"))),
                     }
                 }
                 match kept {

@@ -53,14 +53,14 @@ codes! {
     P004 DuplicateField Error "an object has the same field twice";
     P005 NumberOutOfRange Error "a number does not fit 64 bits";
 
-    P101 WrongJsonType Error "a field holds another JSON type than it takes";
+    P101 WrongJsonType Error "a field holds the wrong JSON type";
     P102 UnknownField Error "a field that the format does not have";
     P103 MissingField Error "a field that the format requires";
     P104 UnsupportedVersion Error "a schema_version that this build does not read";
-    P105 BadName Error "a plan name, node id or table id that is empty, too long or has characters it may not have";
+    P105 BadName Error "a plan name, node id or table id that is empty, too long or has invalid characters";
     P106 DuplicateNode Error "two nodes have the same id";
     P107 NoOutputs Error "the plan has no output";
-    P108 BadSource Error "a place in the sources table that is not there";
+    P108 BadSource Error "a place that the sources table does not have";
     P109 DuplicateOutput Error "the same node is listed as an output twice";
     P110 WrongFileName Error "a plan in a file that is not named after it";
     P111 StaleArtifact Warning "an artifact whose sources have changed since it was built";
@@ -76,13 +76,13 @@ codes! {
     P304 UnknownParam Error "a parameter that the registry does not have";
     P305 UnknownEndpoint Error "an endpoint that the registry does not have";
     P306 UnknownTable Error "an expression or predicate id that its table does not have";
-    P307 WrongEndpointKind Error "an endpoint that speaks another protocol than the task";
+    P307 WrongEndpointKind Error "an endpoint with a different protocol than the task's";
     P308 Blocked Error "a key or parameter that the registry blocks";
     P309 Deprecated Warning "a key or parameter that the registry deprecates";
     P310 NotReadable Error "a read of a key or parameter whose registry entry forbids it";
     P311 NotWritable Error "a write to id or to a key whose registry entry forbids it";
 
-    P401 WrongInputs Error "a task with another number of inputs than it takes";
+    P401 WrongInputs Error "a task with the wrong number of inputs";
     P402 UnknownTaskParam Error "a parameter that the task does not have";
     P403 MissingTaskParam Error "a parameter that the task requires";
     P404 WrongParamType Error "a task parameter of the wrong type";
@@ -105,7 +105,7 @@ codes! {
     D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit";
     D002 SourceSyntax Error "the file is not TypeScript";
     D003 SourceNesting Error "TypeScript that is nested too deeply";
-    D004 BadImport Error "an import that leaves the folder of the plan, or of a file that is not there";
+    D004 BadImport Error "an import that leaves the plan's folder, or of a file that does not exist";
     D005 NotInPlans Error "a part of the language that plans do not have";
     D006 PlanThrew Error "the code of the plan failed";
     D007 OutOfTime Error "the code of the plan ran for too long";
@@ -126,14 +126,14 @@ codes! {
     R003 MissingRegistryField Error "a field that a registry entry requires";
     R004 BadRegistryValue Error "a registry field with a value it cannot have";
     R005 DuplicateEntry Error "two registry entries with the same name or id";
-    R006 BadIdKey Error "the id key is missing or not as it must be";
+    R006 BadIdKey Error "the id key is missing or wrong";
     R007 BadDefault Error "a default that is not of the entry's type";
-    R008 BadReplacement Error "a replacement that is not there or is itself retired";
+    R008 BadReplacement Error "a replacement that does not exist or is itself retired";
     R009 BadEndpoint Error "an endpoint whose address or policy cannot be used";
     R010 UnreadableFile Error "a file that cannot be read";
     R011 EnvironmentsDiffer Error "two environments with different endpoints";
-    R012 UnknownKind Warning "an endpoint of a kind that no task speaks";
-    R013 BadDataFile Error "a data file of the embedded store that is not there or cannot be read";
+    R012 UnknownKind Warning "an endpoint of a kind that no task supports";
+    R013 BadDataFile Error "a data file of the embedded store that is missing or cannot be read";
     R014 NoPlans Warning "a plan folder without a plan";
 }
 

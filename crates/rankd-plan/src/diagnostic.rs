@@ -162,7 +162,7 @@ impl Diagnostics {
         match (self.dropped, self.cut_short) {
             (0, false) => None,
             (dropped, false) => Some(format!("{dropped} more were found")),
-            (_, true) => Some("there is more: the rest was not looked at".to_owned()),
+            (_, true) => Some("there is more: the rest was not checked".to_owned()),
         }
     }
 

@@ -13,8 +13,8 @@ pub(crate) fn confine() -> String {
         Err(error) => format!("new privileges (this kernel: {error})"),
     });
     in_force.push(match seccomp::filter() {
-        Ok(()) => "a filter of system calls".to_owned(),
-        Err(why) => format!("no filter of system calls ({why})"),
+        Ok(()) => "a system call filter".to_owned(),
+        Err(why) => format!("no system call filter ({why})"),
     });
     in_force.join(", ")
 }

@@ -29,7 +29,7 @@ pub(crate) fn open(registry: &Registry) -> Result<Vec<Arc<dyn Open>>, String> {
                         let data = read(Path::new(path))?;
                         if !data.is_closed() && !data.is_empty() {
                             say::to_people(&format!(
-                                "note: {path} has no closing line: if it were damaged, answers would change and nobody would know"
+                                "note: {path} has no closing line: damage to it would change answers unnoticed"
                             ));
                         }
                         Arc::new(data)

@@ -183,7 +183,7 @@ fn a_bench_stands_beside_an_earlier_one() {
     assert!(code == Some(1) && words.contains("failed: throughput < 100000x: throughput is"), "{words}");
     std::fs::write(&baseline, "{\"latency_us\":{}}").unwrap();
     let (code, json, words) = again("p50 > 2x");
-    assert!(code == Some(2) && json.is_empty() && words.contains("no figure of a bench"), "{words}");
+    assert!(code == Some(2) && json.is_empty() && words.contains("no bench figures"), "{words}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -71,9 +71,9 @@ impl fmt::Display for TypeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TypeFault::NotANumber(found) => write!(f, "arithmetic needs a number, not {found}"),
-            TypeFault::Mismatch(a, b) => write!(f, "{a} and {b} do not go together"),
+            TypeFault::Mismatch(a, b) => write!(f, "{a} and {b} cannot be combined"),
             TypeFault::NoOrder => f.write_str("bools have no order; use == or !="),
-            TypeFault::Misplaced { wanted, found } => write!(f, "a {wanted} belongs here, not a {found}"),
+            TypeFault::Misplaced { wanted, found } => write!(f, "expected a {wanted}, not a {found}"),
             TypeFault::NotAString(found) => write!(f, "regex needs a string key, not {found}"),
             TypeFault::BadList => f.write_str("the list of `in` must hold values of one type, and at least one"),
             TypeFault::BadRegex(why) => write!(f, "this regular expression cannot be used: {why}"),
@@ -82,7 +82,7 @@ impl fmt::Display for TypeFault {
                 "compiling all regular expressions of the plan takes more than the limit of {} KiB",
                 pattern::LITERALS_MAX >> 10
             ),
-            TypeFault::WrongResult { wanted, found } => write!(f, "the result is {found}, but {wanted} is wanted"),
+            TypeFault::WrongResult { wanted, found } => write!(f, "the result is {found}, but {wanted} is expected"),
         }
     }
 }

@@ -25,14 +25,14 @@ pub(super) fn check(text: &str) -> Result<Option<&str>, BadLine> {
     let found = body.lines().count();
     let message = match () {
         () if lines != found as i64 => {
-            format!("the file was closed with {lines} lines before this one, and has {found}")
+            format!("this closing line counts {lines} lines before it, but the file has {found}")
         }
         () if digest != sha256(body) => {
             "the lines before this one are not those that the file was closed with".to_owned()
         }
         () => return Ok(Some(body)),
     };
-    let help = "get the file anew; or, if it was changed on purpose, remove this line";
+    let help = "fetch the file again; or, if it was changed on purpose, remove this line";
     Err(BadLine { line: found + 1, message: format!("{message}: {help}") })
 }
 
@@ -103,12 +103,12 @@ mod tests {
         let bad = Data::parse(cut).unwrap_err();
         assert_eq!(bad.line, 40);
         assert!(
-            bad.message.starts_with("the file was closed with 40 lines before this one, and has 39"),
+            bad.message.starts_with("this closing line counts 40 lines before it, but the file has 39"),
             "{}",
             bad.message
         );
         let joined = Data::parse(&(good.clone() + &good)).unwrap_err();
-        assert!(joined.message.contains("and has 81"), "{}", joined.message);
+        assert!(joined.message.contains("the file has 81"), "{}", joined.message);
         let continued = Data::parse(&(good.clone() + "{\"key\":\"user:9\",\"list\":[]}\n")).unwrap_err();
         assert_eq!((continued.line, continued.message.contains("closing line")), (41, true), "{}", continued.message);
         let (open, _) = good.trim_end().rsplit_once('\n').unwrap();

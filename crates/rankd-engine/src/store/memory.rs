@@ -74,11 +74,11 @@ fn parse_line(line: &str) -> Result<(String, Held), String> {
     let mut fields = reader.open_object().map_err(fault)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(fault)? {
         match &*name {
-            _ if repeated => return Err(format!("the field {name:?} is here twice")),
+            _ if repeated => return Err(format!("the field {name:?} appears twice")),
             "key" => key = Some(reader.string().map_err(fault)?.into_owned()),
             "hash" => entry = Some(Held::Hash(read_hash(&mut reader).map_err(fault)?)),
             "list" => entry = Some(Held::List(read_list(&mut reader).map_err(fault)?)),
-            "lines" | "sha256" => return Err("a closing line stands at the end of a file, and only once".into()),
+            "lines" | "sha256" => return Err("a closing line belongs at the end of a file, and only once".into()),
             _ => return Err(format!("there is no field {name:?}; a line has key, and hash or list")),
         }
     }

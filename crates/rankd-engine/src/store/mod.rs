@@ -205,10 +205,10 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Unavailable(why) => write!(f, "the store cannot be reached: {why}"),
-            StoreError::WrongType { key } => write!(f, "the key {key} holds another type than is read"),
+            StoreError::WrongType { key } => write!(f, "the key {key} holds a different type than expected"),
             StoreError::TimedOut { address, ms } => write!(f, "{address} did not answer within {ms} ms"),
             StoreError::Server { line, .. } => write!(f, "the store answered: {line}"),
-            StoreError::Injected { command } => write!(f, "{command} failed, as the endpoint was told to"),
+            StoreError::Injected { command } => write!(f, "{command} failed, as configured for the endpoint"),
             StoreError::TooLarge { key, what } => match what {
                 TooLarge::Hash => {
                     write!(f, "the hash {key} has more than {} fields: read only some", limits::HASH_FIELDS)

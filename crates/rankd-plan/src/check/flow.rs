@@ -119,7 +119,7 @@ fn report_reads(
                 .map(|key| registry.key(Key(key)).name.as_str())
                 .collect();
             let unwritten = Diagnostic::new(Code::NeverWritten, pointer, message).source(draft.source.clone());
-            found.push(unwritten.help(format!("here there are only: {}", known.join(", "))));
+            found.push(unwritten.help(format!("available here: {}", known.join(", "))));
         }
     }
 }

@@ -43,9 +43,9 @@ impl Checked {
     /// Refuses a plan whose file has another name: it is found by the one and answers by the other.
     pub fn must_be_named_after(&mut self, file: Option<&str>) {
         let Some((plan, file)) = self.plan.as_ref().zip(file).filter(|(plan, file)| plan.name != *file) else { return };
-        let message = format!("the file is named {file:?} and the plan in it {:?}", plan.name);
+        let message = format!("the file is named {file:?}, but the plan in it {:?}", plan.name);
         let wrong = Diagnostic::new(Code::WrongFileName, "/plan_name", message);
-        self.diagnostics.push(wrong.help("a plan has the name of its file: rename one of them"));
+        self.diagnostics.push(wrong.help("a plan must have the same name as its file: rename one of them"));
         self.plan = None;
     }
 }

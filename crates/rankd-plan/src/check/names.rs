@@ -84,7 +84,7 @@ impl Names<'_> {
         };
         let endpoint = endpoints.get(at);
         if endpoint.kind != kind {
-            let message = format!("the endpoint {name:?} is of kind {}, but this task speaks {kind}", endpoint.kind);
+            let message = format!("the endpoint {name:?} is of kind {}, but this task needs {kind}", endpoint.kind);
             cursor.report(Code::WrongEndpointKind, message);
             return Ok(None);
         }

@@ -94,14 +94,14 @@ impl<'a> Reader<'a> {
             Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
             Some(b't' | b'f') => Ok(Kind::Bool),
             Some(b'n') => Ok(Kind::Null),
-            Some(_) => self.fail("a value should stand here"),
-            None => self.fail("the text ends where a value should stand"),
+            Some(_) => self.fail("expected a value"),
+            None => self.fail("the text ends where a value is expected"),
         }
     }
 
     /// Opens an object. Then `field` gives its fields one by one; each value must be read or skipped.
     pub fn open_object(&mut self) -> Result<Fields> {
-        self.open(b'{', "an object should stand here")?;
+        self.open(b'{', "expected an object")?;
         Ok(Fields { first: true, seen: Seen::default() })
     }
 
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
     pub fn field(&mut self, fields: &mut Fields) -> Result<Option<(Cow<'a, str>, bool)>> {
         let Some(name) = self.field_name(fields)? else { return Ok(None) };
         if fields.seen.len() == FIELDS_MAX {
-            return self.fail("an object with more fields than anything here has");
+            return self.fail("an object with too many fields");
         }
         let repeated = !fields.seen.add(&name);
         Ok(Some((name, repeated)))
@@ -117,15 +117,15 @@ impl<'a> Reader<'a> {
 
     /// The next field's name, for a caller that finds repeated ones by itself; `None` at the end of the object.
     pub fn field_name(&mut self, fields: &mut Fields) -> Result<Option<Cow<'a, str>>> {
-        if !self.more(&mut fields.first, b'}', "a comma or } should stand here")? {
+        if !self.more(&mut fields.first, b'}', "expected a comma or }")? {
             return Ok(None);
         }
         if self.next_byte() != Some(b'"') {
-            return self.fail("a field name should stand here");
+            return self.fail("expected a field name");
         }
         let name = self.string()?;
         if self.next_byte() != Some(b':') {
-            return self.fail("a colon should stand here");
+            return self.fail("expected a colon");
         }
         self.at += 1;
         Ok(Some(name))
@@ -155,17 +155,17 @@ impl<'a> Reader<'a> {
 
     /// Opens an array. Then `item` says whether another item follows; each must be read or skipped.
     pub fn open_array(&mut self) -> Result<Items> {
-        self.open(b'[', "an array should stand here")?;
+        self.open(b'[', "expected an array")?;
         Ok(Items { first: true })
     }
 
     pub fn item(&mut self, items: &mut Items) -> Result<bool> {
-        self.more(&mut items.first, b']', "a comma or ] should stand here")
+        self.more(&mut items.first, b']', "expected a comma or ]")
     }
 
     pub fn string(&mut self) -> Result<Cow<'a, str>> {
         if self.next_byte() != Some(b'"') {
-            return self.fail("a string should stand here");
+            return self.fail("expected a string");
         }
         let start = self.at + 1;
         let end = start + plain(&self.text.as_bytes()[start..]);
@@ -208,14 +208,14 @@ impl<'a> Reader<'a> {
         let (mut at, mut int) = match bytes.get(first) {
             Some(b'0') => (first + 1, 0),
             Some(b'1'..=b'9') => digits(bytes, first, 0),
-            _ => return self.fail_at(first, "a digit should stand here"),
+            _ => return self.fail_at(first, "expected a digit"),
         };
         let (mut count, mut point, mut exponent) = (at - first, None, false);
         if bytes.get(at) == Some(&b'.') {
             let from = at + 1;
             (at, int) = digits(bytes, from, int);
             if at == from {
-                return self.fail_at(at, "a digit should stand here");
+                return self.fail_at(at, "expected a digit");
             }
             point = Some(at - from);
             count += at - from;
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
             let from = at + 1 + usize::from(signed);
             (at, _) = digits(bytes, from, 0);
             if at == from {
-                return self.fail_at(at, "a digit should stand here");
+                return self.fail_at(at, "expected a digit");
             }
         }
         self.at = at;
@@ -289,8 +289,8 @@ impl<'a> Reader<'a> {
             loop {
                 let goes_on = match open.last() {
                     None => return Ok(()),
-                    Some(true) => self.more(&mut false, b'}', "a comma or } should stand here")? && self.name()?,
-                    Some(false) => self.more(&mut false, b']', "a comma or ] should stand here")?,
+                    Some(true) => self.more(&mut false, b'}', "expected a comma or }")? && self.name()?,
+                    Some(false) => self.more(&mut false, b']', "expected a comma or ]")?,
                 };
                 if goes_on {
                     break;
@@ -323,11 +323,11 @@ impl<'a> Reader<'a> {
     /// A field name and its colon, both passed over.
     fn name(&mut self) -> Result<bool> {
         if self.next_byte() != Some(b'"') {
-            return self.fail("a field name should stand here");
+            return self.fail("expected a field name");
         }
         self.string()?;
         if self.next_byte() != Some(b':') {
-            return self.fail("a colon should stand here");
+            return self.fail("expected a colon");
         }
         self.at += 1;
         Ok(true)
@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
             return self.fail(otherwise);
         }
         if self.depth == self.depth_max {
-            return self.fail("nested too deep");
+            return self.fail("nested too deeply");
         }
         self.depth += 1;
         self.at += 1;
@@ -407,7 +407,7 @@ impl<'a> Reader<'a> {
     fn hex4(&mut self) -> Result<u32> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4).filter(|d| d.iter().all(u8::is_ascii_hexdigit));
         let Some(code) = digits.and_then(|d| u32::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok()) else {
-            return self.fail("four hexadecimal digits should stand here");
+            return self.fail("expected four hexadecimal digits");
         };
         self.at += 4;
         Ok(code)
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self, word: &'static str) -> Result<()> {
         if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
-            return self.fail("true, false or null should stand here");
+            return self.fail("expected true, false or null");
         }
         self.at += word.len();
         Ok(())
@@ -704,7 +704,7 @@ mod tests {
         let text = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
         assert_eq!(skips(&text), Ok(()));
         let mut shallow = Reader::new(&text, 64);
-        assert_eq!(shallow.skip().unwrap_err().message, "nested too deep");
+        assert_eq!(shallow.skip().unwrap_err().message, "nested too deeply");
     }
 
     #[test]

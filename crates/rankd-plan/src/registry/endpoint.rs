@@ -142,7 +142,7 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
     let backend = backend(table, found);
     let ca_file = table.text("ca_file", found).map(str::to_owned);
     if ca_file.is_some() && backend.as_ref().is_some_and(|backend| !backend.is_encrypted()) {
-        let message = "only an endpoint with rediss:// has authorities to trust";
+        let message = "ca_file applies only to an endpoint with rediss://";
         found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("ca_file")));
     }
     let policy = policy(table, found);

@@ -135,7 +135,7 @@ impl Registry {
         for (at, endpoint) in self.endpoints.list().iter().enumerate() {
             let Endpoint { name, kind, .. } = endpoint;
             if !kinds.contains(&kind.as_str()) {
-                let message = format!("the endpoint {name:?} is of kind {kind:?}, which no task speaks");
+                let message = format!("the endpoint {name:?} is of kind {kind:?}, which no task supports");
                 let warning = Diagnostic::new(Code::UnknownKind, "", message).bytes(self.endpoints.place(at as u32));
                 found.push(warning.nearest(kind, kinds.iter().copied()));
             }

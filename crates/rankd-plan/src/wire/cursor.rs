@@ -147,7 +147,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
             self.go_on()?;
             self.path.push(Segment::Field(name.clone()));
             if repeated {
-                self.report(Code::DuplicateField, format!("the field {} is here twice", quoted(&name)));
+                self.report(Code::DuplicateField, format!("the field {} appears twice", quoted(&name)));
                 self.skip()?;
             } else {
                 each(self, name)?;
@@ -210,7 +210,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
         }
         match self.reader.number()? {
             Number::Int(int) if (min..=max).contains(&int) => return Ok(Some(int)),
-            Number::Float(_) => self.report(Code::WrongJsonType, "an int belongs here, not a fraction"),
+            Number::Float(_) => self.report(Code::WrongJsonType, "expected an int, not a fraction"),
             Number::Int(_) => self.report(Code::ParamOutOfRange, format!("this must be from {min} to {max}")),
             Number::OutOfRange => self.report(Code::NumberOutOfRange, "this number does not fit 64 bits"),
         }
@@ -235,7 +235,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
                 }
             },
             kind => {
-                self.report(Code::WrongJsonType, format!("a single value belongs here, not {}", kind.name()));
+                self.report(Code::WrongJsonType, format!("expected a single value, not {}", kind.name()));
                 self.skip()?;
                 return Ok(None);
             }
@@ -267,7 +267,7 @@ impl<'a, 'd> Cursor<'a, 'd> {
     pub(crate) fn expect(&mut self, kind: Kind) -> Result<bool, Fault> {
         let next = self.reader.peek()?;
         if next != kind {
-            self.report(Code::WrongJsonType, format!("{} belongs here, not {}", kind.name(), next.name()));
+            self.report(Code::WrongJsonType, format!("expected {}, not {}", kind.name(), next.name()));
             self.skip()?;
         }
         Ok(next == kind)

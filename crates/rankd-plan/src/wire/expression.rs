@@ -193,7 +193,7 @@ impl Decoder<'_, '_> {
         let mut reader = Reader::new(text, usize::MAX);
         let mut open: Vec<(Fields, Part<'_>)> = Vec::new();
         if reader.peek()? != Kind::Object {
-            return Ok(self.wrong(Code::WrongJsonType, base, "an operation belongs here: an object with \"op\""));
+            return Ok(self.wrong(Code::WrongJsonType, base, "expected an operation: an object with \"op\""));
         }
         open.push((reader.open_object()?, self.part("", Rc::new(Place::Root(base.to_owned())))));
         while let Some((fields, part)) = open.last_mut() {
@@ -211,7 +211,7 @@ impl Decoder<'_, '_> {
                 continue;
             };
             if repeated {
-                let message = format!("the field {} is here twice", quoted(&name));
+                let message = format!("the field {} appears twice", quoted(&name));
                 self.wrong(Code::DuplicateField, &format!("{}/{name}", part.place.pointer()), message);
                 reader.skip()?;
                 continue;
@@ -238,7 +238,7 @@ impl Decoder<'_, '_> {
     fn refuse_child(&mut self, reader: &mut Reader<'_>, depth: usize, place: &Place) -> Result<Option<u32>, Fault> {
         let kind = reader.peek()?;
         if kind != Kind::Object {
-            let message = format!("an operation belongs here, not {}", kind.name());
+            let message = format!("expected an operation, not {}", kind.name());
             self.wrong(Code::WrongJsonType, &place.pointer(), message);
         } else if depth >= EXPRESSION_DEPTH_MAX {
             // The pointer of the place itself would be as long as the nesting is deep.

@@ -43,7 +43,7 @@ impl Fetch for Task {
         let Some(candidates) = &cx.request.candidates else { return Ok(RowSet::empty()) };
         match candidates.rows() {
             Ok(rows) => Ok(rows.clone()),
-            Err(id) => Err(TaskError::bad_request("E505", format!("the candidate id {id} is there twice"))),
+            Err(id) => Err(TaskError::bad_request("E505", format!("the candidate id {id} appears twice"))),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Fetch for Task {
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         cx.sleep(self.duration).await;
         if self.fails {
-            return Err(TaskError::failed("E504", "it was told to fail after its sleep"));
+            return Err(TaskError::failed("E504", "configured to fail after its sleep"));
         }
         Ok(inputs[0].clone())
     }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
-    /// Plan names or files; without any, all plans of the plan folder
+    /// Plan names or files [default: all plans in the plan folder]
     plans: Vec<String>,
     #[command(flatten)]
     places: Places,
@@ -26,7 +26,7 @@ pub(crate) struct CheckArgs {
     /// Print the limits of the plan format instead
     #[arg(long)]
     limits: bool,
-    /// Also ask every endpoint whether it can be used
+    /// Also connect to every endpoint to check whether it can be used
     #[arg(long)]
     connect: bool,
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 /// Which plans, and what they may name.
 #[derive(Args, Clone)]
 pub(crate) struct Sources {
-    /// Files of plans, or folders that have some
+    /// Plan files, or folders with plans
     #[arg(default_value = "plans", value_name = "FILES|DIR")]
     paths: Vec<PathBuf>,
-    /// Folder of the registries
+    /// Folder with the registry files
     #[arg(long, value_name = "DIR", default_value = "registry")]
     registry: PathBuf,
     /// Which endpoints.NAME.toml to use
@@ -29,7 +29,7 @@ pub(crate) struct BuildArgs {
     /// Folder to write the artifacts to [default: next to the plans]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Compile plans whose artifacts are up to date, too
+    /// Also compile plans whose artifacts are up to date
     #[arg(long)]
     force: bool,
 }
@@ -45,10 +45,10 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args)]
 pub(crate) struct TypesArgs {
-    /// Folder to write them to
+    /// Folder to write the files to
     #[arg(long, value_name = "DIR", default_value = "plans")]
     out: PathBuf,
-    /// Folder of the registries
+    /// Folder with the registry files
     #[arg(long, value_name = "DIR", default_value = "registry")]
     registry: PathBuf,
     /// Which endpoints.NAME.toml to use

@@ -24,10 +24,10 @@ const INPUT_BYTES_MAX: u64 = 6 * REGISTRY_BYTES_MAX as u64;
 
 #[derive(Args)]
 pub(crate) struct ConfinedArgs {
-    /// File of the plan
+    /// Plan file
     #[arg(required_unless_present = "probe")]
     path: Option<PathBuf>,
-    /// Compile nothing: try what must not be possible, and print what came of it
+    /// Compile nothing: try what must not be possible, and print the results
     #[arg(long)]
     probe: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ConfinedArgs) -> u8 {
         (Resource::Core, 0),
     ] {
         if let Err(error) = setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) }) {
-            say::to_people(&format!("error: no limits, so nothing is compiled: {error}"));
+            say::to_people(&format!("error: cannot set limits, so nothing is compiled: {error}"));
             return WRONG;
         }
     }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 #[command(
     name = "dslc",
     version,
-    about = "Compiles plans in TypeScript",
+    about = "Compiles TypeScript plans",
     after_help = "Example: dslc build plans\nFlags may be written with - or _."
 )]
 struct Cli {
@@ -21,10 +21,10 @@ enum Command {
     /// Compile plans and write their artifacts
     #[command(after_help = "Example: dslc build plans/for_you.plan.ts --out build")]
     Build(compile::BuildArgs),
-    /// Say all that is wrong with plans, and write nothing
+    /// Report every problem in plans, and write nothing
     #[command(after_help = "Example: dslc check plans --json")]
     Check(compile::CheckArgs),
-    /// Build, and build again whenever something changes
+    /// Build, and rebuild whenever something changes
     #[command(after_help = "Example: dslc watch plans")]
     Watch(compile::BuildArgs),
     /// Write the declarations and the tsconfig.json that let an editor check plans

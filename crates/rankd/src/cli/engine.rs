@@ -6,29 +6,29 @@ use std::time::Duration;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EngineArgs {
-    /// Answer each request within so many milliseconds, or say that it could not be done
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    /// Deadline for each request, in ms; a request that misses it fails with a timeout
+    #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     deadline_ms: Option<u64>,
-    /// Give each node at most so many milliseconds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    /// Timeout for each node, in ms
+    #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     node_timeout_ms: Option<u64>,
-    /// Threads of the CPU pool [default: the machine's cores, at least 2]
+    /// Threads of the CPU pool [default: the number of cores, at least 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpu_threads: Option<u16>,
-    /// Event loops, each one thread; a request lives on one of them
+    /// Number of event loops, one thread each; a request stays on one of them
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
     loops: u16,
-    /// Whether cheap computations run on the event loop, without a trip to the CPU pool
-    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
+    /// Whether cheap computations run on the event loop instead of the CPU pool
+    #[arg(long, help_heading = "Scheduler tuning", value_name = "on|off", value_enum, default_value = "on")]
     inline: Switch,
-    /// Whether computations that follow each other are fused or share a trip to the CPU pool
-    #[arg(long, value_name = "on|off", value_enum, default_value = "on")]
+    /// Whether consecutive computations are fused or go to the CPU pool together
+    #[arg(long, help_heading = "Scheduler tuning", value_name = "on|off", value_enum, default_value = "on")]
     chaining: Switch,
-    /// What is predicted to take so many nanoseconds is not cheap
-    #[arg(long, value_name = "N", default_value_t = Policy::default().inline_threshold_ns)]
+    /// Run computations predicted to take less than N ns on the event loop
+    #[arg(long, help_heading = "Scheduler tuning", value_name = "N", default_value_t = Policy::default().inline_threshold_ns)]
     inline_threshold_ns: u32,
-    /// How many nodes may follow each other on the event loop before one has to leave it
-    #[arg(long, value_name = "N", default_value_t = Policy::default().max_inline_depth)]
+    /// How many consecutive nodes may run on the event loop before one must leave it
+    #[arg(long, help_heading = "Scheduler tuning", value_name = "N", default_value_t = Policy::default().max_inline_depth)]
     max_inline_depth: u32,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct ExplainArgs {
     /// Name or file of the plan
     #[arg(value_name = "PLAN")]
     target: String,
-    /// Run it for the request on stdin, or for user 1, and tell rows, times and places
+    /// Run the plan for the request on stdin, or for user 1, and show rows, times and where each node ran
     #[arg(long)]
     analyze: bool,
     /// Print as JSON

@@ -11,10 +11,10 @@ pub(crate) struct HealthcheckArgs {
     /// Address of the server
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Only ask whether the process is alive
+    /// Only check whether the process is alive
     #[arg(long)]
     alive: bool,
-    /// How long the answer may take
+    /// How long the answer may take, in ms
     #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout_ms: u64,
 }

@@ -33,7 +33,7 @@ pub(crate) const WRONG: u8 = 2;
 #[command(
     name = "rankd",
     version,
-    about = "Runs and checks ranking plans; without a command it runs one",
+    about = "Runs and checks ranking plans; without a command, runs a plan",
     after_help = "Example: echo '{\"user_id\": 1}' | rankd --plan_name complex_dag\nFlags may be written with - or _.",
     args_conflicts_with_subcommands = true
 )]
@@ -46,45 +46,45 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Answer requests from stdin, one JSON document a line
+    /// Answer requests from stdin, one JSON document per line
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd run --plan_name complex_dag")]
     Run(run::RunCommand),
     /// Answer requests over HTTP
     #[command(after_help = "Example: rankd serve --listen 127.0.0.1:8080 --loops 2 --deadline_ms 100")]
     Serve(serve::ServeArgs),
-    /// Ask a server whether it takes requests
+    /// Check whether a server is ready for requests
     #[command(after_help = "Example: rankd healthcheck --listen 127.0.0.1:8080")]
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Compile one plan under limits; the server uses it
+    /// Compile one plan under limits; used by the server
     #[command(hide = true)]
     CompileConfined(confined::ConfinedArgs),
-    /// Check plans and registries, and say all that is wrong with them
+    /// Check plans and registries, and report every problem
     #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
     Check(check::CheckArgs),
-    /// Compile plans in TypeScript; the same as dslc build
+    /// Compile TypeScript plans; the same as dslc build
     #[command(after_help = "Example: rankd compile plans/for_you.plan.ts --out build")]
     Compile(compile::BuildArgs),
     /// List the tasks that plans are made of
     #[command(after_help = "Example: rankd tasks sort")]
     Tasks(tasks::TasksArgs),
-    /// List the plans of the plan folder
+    /// List the plans in the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
-    /// Show a plan as it was written and as it runs
+    /// Show a plan as written and as it runs
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd explain complex_dag --analyze")]
     Explain(explain::ExplainArgs),
-    /// Put a plan under load and tell how it does
+    /// Load-test a plan or a server and report latencies
     #[command(
         after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench complex_dag --duration 10s --warmup 1s --users 1..100 --fail_if 'p99 > 5ms'\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
     )]
     Bench(bench::BenchArgs),
-    /// Make demo data for the embedded store
+    /// Generate demo data for the embedded store
     #[command(after_help = "Example: rankd seed --users 1000 --out data/big.ndjson")]
     Seed(seed::SeedArgs),
     /// Write shell completions to stdout
     #[command(after_help = "Example: rankd completions bash > /etc/bash_completion.d/rankd")]
     Completions {
-        /// The shell to write them for
+        /// The shell to write completions for
         shell: clap_complete::Shell,
     },
 }
@@ -92,10 +92,10 @@ enum Command {
 /// Where plans and registries are.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Places {
-    /// Folder of the plans
+    /// Folder with the plans
     #[arg(long, value_name = "DIR", default_value = "plans")]
     pub(crate) plan_dir: PathBuf,
-    /// Folder of the registries
+    /// Folder with the registry files
     #[arg(long, value_name = "DIR", default_value = "registry")]
     pub(crate) registry: PathBuf,
     /// Which endpoints.NAME.toml to use

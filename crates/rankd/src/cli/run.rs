@@ -33,28 +33,28 @@ pub(crate) struct RunArgs {
     /// Name of a plan in the plan folder
     #[arg(long, value_name = "NAME")]
     plan_name: Option<String>,
-    /// File of a plan
+    /// Plan file
     #[arg(long, value_name = "FILE", conflicts_with = "plan_name")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) places: Places,
-    /// How the nodes of a request are moved along
-    #[arg(long, value_name = "S", value_enum, default_value = "async")]
-    scheduler: SchedulerName,
-    /// The same as --scheduler async
-    #[arg(long, conflicts_with_all = ["scheduler", "within_request_parallelism"])]
-    async_scheduler: bool,
-    /// The same as --scheduler pools
-    #[arg(long, conflicts_with = "scheduler")]
-    within_request_parallelism: bool,
-    #[command(flatten)]
-    engine: EngineArgs,
     /// Write a Perfetto trace of the run to a file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Add to each response how it came about
+    /// Add a trace of the run to each response
     #[arg(long)]
     dump_run_trace: bool,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Which scheduler runs the nodes
+    #[arg(long, help_heading = "Scheduler tuning", value_name = "S", value_enum, default_value = "async")]
+    scheduler: SchedulerName,
+    /// The same as --scheduler async
+    #[arg(long, hide = true, conflicts_with_all = ["scheduler", "within_request_parallelism"])]
+    async_scheduler: bool,
+    /// The same as --scheduler pools
+    #[arg(long, hide = true, conflicts_with = "scheduler")]
+    within_request_parallelism: bool,
 }
 
 /// The flags of `rankd run`, which can also put the plan under load.
@@ -62,10 +62,10 @@ pub(crate) struct RunArgs {
 pub(crate) struct RunCommand {
     #[command(flatten)]
     run: RunArgs,
-    /// Make so many requests and tell how long they took, instead of reading any
+    /// Load-test the plan with N requests and report latencies, instead of reading requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     bench: Option<u64>,
-    /// How many of them to keep in flight
+    /// With --bench, how many requests to keep in flight
     #[arg(long, value_name = "C", default_value = "1", requires = "bench", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     bench_concurrency: u64,
 }
@@ -147,8 +147,9 @@ pub(crate) fn prepare(args: &RunArgs) -> Option<(LoadedRegistry, Arc<Linked>, Pl
         return None;
     }
     let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), &loaded)?;
-    let engine = endpoints::open(&loaded.registry)
-        .and_then(|stores| Engine::start(args.settings(), stores).map_err(|error| format!("no threads: {error}")));
+    let engine = endpoints::open(&loaded.registry).and_then(|stores| {
+        Engine::start(args.settings(), stores).map_err(|error| format!("cannot start threads: {error}"))
+    });
     match engine {
         Ok(engine) => Some((loaded, plan, file, engine)),
         Err(message) => {

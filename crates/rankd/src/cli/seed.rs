@@ -17,22 +17,22 @@ const SHOWN_KEYS: usize = 10;
 
 #[derive(Args)]
 pub(crate) struct SeedArgs {
-    /// How many users to make; each has about ten media
+    /// How many users to generate; each has about ten media items
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     users: u32,
     /// The file to write, as NDJSON
     #[arg(long, value_name = "FILE", default_value = "data/demo.ndjson")]
     out: PathBuf,
-    /// Load a data file into the servers of this environment instead of making one
+    /// Load a data file into the servers of this environment instead of generating one
     #[arg(long, value_name = "NAME", conflicts_with_all = ["users", "out"])]
     env: Option<String>,
     /// The data file to load
     #[arg(long, value_name = "FILE", default_value = "data/demo.ndjson", requires = "env")]
     data: PathBuf,
-    /// Overwrite what this command did not write
+    /// Overwrite a file that this command did not write, or keys that hold other data
     #[arg(long)]
     force: bool,
-    /// Folder of the registries
+    /// Folder with the registry files
     #[arg(long, value_name = "DIR", default_value = "registry")]
     registry: PathBuf,
 }

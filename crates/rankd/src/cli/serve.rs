@@ -28,82 +28,82 @@ const DESCRIPTORS_KEPT: u64 = 64;
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Serve plans, tasks, explain and metrics on this address, and no longer on that of --listen
+    /// Serve /plans, /tasks, /explain and /metrics on this address instead of that of --listen
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
-    /// Answer on --listen only for these hosts, by the header host; health is answered for any [default: on loopback those that
-    /// mean loopback, elsewhere all]
+    /// Answer on --listen only requests whose host header names one of these hosts; health checks are always answered [default: on
+    /// loopback the names of loopback, elsewhere any host]
     #[arg(long, value_name = "HOST,…", value_delimiter = ',', value_parser = host::listed)]
     hosts: Vec<String>,
-    /// Take a body that does not say what it is for JSON
+    /// Accept a body without a content type as JSON
     #[arg(long)]
     lenient: bool,
     #[command(flatten)]
     places: Places,
-    #[command(flatten)]
-    engine: EngineArgs,
-    /// How long a request may be in line before it is sent away
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    /// Longest time a request may queue before it is refused, in ms
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     queue_ms: u64,
-    /// The most runs that may be under way on each loop, however well they do
-    #[arg(long, value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Ceiling of the adaptive limit on concurrent runs per loop
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs_max: u32,
-    /// How many runs of a plan may be under way; may be given for several plans
-    #[arg(long, value_name = "PLAN=N", value_parser = plan_limit)]
+    /// Limit the concurrent runs of one plan; can be repeated for other plans
+    #[arg(long, help_heading = "Limits", value_name = "PLAN=N", value_parser = plan_limit)]
     plan_limit: Vec<(String, usize)>,
-    /// The most connections; the one idle for longest makes room for a new one
-    #[arg(long, value_name = "N", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Maximum number of connections; beyond it, the one idle longest is closed to make room
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     connections_max: u64,
-    /// Mebibytes that the bodies of requests may take on each loop
-    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    /// Memory for request bodies on each loop, in MiB
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     bodies_mb: u64,
-    /// Mebibytes of answers that are kept, on all loops together, for clients that have not taken them
-    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    /// Memory for answers that clients have not read yet, on all loops together, in MiB
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     answers_mb: u64,
-    /// Time for a request's head, from its first byte
-    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    /// Time to receive a request's head, from its first byte, in ms
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     head_ms: u64,
-    /// Time for a request's body, from the end of its head
-    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    /// Time to receive a request's body, from the end of its head, in ms
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     body_ms: u64,
-    /// How long a connection may be idle; behind a balancer, longer than the balancer keeps its own
-    #[arg(long, value_name = "N", default_value = "8000", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    /// Close a connection that is idle for this long, in ms; behind a load balancer, set it higher than the balancer's idle timeout
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "8000", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     idle_ms: u64,
-    /// How long a client may leave an answer untaken
-    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    /// Close a connection whose client does not read the answer for this long, in ms
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     stall_ms: u64,
-    /// How long requests under way may take to finish when the process is told to stop
-    #[arg(long, value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    /// Time for requests in flight to finish when the process is stopped, in ms
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "5000", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     drain_ms: u64,
-    /// How often the plan folder is looked at, in ms; 0 for only on SIGHUP. Less often where looking would take more than 1 % of a core
+    /// How often to check the plan folder, in ms; 0 for only on SIGHUP. Less often if checking would take more than 0.5 % of a core
     #[arg(long, value_name = "N", default_value = "250", value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     watch_ms: u64,
-    /// Take a new version of a plan without running it once for user 1
+    /// Accept a new version of a plan without a trial run for user 1
     #[arg(long)]
     no_trial: bool,
-    /// Trace one request in so many for the metrics of ops; 0 for none
-    #[arg(long, value_name = "N", default_value = "64")]
+    /// Trace one request in N for the per-op metrics; 0 for none
+    #[arg(long, help_heading = "Logs and traces", value_name = "N", default_value = "64")]
     trace_every: u64,
     /// Send spans of requests and their nodes to this OpenTelemetry collector, as OTLP over HTTP with JSON
-    #[arg(long, value_name = "URL")]
+    #[arg(long, help_heading = "Logs and traces", value_name = "URL")]
     otlp: Option<Destination>,
-    /// Send the spans of one request in so many, besides those whose caller records its trace; 0 for only those
-    #[arg(long, value_name = "N", default_value = "64", requires = "otlp")]
+    /// Send the spans of one request in N, in addition to those whose caller records the trace; 0 for only those
+    #[arg(long, help_heading = "Logs and traces", value_name = "N", default_value = "64", requires = "otlp")]
     otlp_sample: u64,
-    /// Write a JSON line for each request to a file, or to stderr if it is -
-    #[arg(long, value_name = "FILE")]
+    /// Write a JSON line for each request to a file, or to stderr if FILE is -
+    #[arg(long, help_heading = "Logs and traces", value_name = "FILE")]
     access_log: Option<String>,
-    /// Write a JSON line for each node of each request to a file, or to stderr if it is -
-    #[arg(long, value_name = "FILE")]
+    /// Write a JSON line for each node of each request to a file, or to stderr if FILE is -
+    #[arg(long, help_heading = "Logs and traces", value_name = "FILE")]
     audit_log: Option<String>,
+    #[command(flatten)]
+    engine: EngineArgs,
 }
 
 fn plan_limit(text: &str) -> Result<(String, usize), String> {
     let (plan, limit) = text.split_once('=').ok_or("write it as PLAN=N")?;
-    let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or("N is a number from 1 on")?;
+    let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or("N must be a number of at least 1")?;
     Ok((plan.to_owned(), limit))
 }
 

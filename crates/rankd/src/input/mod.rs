@@ -100,7 +100,7 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
     let mut fields = reader.open_object().map_err(not_json)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         if repeated {
-            return Err(bad("E101", format!("the field {} is here twice", quoted(&name))));
+            return Err(bad("E101", format!("the field {} appears twice", quoted(&name))));
         }
         has_user |= name == "user_id";
         let value = Given { reader: &mut reader, registry, what: &name };
@@ -202,7 +202,7 @@ fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: Place<'_>) -> Resul
             (Number::Int(value), Type::Int) => Scalar::Int(value),
             (Number::Int(value), Type::Float) if is_a_float(value) => Scalar::Float(value as f64),
             (Number::Int(_), Type::Float) => {
-                return Err(bad("E105", format!("{place} is an int that no float equals")));
+                return Err(bad("E105", format!("{place} is an int that a float cannot represent exactly")));
             }
             (Number::Float(value), Type::Float) => Scalar::Float(value),
             (Number::Int(_) | Number::Float(_), Type::Int | Type::Bool | Type::Str) => return Err(wrong()),
@@ -291,7 +291,7 @@ impl Given<'_, '_> {
         let mut fields = self.reader.open_object().map_err(not_json)?;
         while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
             if repeated {
-                return Err(bad("E101", format!("the parameter {} is here twice", quoted(&name))));
+                return Err(bad("E101", format!("the parameter {} appears twice", quoted(&name))));
             }
             let entries = &self.registry.params;
             let at = find(entries, &name, "parameter", "E106")?;

@@ -77,7 +77,7 @@ impl RequestBody {
             }
             if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
                 desk.metrics.memory_rejected.add(1);
-                let message = "requests take all the memory that there is for them";
+                let message = "request bodies have used up the memory set by --bodies_mb; try again";
                 return Err((RunError::new(ErrorKind::Overloaded, "E604", message), None));
             }
             if read.bytes.is_empty() && gathered.is_empty() {
@@ -144,7 +144,7 @@ fn too_large() -> Unread {
 }
 
 fn too_slow(desk: &Desk) -> Unread {
-    let message = format!("the body did not come within {} ms", desk.app.settings.patience.body.as_millis());
+    let message = format!("the body did not arrive within {} ms", desk.app.settings.patience.body.as_millis());
     (RunError::new(ErrorKind::BadRequest, "E124", message), Some(StatusCode::REQUEST_TIMEOUT))
 }
 

@@ -48,7 +48,7 @@ impl FromStr for Destination {
     type Err = &'static str;
 
     fn from_str(url: &str) -> Result<Destination, &'static str> {
-        let rest = url.strip_prefix("http://").ok_or("it begins with http://")?;
+        let rest = url.strip_prefix("http://").ok_or("it must begin with http://")?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let bad = |text: &str| text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
         if host.is_empty() || bad(rest) {
@@ -95,7 +95,7 @@ impl Collector {
                 // Whoever waits for the end may have stopped waiting.
                 let _ = end.send(());
             })
-            .map_err(|error| format!("no thread for spans: {error}"))?;
+            .map_err(|error| format!("cannot start a thread for spans: {error}"))?;
         Ok(Collector { posts, ended, sample: settings.sample, counts })
     }
 
@@ -169,7 +169,7 @@ impl Destination {
         let mut answer = Vec::new();
         BufReader::new(stream.take(ANSWER_BYTES)).read_until(b'\n', &mut answer)?;
         let taken = answer.starts_with(b"HTTP/1.1 2") || answer.starts_with(b"HTTP/1.0 2");
-        if taken { Ok(()) } else { Err(io::Error::other("the collector did not take it")) }
+        if taken { Ok(()) } else { Err(io::Error::other("the collector did not accept it")) }
     }
 
     /// The first of the host's addresses that answers.

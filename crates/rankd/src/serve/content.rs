@@ -16,7 +16,7 @@ pub(crate) fn check(headers: &HeaderMap, lenient: bool) -> Result<(), RunError> 
             let encoding = quoted(encoding);
             return refused(
                 "E129",
-                format!("the body has the content-encoding {encoding}, which is not read: send it plain"),
+                format!("the body has the content-encoding {encoding}, which is not supported: send it uncompressed"),
             );
         }
     }

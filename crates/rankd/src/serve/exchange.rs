@@ -94,8 +94,8 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
         }
         Found::OtherListener | Found::Nowhere => {
             let hint = match (found, listener) {
-                (Found::OtherListener, Listener::Admin) => "; it is served where --listen says",
-                (Found::OtherListener, Listener::Public | Listener::Only) => "; it is served where --admin says",
+                (Found::OtherListener, Listener::Admin) => "; it is served on the address of --listen",
+                (Found::OtherListener, Listener::Public | Listener::Only) => "; it is served on the address of --admin",
                 _ => "",
             };
             let message = format!("there is no path {} here{hint}", quoted(path));
@@ -177,14 +177,14 @@ impl Visit {
         self.desk.metrics.untaken_rejected.add(1);
         let kept = self.vitals.untaken.bytes();
         let message =
-            format!("{kept} bytes of answers on this connection are not taken yet: read them, then ask again");
+            format!("{kept} bytes of answers on this connection have not been read yet: read them, then try again");
         Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E607", message))
     }
 
     /// Connections are so many that this one got a place where only health is answered.
     fn no_place(&mut self) -> Reply {
         self.desk.metrics.place_rejected.add(1);
-        let message = "there are as many connections as there may be, and all are busy; try again";
+        let message = "the connection limit is reached and all connections are busy; try again";
         Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E606", message))
     }
 

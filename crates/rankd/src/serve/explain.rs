@@ -91,7 +91,7 @@ fn question(bytes: &Bytes) -> Result<Question, RunError> {
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         let kind = reader.peek().map_err(not_json)?;
         match (&*name, kind) {
-            _ if repeated => return Err(bad("E101", format!("the field {} is here twice", quoted(&name)))),
+            _ if repeated => return Err(bad("E101", format!("the field {} appears twice", quoted(&name)))),
             ("plan", Kind::String) => plan = Some(reader.string().map_err(not_json)?.into_owned()),
             ("plan", _) => return Err(wrong("plan", "a string")),
             ("analyze", Kind::Bool) => analyze = reader.bool().map_err(not_json)?,

@@ -119,7 +119,7 @@ async fn plans(page: &mut Page, app: &App) {
     // The requests that no plan was found for come last, under an empty name.
     let of_plans = all.iter().map(|plan| (plan.name.as_str(), plan.standing.metrics.loops.iter().collect::<Vec<_>>()));
     let with_unknown = || of_plans.clone().chain([("", unknown.clone())]);
-    page.family("rankd_requests_total", "counter", "Requests for a plan, by what became of them.");
+    page.family("rankd_requests_total", "counter", "Requests for a plan, by outcome.");
     for (plan, counts) in with_unknown() {
         for outcome in 0..OUTCOMES {
             let value: u64 = counts.iter().map(|counts| counts.outcome(outcome)).sum();
@@ -128,28 +128,24 @@ async fn plans(page: &mut Page, app: &App) {
         }
         slices.end_of_piece().await;
     }
-    page.family("rankd_request_seconds", "histogram", "From the first byte of a request to its answer.");
+    page.family("rankd_request_seconds", "histogram", "Time from the first byte of a request to its answer.");
     for (plan, counts) in with_unknown() {
         page.times("rankd_request_seconds", &[("plan", plan)], counts.iter().map(|counts| &counts.took));
         slices.end_of_piece().await;
     }
-    page.family("rankd_rows_total", "counter", "Rows answered.");
+    page.family("rankd_rows_total", "counter", "Rows returned.");
     for (plan, counts) in of_plans.clone() {
         let rows: u64 = counts.iter().map(|counts| counts.rows.get()).sum();
         page.sample("rankd_rows_total", &[("plan", plan)], rows);
         slices.end_of_piece().await;
     }
-    page.family(
-        "rankd_plan_version",
-        "gauge",
-        "How many good versions of a plan there have been; 0 while it has none.",
-    );
+    page.family("rankd_plan_version", "gauge", "Number of good versions of a plan so far; 0 while it has none.");
     for plan in all {
         let version = plan.good.as_ref().map_or(0, |good| good.version);
         page.sample("rankd_plan_version", &[("plan", &plan.name)], version);
         slices.end_of_piece().await;
     }
-    page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not what is served.");
+    page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not the version in service.");
     for plan in all {
         page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
         slices.end_of_piece().await;
@@ -158,16 +154,16 @@ async fn plans(page: &mut Page, app: &App) {
     page.one(
         "rankd_plan_folder_problem",
         "gauge",
-        "1 while the plan folder is empty or cannot be listed, so that the last good plans are served.",
+        "1 while the plan folder is empty or cannot be listed and the last good plans are served.",
         u8::from(plan_folder.is_some()),
     );
     page.one(
         "rankd_registry_problem",
         "gauge",
-        "1 while the registry on disk is refused, so that the one before it is in use.",
+        "1 while the registry on disk is refused and the previous one is in use.",
         u8::from(registry.is_some()),
     );
-    page.family("rankd_reloads_total", "counter", "Versions of plans that were loaded, or refused.");
+    page.family("rankd_reloads_total", "counter", "Plan versions loaded or refused, by result.");
     page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
     page.sample("rankd_reloads_total", &[("result", "failed")], app.metrics.reloads_failed.get());
 }
@@ -179,7 +175,7 @@ fn sum(app: &App, of: impl Fn(&LoopMetrics) -> &Count) -> u64 {
 
 fn http(page: &mut Page, app: &App) {
     let loops = app.metrics.loops();
-    page.family("rankd_http_responses_total", "counter", "Answers by path and first digit of the status.");
+    page.family("rankd_http_responses_total", "counter", "Responses, by path and first digit of the status.");
     for route in 0..=ROUTES.len() {
         for digit in 0..5 {
             let value: u64 = loops.iter().map(|one| one.response(route, digit)).sum();
@@ -193,23 +189,23 @@ fn http(page: &mut Page, app: &App) {
     page.one(
         "rankd_connections_open",
         "gauge",
-        "Connections that are open.",
+        "Open connections.",
         Place::ALL.iter().map(|place| app.open(*place)).sum::<usize>(),
     );
     page.one("rankd_connections_total", "counter", "Connections accepted.", sum(app, |one| &one.accepted));
     page.one(
         "rankd_connections_refused_total",
         "counter",
-        "Connections closed at once for want of room.",
+        "Connections refused because the server was full.",
         sum(app, |one| &one.refused),
     );
     page.one(
         "rankd_accept_failures_total",
         "counter",
-        "Times that a connection could not be accepted.",
+        "Failed attempts to accept a connection.",
         sum(app, |one| &one.accept_failures),
     );
-    page.family("rankd_connections_cut_total", "counter", "Connections closed from our side, by reason.");
+    page.family("rankd_connections_cut_total", "counter", "Connections closed by the server, by reason.");
     for (at, cut) in Cut::ALL.iter().enumerate() {
         let value: u64 = loops.iter().map(|one| one.cut(at)).sum();
         page.sample("rankd_connections_cut_total", &[("reason", cut.name())], value);
@@ -217,19 +213,19 @@ fn http(page: &mut Page, app: &App) {
     page.one(
         "rankd_answers_untaken_bytes",
         "gauge",
-        "Answers that were handed over and that their clients have not taken.",
+        "Bytes of answers that clients have not read yet.",
         sum(app, |one| &one.untaken),
     );
     page.one(
         "rankd_panics_caught_total",
         "counter",
-        "Panics while answering, outside of tasks.",
+        "Panics caught outside tasks while answering.",
         sum(app, |one| &one.panics),
     );
 }
 
 fn admission(page: &mut Page, app: &App) {
-    page.family("rankd_admission_rejected_total", "counter", "Requests sent away at once, by reason.");
+    page.family("rankd_admission_rejected_total", "counter", "Requests refused, by reason.");
     for (at, refused) in Refused::ALL.iter().enumerate() {
         page.sample("rankd_admission_rejected_total", &[("reason", refused.name())], sum(app, |one| &one.rejected[at]));
     }
@@ -241,13 +237,13 @@ fn admission(page: &mut Page, app: &App) {
     page.sample("rankd_admission_rejected_total", &[("reason", "memory")], sum(app, |one| &one.memory_rejected));
     page.sample("rankd_admission_rejected_total", &[("reason", "untaken")], sum(app, |one| &one.untaken_rejected));
     page.sample("rankd_admission_rejected_total", &[("reason", "connections")], sum(app, |one| &one.place_rejected));
-    page.family("rankd_admission_queue_seconds", "histogram", "How long admitted requests were in line.");
+    page.family("rankd_admission_queue_seconds", "histogram", "Time that admitted requests spent in the queue.");
     page.times("rankd_admission_queue_seconds", &[], app.metrics.loops().iter().map(|one| &one.queued));
     type Of = fn(&LoopMetrics) -> &Count;
     let gauges: [(&str, &str, Of); 3] = [
-        ("rankd_runs_under_way", "Runs under way.", |one| &one.under_way),
-        ("rankd_admission_line", "Requests in line.", |one| &one.in_line),
-        ("rankd_admission_limit", "How many runs may be under way, as adapted.", |one| &one.limit),
+        ("rankd_runs_under_way", "Runs in progress.", |one| &one.under_way),
+        ("rankd_admission_line", "Requests in the queue.", |one| &one.in_line),
+        ("rankd_admission_limit", "Current value of the adaptive limit on concurrent runs.", |one| &one.limit),
     ];
     for (name, help, of) in gauges {
         page.family(name, "gauge", help);
@@ -262,7 +258,7 @@ fn ops(page: &mut Page, app: &App) {
     page.one(
         "rankd_traced_runs_total",
         "counter",
-        "Runs that the metrics of ops come from.",
+        "Traced runs, from which the per-op metrics come.",
         sum(app, |one| &one.traced),
     );
     let used: Vec<(usize, &str)> = rankd_tasks::SIGNATURES
@@ -271,11 +267,11 @@ fn ops(page: &mut Page, app: &App) {
         .filter(|(at, _)| loops.iter().any(|one| one.ops[*at].places.iter().any(|place| place.get() > 0)))
         .map(|(at, task)| (at, task.op))
         .collect();
-    page.family("rankd_op_run_seconds", "histogram", "How long nodes ran, in traced runs.");
+    page.family("rankd_op_run_seconds", "histogram", "Run time of nodes, in traced runs.");
     for (at, op) in &used {
         page.times("rankd_op_run_seconds", &[("op", op)], loops.iter().map(|one| &one.ops[*at].run));
     }
-    page.family("rankd_op_queue_seconds", "histogram", "How long nodes waited for a thread, in traced runs.");
+    page.family("rankd_op_queue_seconds", "histogram", "Time that nodes waited for a thread, in traced runs.");
     for (at, op) in &used {
         page.times("rankd_op_queue_seconds", &[("op", op)], loops.iter().map(|one| &one.ops[*at].queue));
     }
@@ -289,7 +285,7 @@ fn ops(page: &mut Page, app: &App) {
     page.family(
         "rankd_op_nodes_total",
         "counter",
-        "Nodes by where they ran, in traced runs: on the loop, or in a pool.",
+        "Nodes in traced runs, by where they ran: on the loop or in a pool.",
     );
     for (at, op) in &used {
         for (place, name) in PLACES.iter().enumerate() {
@@ -304,7 +300,7 @@ fn engine(page: &mut Page, app: &App) {
     page.family(
         "rankd_computations_total",
         "counter",
-        "Computations, by whether they ran on the loop or how they got to the CPU pool.",
+        "Computations, by whether they ran on the loop or how they reached the CPU pool.",
     );
     for (how, count) in [("inline", stats.inlined()), ("chained", stats.chained()), ("offloaded", stats.offloads())] {
         page.sample("rankd_computations_total", &[("how", how)], count);
@@ -312,13 +308,18 @@ fn engine(page: &mut Page, app: &App) {
     page.one(
         "rankd_late_completions_total",
         "counter",
-        "Nodes that finished after their run had answered.",
+        "Nodes that finished after their run had been answered.",
         stats.late_completions(),
     );
-    page.one("rankd_wasted_cpu_seconds_total", "counter", "CPU time of those.", seconds(stats.wasted_ns()));
+    page.one(
+        "rankd_wasted_cpu_seconds_total",
+        "counter",
+        "CPU time of nodes that finished after their run had been answered.",
+        seconds(stats.wasted_ns()),
+    );
     page.one("rankd_task_panics_total", "counter", "Panics caught in tasks.", stats.panics());
-    page.one("rankd_pool_depth", "gauge", "Jobs waiting for the CPU pool or running in it.", app.gauges.pool_depth());
-    page.family("rankd_store_commands_total", "counter", "Commands to each endpoint.");
+    page.one("rankd_pool_depth", "gauge", "Jobs waiting for or running in the CPU pool.", app.gauges.pool_depth());
+    page.family("rankd_store_commands_total", "counter", "Commands that tasks issued to an endpoint.");
     for (endpoint, count) in app.endpoints.iter().zip(stats.commands()) {
         page.sample("rankd_store_commands_total", &[("endpoint", endpoint)], count);
     }
@@ -326,7 +327,7 @@ fn engine(page: &mut Page, app: &App) {
     page.family(
         "rankd_loop_longest_turn_seconds",
         "gauge",
-        "The longest that one task held a loop since the metrics were last read.",
+        "Longest time that one task blocked a loop since the metrics were last read.",
     );
     for (number, turns) in app.gauges.turns.iter().enumerate() {
         let labels = [("loop", &*number.to_string())];
@@ -342,11 +343,11 @@ fn stores(page: &mut Page, app: &App) {
     type Of = fn(&Snapshot) -> u64;
     let counters: [(&str, &str, Of); 6] = [
         ("rankd_store_steps_total", "Pipelines sent to an endpoint.", |now| now.steps),
-        ("rankd_store_shared_total", "Pipelines not sent, because the same one was under way.", |now| now.shared),
-        ("rankd_store_errors_total", "Pipelines that failed, whether sent or not.", |now| now.errors),
+        ("rankd_store_shared_total", "Pipelines not sent because an identical one was in flight.", |now| now.shared),
+        ("rankd_store_errors_total", "Pipelines that failed, whether or not they were sent.", |now| now.errors),
         ("rankd_store_retries_total", "Commands sent a second time.", |now| now.retries),
-        ("rankd_store_connects_total", "Attempts to connect.", |now| now.connects),
-        ("rankd_store_breaker_opened_total", "Times that a breaker opened.", |now| now.opened),
+        ("rankd_store_connects_total", "Connection attempts.", |now| now.connects),
+        ("rankd_store_breaker_opened_total", "Number of times a breaker opened.", |now| now.opened),
     ];
     for (name, help, of) in counters {
         page.family(name, "counter", help);
@@ -360,7 +361,7 @@ fn stores(page: &mut Page, app: &App) {
             page.sample("rankd_store_connections", &[("endpoint", endpoint), ("breaker", state.name())], count);
         }
     }
-    page.family("rankd_store_seconds", "histogram", "From sending a pipeline to its whole answer.");
+    page.family("rankd_store_seconds", "histogram", "Time from sending a pipeline to its complete answer.");
     for (endpoint, now) in &all {
         let mut total = 0;
         for (at, count) in now.latency_buckets.iter().enumerate() {
@@ -374,41 +375,46 @@ fn stores(page: &mut Page, app: &App) {
 }
 
 fn itself(page: &mut Page, app: &App) {
-    page.family("rankd_info", "gauge", "Which build this is.");
+    page.family("rankd_info", "gauge", "Version of this build; always 1.");
     page.sample("rankd_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.one(
         "rankd_ready",
         "gauge",
-        "1 while requests should be sent here.",
+        "1 while the server is ready for requests.",
         u8::from(app.readiness.phase() == Phase::Ready),
     );
     page.one(
         "rankd_log_lines_dropped_total",
         "counter",
-        "Lines that the log could not keep up with.",
+        "Log lines dropped because the log could not keep up.",
         app.log.dropped(),
     );
     page.one(
         "rankd_log_lines_lost_total",
         "counter",
-        "Log lines that could not be written, as when a disk is full.",
+        "Log lines that could not be written, for example because the disk was full.",
         app.log.lost(),
     );
     page.family(
         "rankd_span_requests_total",
         "counter",
-        "Requests whose spans the collector took, or that were dropped.",
+        "Requests whose spans the collector accepted or that were dropped, by result.",
     );
     for (result, of) in [("sent", Collector::sent as fn(&Collector) -> u64), ("dropped", Collector::dropped)] {
         let count = app.collector.as_ref().map_or(0, of);
         page.sample("rankd_span_requests_total", &[("result", result)], count);
     }
-    page.one("rankd_started_seconds", "gauge", "When the process started, since 1970.", app.started_ms as f64 / 1e3);
+    page.one(
+        "rankd_started_seconds",
+        "gauge",
+        "Start time of the process, in seconds since 1970.",
+        app.started_ms as f64 / 1e3,
+    );
     page.one("rankd_cpu_seconds_total", "counter", "CPU time of the process.", process::cpu_seconds());
     if let Some(bytes) = process::resident_bytes() {
-        page.one("rankd_resident_bytes", "gauge", "Memory that the process has in use.", bytes);
+        page.one("rankd_resident_bytes", "gauge", "Resident memory of the process.", bytes);
     }
     if let Some(count) = process::open_descriptors() {
-        page.one("rankd_open_descriptors", "gauge", "File descriptors that are open.", count);
+        page.one("rankd_open_descriptors", "gauge", "Open file descriptors.", count);
     }
 }

@@ -97,7 +97,7 @@ impl Compiler {
     fn compile(&mut self, path: &Path, source: &Source<'_>) -> Result<String, Wrong> {
         let said = self.runtime.block_on(ask_child(path, source.texts))?;
         if self.confinement != said.confinement {
-            let message = format!("plans in TypeScript are compiled in a process that has: {}", said.confinement);
+            let message = format!("TypeScript plans are compiled in a process with: {}", said.confinement);
             source.log.event("info", &message);
             self.confinement = said.confinement;
         }

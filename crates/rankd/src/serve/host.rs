@@ -47,13 +47,13 @@ impl Hosts {
         let mut given = head.headers.get_all(HOST).iter();
         let (host, second) = (given.next(), given.next());
         if second.is_some() {
-            return Err(bad("the header host is here more than once".to_owned()));
+            return Err(bad("the header host appears more than once".to_owned()));
         }
         let host = host.map(|host| host.to_str().map_err(|_| bad("the header host is not text".to_owned())));
         let host = host.transpose()?;
         let given = match (head.uri.authority(), host) {
             (Some(target), Some(host)) if !target.as_str().eq_ignore_ascii_case(host) => {
-                return Err(bad("the request is for one host and its header host names another".to_owned()));
+                return Err(bad("the request is for one host, but its header host names another".to_owned()));
             }
             (Some(target), _) => target.as_str(),
             (None, Some(host)) => host,
@@ -68,7 +68,7 @@ impl Hosts {
             return Ok(());
         }
         let message =
-            format!("this server does not answer for the host {}; --hosts says for which it does", quoted(name));
+            format!("this server does not answer for the host {}; --hosts sets which it answers for", quoted(name));
         Err((refused("E128", message), StatusCode::MISDIRECTED_REQUEST))
     }
 }

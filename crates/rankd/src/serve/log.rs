@@ -72,7 +72,7 @@ impl Log {
                 // Whoever waits for the end may have stopped waiting.
                 let _ = end.send(());
             })
-            .map_err(|error| format!("no thread for the log: {error}"))?;
+            .map_err(|error| format!("cannot start a thread for the log: {error}"))?;
         Ok(Log { lines, ended, access: access.is_some(), audit: audit.is_some(), dropped: AtomicU64::new(0), lost })
     }
 
@@ -303,7 +303,7 @@ impl LineWriter {
                 let error = sink.reopen().err()?;
                 Some(event(
                     "error",
-                    &format!("{}: cannot be opened anew: {error}; the old file is written on", sink.name()),
+                    &format!("{}: cannot be reopened: {error}; still writing to the old file", sink.name()),
                 ))
             })
             .collect();

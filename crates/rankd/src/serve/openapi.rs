@@ -104,11 +104,11 @@ fn failures(route: &Route) -> BTreeMap<u16, String> {
             }
             all.insert(408, "bad_request: the body was too slow".to_owned());
             all.insert(413, "bad_request: the body is too large".to_owned());
-            all.insert(415, "bad_request: the body is not plain JSON, or does not say so".to_owned());
+            all.insert(415, "bad_request: the body is not uncompressed JSON, or is not declared as JSON".to_owned());
             all.insert(421, other_host());
         }
         _ => {
-            all.insert(400, "bad_request: the header host is missing, doubled or broken".to_owned());
+            all.insert(400, "bad_request: the header host is missing, repeated or malformed".to_owned());
             match (route.answers, route.audience) {
                 (Answers::Ready, _) => drop(all.insert(503, "Requests should go elsewhere".to_owned())),
                 (_, Audience::Probes) => {}
@@ -163,12 +163,12 @@ const SCHEMAS: &str = r##"{
   "trace":{"type":"object"}}},
 "Plan":{"type":"object","required":["plan","file","ok","serving"],"properties":{
   "plan":{"type":"string"},"file":{"type":"string"},
-  "ok":{"type":"boolean","description":"Whether what is served is what the file says"},
+  "ok":{"type":"boolean","description":"Whether the version in service matches the file"},
   "serving":{"type":"boolean"},"version":{"type":"integer"},"sha256":{"type":"string"},"loaded_at":{"type":"string"},
   "nodes":{"type":"integer"},"outputs":{"type":"array","items":{"type":"string"}},
   "problem":{"type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
-  "registry_problem":{"description":"Why the registry on disk is not the one that the plan was made with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "registry_problem":{"description":"Why the registry on disk is not the one that the plan was built with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
   "graph":{"type":"array","items":{"type":"object"}},"diagnostics":{"type":"array","items":{"type":"object"}}}},
 "Status":{"type":"object","required":["status"],"properties":{"status":{"type":"string"},
-  "warnings":{"description":"What is wrong while requests are served all the same","type":"array","items":{"type":"object","required":["about","at","message"],"properties":{"about":{"enum":["plan_folder","registry"]},"at":{"type":"string"},"message":{"type":"string"}}}}}}
+  "warnings":{"description":"Problems that do not keep requests from being served","type":"array","items":{"type":"object","required":["about","at","message"],"properties":{"about":{"enum":["plan_folder","registry"]},"at":{"type":"string"},"message":{"type":"string"}}}}}}
 }"##;

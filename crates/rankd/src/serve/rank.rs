@@ -92,13 +92,13 @@ async fn prepare(
     let id = &visit.request_id;
     let name = match (named, &input.plan) {
         (Some(path), Some(plan)) if path != plan => {
-            let message = format!("the path says plan {} and the request {}", quoted(path), quoted(plan));
+            let message = format!("the path names plan {}, but the request names {}", quoted(path), quoted(plan));
             return Err(failed(id, Some(path), &RunError::new(ErrorKind::BadRequest, "E108", message)));
         }
         (Some(name), _) => name,
         (None, Some(name)) => name,
         (None, None) => {
-            let message = "which plan? Say it in \"plan\", or use /rank/{plan}";
+            let message = "which plan? Name it in \"plan\", or use /rank/{plan}";
             return Err(failed(id, None, &RunError::new(ErrorKind::BadRequest, "E109", message)));
         }
     };
@@ -140,12 +140,12 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         }
         Err(refused) => {
             desk.metrics.rejected[refused as usize].add(1);
-            return overloaded("E601", "the server has more to do than it can; try again");
+            return overloaded("E601", "the server is overloaded; try again");
         }
     };
     let Some(_under_way) = visit.plan.as_ref().map(|plan| plan.standing.enter()).unwrap_or_default() else {
         desk.metrics.plan_limit_rejected.add(1);
-        return overloaded("E602", "as many runs of this plan as may be are under way; try again");
+        return overloaded("E602", "this plan has reached its concurrency limit; try again");
     };
     desk.metrics.queued.add(visit.queued_ns);
     let listed = Listed::new(&visit.vitals);

@@ -111,7 +111,7 @@ impl Reloader {
                 match waited {
                     Ok(()) => {
                         let changed = self.guarded(|this| this.look(Why::Asked));
-                        self.app.log.event("info", &format!("reloaded as asked: {changed} plans changed"));
+                        self.app.log.event("info", &format!("reloaded on SIGHUP; plans changed: {changed}"));
                     }
                     Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => {
                         self.guarded(|this| this.look(Why::Watch));
@@ -209,10 +209,10 @@ impl Reloader {
                 .find(|old| !new.contains(old))
                 .or_else(|| new.iter().find(|new| !endpoints.contains(new)));
             let name = differs.map(|endpoint| format!(" {:?}", endpoint.name)).unwrap_or_default();
-            why = Some(format!("{}: the endpoint{name} has changed, which takes a restart", file.display()));
+            why = Some(format!("{}: the endpoint{name} has changed, which requires a restart", file.display()));
         }
         if why.is_none() && changes.all.is_empty() && !current.list().is_empty() {
-            why = Some("there are no plans in the plan folder to make with it".to_owned());
+            why = Some("there are no plans in the plan folder to build with it".to_owned());
         }
         if let Some(why) = why {
             self.warn_of_registry(Some(&why));
@@ -223,7 +223,7 @@ impl Reloader {
         // A plan that was made with one registry cannot answer requests that were read with another.
         let broken = changed.values().flatten().find_map(|plan| {
             let problem = plan.problem.as_ref().filter(|_| plan.good.is_some())?;
-            Some(format!("plan {} cannot be made with it: {}", plan.name, problem.message))
+            Some(format!("plan {} does not build with it: {}", plan.name, problem.message))
         });
         if broken.is_some() {
             self.warn_of_registry(broken.as_deref());
@@ -314,7 +314,7 @@ impl Reloader {
     fn report(&self, name: &str, new: Option<&Shelved>, old: Option<&Arc<Shelved>>) {
         let App { log, metrics, .. } = &*self.app;
         let Some(new) = new else {
-            return log.event("info", &format!("plan {name}: its file is gone, and so is the plan"));
+            return log.event("info", &format!("plan {name} removed: its file was deleted"));
         };
         let version = |plan: &Shelved| plan.good.as_ref().map(|good| good.version);
         match (&new.problem, version(new)) {
@@ -342,7 +342,7 @@ impl Reloader {
 
     fn warn_of_registry(&self, why: Option<&str>) {
         let message =
-            why.map(|why| format!("the registry on disk is refused and the one before it stays in use: {why}"));
+            why.map(|why| format!("the registry on disk is refused and the previous one stays in use: {why}"));
         self.warn(|all| &mut all.registry, message.as_deref(), "the registry in use is the one on disk again");
     }
 

@@ -90,7 +90,7 @@ pub(crate) static ROUTES: [Route; ROUTE_COUNT] = [
         "/explain",
         Answers::Explain,
         Audience::Operators,
-        "Say what a plan does, node by node; with analyze, also what a run of it was like",
+        "Describe a plan, node by node; with analyze, also run it and report on the run",
     ),
     get("/plans", Answers::Plans, Audience::Operators, "List the plans and their state"),
     get(
@@ -105,7 +105,7 @@ pub(crate) static ROUTES: [Route; ROUTE_COUNT] = [
         "/readyz",
         Answers::Ready,
         Audience::Probes,
-        "Whether the process takes requests: not before plans are loaded, not while it stops",
+        "Whether the process is ready for requests: not before plans are loaded, nor while it stops",
     ),
     get("/metrics", Answers::Metrics, Audience::Operators, "Metrics for Prometheus"),
     get("/openapi.json", Answers::OpenApi, Audience::Everyone, "This document"),

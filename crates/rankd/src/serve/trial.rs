@@ -25,7 +25,7 @@ pub(crate) struct Served<'a> {
 /// Links a plan. What keeps it from running is said in a sentence.
 pub(crate) fn link(plan: &Plan, name: &str, registry: &Registry) -> Result<Arc<Linked>, String> {
     if plan.name != name {
-        return Err(format!("the file is named {name:?} and the plan in it {:?}", plan.name));
+        return Err(format!("the file is named {name:?}, but the plan in it {:?}", plan.name));
     }
     let linked = Linked::link(plan, rankd_tasks::DEFINITIONS, registry).map_err(|error| error.message)?;
     Ok(Arc::new(linked))

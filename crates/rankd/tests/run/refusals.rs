@@ -14,18 +14,18 @@ fn refused() -> Vec<(Vec<u8>, &'static [&'static str])> {
     let mut table: Vec<(Vec<u8>, &'static [&'static str])> = Vec::new();
     let mut add = |request: &str, says| table.push((request.as_bytes().to_vec(), says));
     // What is not a request at all.
-    add("[]", &["an object should stand here"]);
-    add("user 1", &["an object should stand here"]);
+    add("[]", &["expected an object"]);
+    add("user 1", &["expected an object"]);
     add("{\"user_id\":1", &["comma or }"]);
     add("{\"user_id\":1} {\"user_id\":2}", &["the document has ended, but text follows", "byte 14"]);
-    add("{'user_id':1}", &["a field name should stand here"]);
+    add("{'user_id':1}", &["expected a field name"]);
     add("{\"user_id\":1,}", &["a comma before the end"]);
     // Fields: unknown, missing, twice.
     add(r#"{"user_idd":1}"#, &["\"user_idd\"", "did you mean \"user_id\"?"]);
     add(r#"{"user_id":1,"deadline":5}"#, &["no field \"deadline\"", "did you mean \"deadline_ms\"?"]);
     add(r#"{"request_id":"r"}"#, &["\"user_id\" is missing"]);
-    add(r#"{"user_id":1,"user_id":1}"#, &["\"user_id\" is here twice"]);
-    add(r#"{"user_id":1,"params":{"weight":1,"weight":2}}"#, &["\"weight\" is here twice"]);
+    add(r#"{"user_id":1,"user_id":1}"#, &["\"user_id\" appears twice"]);
+    add(r#"{"user_id":1,"params":{"weight":1,"weight":2}}"#, &["\"weight\" appears twice"]);
     // The user's id: an int from 1 on.
     for id in ["0", "-1", "1.5", "1.0", "\"abc\"", "\"\"", "\"+1\"", "\" 1\"", "\"-1\"", "9223372036854775808"] {
         add(&format!(r#"{{"user_id":{id}}}"#), &["user_id must be an int from 1 to 9223372036854775807"]);
@@ -74,9 +74,9 @@ fn refused() -> Vec<(Vec<u8>, &'static [&'static str])> {
     add(&format!(r#"{{"user_id":1,"output_keys":["{long}"]}}"#), &["there is no key", CUT]);
     add(&format!(r#"{{"user_id":1,"candidates":[{{"{long}":1}}]}}"#), &["there is no key", CUT]);
     // Words that are not JSON are told by their place.
-    add(r#"{"user_id":NaN}"#, &["a value should stand here", "byte 11"]);
-    add(r#"{"user_id":1,"params":{"weight":NaN}}"#, &["a value should stand here", "byte 32"]);
-    add(r#"{"user_id":1,"params":{"weight":-Infinity}}"#, &["a digit should stand here", "byte 33"]);
+    add(r#"{"user_id":NaN}"#, &["expected a value", "byte 11"]);
+    add(r#"{"user_id":1,"params":{"weight":NaN}}"#, &["expected a value", "byte 32"]);
+    add(r#"{"user_id":1,"params":{"weight":-Infinity}}"#, &["expected a digit", "byte 33"]);
     add(r#"{"user_id":1,"request_id":"\ud800"}"#, &["half of a surrogate pair"]);
     // Nesting.
     for depth in [65, 100_000] {
@@ -127,7 +127,7 @@ fn a_candidate_that_is_there_twice_is_the_requests_mistake() {
     let mut session = Session::start(&["--plan", &candidates_plan(&folder)]);
     let (answer, _) = session.ask(r#"{"user_id":1,"request_id":"r","candidates":[{"id":7},{"id":8},{"id":7}]}"#);
     assert_eq!((answer.text("request_id"), answer.text("error.kind")), ("r", "bad_request"));
-    assert_eq!(answer.text("error.message"), "the candidate id 7 is there twice");
+    assert_eq!(answer.text("error.message"), "the candidate id 7 appears twice");
     assert_eq!((answer.text("error.node"), answer.text("error.op")), ("c", "candidates"));
     assert_eq!(session.ask(NEXT).0.list("candidates").len(), 2);
     assert_eq!(session.end(), 1);

@@ -16,8 +16,8 @@ fn the_child_can_open_no_socket_start_no_process_and_write_no_file() {
     let text = String::from_utf8(output.stdout).unwrap();
     let told = Json::read(&text);
     assert!(told.text("confinement").contains("no new privileges"), "{text}");
-    if told.text("confinement").contains("no filter of system calls") {
-        println!("not run: this kernel has no filter of system calls");
+    if told.text("confinement").contains("no system call filter") {
+        println!("not run: this kernel has no system call filter");
         return;
     }
     for what in ["socket", "process", "new_file"] {
@@ -56,5 +56,5 @@ fn the_server_says_what_confines_its_compiler_and_hands_down_no_environment() {
     let names: Vec<&str> =
         environment.split('\0').filter_map(|one| one.split('=').next()).filter(|name| !name.is_empty()).collect();
     assert_eq!(names, ["MIMALLOC_ARENA_RESERVE"], "nothing but a setting of its own allocator");
-    server.says("plans in TypeScript are compiled in a process that has: limits on memory and time, no new privileges");
+    server.says("TypeScript plans are compiled in a process with: limits on memory and time, no new privileges");
 }

@@ -20,7 +20,7 @@ fn lines_that_a_full_disk_does_not_take_are_counted_and_reported() {
     // A disk with room again.
     std::fs::remove_file(&log).unwrap();
     server.signal("-HUP");
-    server.says("reloaded as asked");
+    server.says("reloaded on SIGHUP");
     assert_eq!(post(&server.url("/rank/feed"), r#"{"user_id":1}"#).status, 200);
     server.says("written again, after");
     assert_eq!(server.said().matches("log lines are being lost").count(), 1, "{}", server.said());

@@ -77,7 +77,7 @@ fn endpoints_that_have_changed_are_refused_by_name() {
     let name = text.split("name = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     registry.write("endpoints.local.toml", &text.replacen("name = ", "max_inflight = 7\nname = ", 1));
     server.signal("-HUP");
-    server.says("which takes a restart");
+    server.says("which requires a restart");
     let ready = get(&server.url("/readyz")).body;
     assert!(ready.contains("endpoints.local.toml") && ready.contains(&name), "{ready}");
 }

@@ -172,7 +172,7 @@ fn an_emptied_folder_keeps_the_plans_and_ready_says_so() {
     };
     problem(1.0);
     server.signal("-HUP");
-    server.says("reloaded as asked");
+    server.says("reloaded on SIGHUP");
     let rows = || crate::client::post(&server.url("/rank/feed"), r#"{"user_id":1}"#).json().list("candidates").len();
     assert_eq!(rows(), 2, "the last good version stays");
     let ready = get(&server.url("/readyz"));

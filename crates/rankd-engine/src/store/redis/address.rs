@@ -25,7 +25,7 @@ impl Address {
             let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
             let database = match query.map(|query| query.strip_prefix("db=")) {
                 None => 0,
-                Some(Some(number)) => number.parse().map_err(|_| format!("{number:?} is no database number"))?,
+                Some(Some(number)) => number.parse().map_err(|_| format!("{number:?} is not a database number"))?,
                 Some(None) => return Err("a unix: address takes ?db=N and nothing else".into()),
             };
             let path = path.strip_prefix("//").unwrap_or(path).to_owned();
@@ -38,7 +38,7 @@ impl Address {
         };
         let (rest, database) = match rest.split_once('/') {
             None | Some((_, "")) => (rest.trim_end_matches('/'), 0),
-            Some((rest, number)) => (rest, number.parse().map_err(|_| format!("{number:?} is no database number"))?),
+            Some((rest, number)) => (rest, number.parse().map_err(|_| format!("{number:?} is not a database number"))?),
         };
         let (login, server) = rest.rsplit_once('@').map_or((None, rest), |(login, server)| (Some(login), server));
         let (user, password) = match login.map(|login| login.split_once(':').unwrap_or(("", login))) {
@@ -54,7 +54,7 @@ impl Address {
         };
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         if host.is_empty() {
-            return Err("an address names a host".into());
+            return Err("an address must name a host".into());
         }
         Ok(Address { place: Place::Tcp { host, port }, user, password, database, tls })
     }

@@ -287,9 +287,9 @@ pub(super) async fn ask_for_layout(peer: &Peer) -> Result<Layout, Refusal> {
         let (parts, bytes) = Peer::ask(&mut socket, &["CLUSTER", "SLOTS"]).await?;
         let host = peer.address.host();
         let layout = Layout::read(&bytes, &parts, host);
-        layout.ok_or_else(|| Refusal::Words("it gives no layout of a cluster".into()))
+        layout.ok_or_else(|| Refusal::Words("it returned no cluster layout".into()))
     };
-    let late = |_| Refusal::Words("it does not say who has which slots in time".into());
+    let late = |_| Refusal::Words("it did not return the cluster layout in time".into());
     tokio::time::timeout(2 * peer.connect_timeout, told).await.map_err(late)?
 }
 
@@ -346,7 +346,7 @@ impl Gathered {
     }
 
     fn why_again(self) -> StoreError {
-        self.trouble.unwrap_or_else(|| StoreError::Unavailable("the cluster sends reads in circles".into()))
+        self.trouble.unwrap_or_else(|| StoreError::Unavailable("the cluster redirects reads in a loop".into()))
     }
 
     /// All in the order of the step.

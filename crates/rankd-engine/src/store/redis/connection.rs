@@ -332,7 +332,7 @@ impl Connection {
                 if let Some(mut first) = self.take_first() {
                     first.parcel.deliver(Ok(std::mem::take(&mut first.answered)));
                 }
-                (self.unavailable("given up because of a reply that is too large"), Some(self.breaker.connects_soon()))
+                (self.unavailable("closed because of a reply that is too large"), Some(self.breaker.connects_soon()))
             }
             End::Retired => {
                 let why = self.unavailable("it left the cluster");
@@ -430,7 +430,7 @@ impl Connection {
                 break;
             }
             match Pin::new(&mut line.socket).poll_write(cx, &line.writing[line.written..]) {
-                Poll::Ready(Ok(0)) => return Err(End::Closed("the server takes no more".into())),
+                Poll::Ready(Ok(0)) => return Err(End::Closed("the server accepts no more data".into())),
                 Poll::Ready(Ok(count)) => {
                     line.written += count;
                     line.unflushed = true;

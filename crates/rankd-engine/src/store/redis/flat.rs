@@ -52,7 +52,7 @@ fn walk(bytes: &[u8], mut note: impl FnMut(Part)) -> Result<Option<usize>, Malfo
                 -1 => Part::Null,
                 count => {
                     let most = count.try_into().ok().filter(|count: &usize| *count <= BYTES_MAX);
-                    let count = most.ok_or(Malformed("a length that cannot be"))?;
+                    let count = most.ok_or(Malformed("an impossible length"))?;
                     match kind {
                         b'$' | b'=' | b'!' => {
                             let text = at..at + count;
@@ -61,7 +61,7 @@ fn walk(bytes: &[u8], mut note: impl FnMut(Part)) -> Result<Option<usize>, Malfo
                                 return Ok(None);
                             }
                             if bytes[text.end..at] != *b"\r\n" {
-                                return Err(Malformed("a string without its end"));
+                                return Err(Malformed("an unterminated string"));
                             }
                             if kind == b'!' { Part::Error(text) } else { Part::Text(text) }
                         }
@@ -87,15 +87,15 @@ fn line(bytes: &[u8], at: usize) -> Result<Option<Range<usize>>, Malformed> {
     match rest.iter().take(4096).position(|byte| *byte == b'\r') {
         Some(end) if rest.get(end + 1).is_none() => Ok(None),
         Some(end) if rest[end + 1] == b'\n' => Ok(Some(at..at + end)),
-        Some(_) => Err(Malformed("a line without its end")),
-        None if rest.len() >= 4096 => Err(Malformed("a line without an end")),
+        Some(_) => Err(Malformed("an unterminated line")),
+        None if rest.len() >= 4096 => Err(Malformed("an unterminated line")),
         None => Ok(None),
     }
 }
 
 fn number(text: &[u8]) -> Result<i64, Malformed> {
     let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'));
-    text.and_then(|text| text.parse().ok()).ok_or(Malformed("a length that is no number"))
+    text.and_then(|text| text.parse().ok()).ok_or(Malformed("a length that is not a number"))
 }
 
 /// Walks through the parts of a reply.

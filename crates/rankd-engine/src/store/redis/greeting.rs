@@ -97,7 +97,7 @@ impl Peer {
         }
         match heard.bytes.is_empty() {
             true => Ok(socket),
-            false => Err(Refusal::Words("this is no Redis server: it says more than it was asked".into())),
+            false => Err(Refusal::Words("this is not a Redis server: it sent more than was requested".into())),
         }
     }
 
@@ -112,7 +112,7 @@ impl Peer {
             return Ok(Box::new(socket));
         }
         let Some(trust) = &self.trust else {
-            return Err(Refusal::Words("there is no certificate of an authority to trust".into()));
+            return Err(Refusal::Words("there is no trusted CA certificate".into()));
         };
         let name = tls::server_name(host).map_err(Refusal::Words)?;
         Ok(Box::new(trust.connector().connect(name, socket).await.map_err(words)?))
@@ -202,7 +202,7 @@ impl Heard {
                         return Err(Refusal::Words("the server closed the connection".into()));
                     }
                 }
-                Err(Malformed(what)) => return Err(Refusal::Words(format!("this is no Redis server: {what}"))),
+                Err(Malformed(what)) => return Err(Refusal::Words(format!("this is not a Redis server: {what}"))),
             }
         }
     }

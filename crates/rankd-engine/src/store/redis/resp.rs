@@ -175,12 +175,12 @@ impl Incoming {
                     self.at += end;
                     return Ok(Progress::Pushed);
                 }
-                _ => return Err(Malformed("another kind of reply than was asked for")),
+                _ => return Err(Malformed("a different kind of reply than requested")),
             };
             if !expect.allows(count) {
                 // Only of a hash that is read whole the server decides how much there is.
                 let Expect::AtMost(_) = expect else {
-                    return Err(Malformed("another number of items than was asked for"));
+                    return Err(Malformed("a different number of items than requested"));
                 };
                 if count.saturating_mul(ITEM_BYTES_MIN) > PASSED_OVER_BYTES_MAX {
                     return Ok(Progress::Endless(TooLarge::Hash));
@@ -228,7 +228,7 @@ impl Incoming {
                 match self.bytes.get(self.at..self.at + 2) {
                     None => return Ok(Progress::Incomplete),
                     Some(b"\r\n") => self.at += 2,
-                    Some(_) => return Err(Malformed("a string without its end")),
+                    Some(_) => return Err(Malformed("an unterminated string")),
                 }
                 passing.ends = false;
             }
@@ -244,7 +244,7 @@ impl Incoming {
                 b'$' if line == b"-1" => (0, false),
                 b'_' | b':' => (0, false),
                 b'$' => (number(line)?, true),
-                _ => return Err(Malformed("an item that is no string")),
+                _ => return Err(Malformed("an item that is not a string")),
             };
             self.passed_over = self.passed_over.saturating_add(head + bytes);
             if self.passed_over > PASSED_OVER_BYTES_MAX {
@@ -268,7 +268,7 @@ impl Incoming {
             Progress::Pushed => Ok(true),
             Progress::Incomplete => Ok(false),
             Progress::Done | Progress::Refused(_) | Progress::PassedOver(_) | Progress::Endless(_) => {
-                Err(Malformed("a reply that nobody asked for"))
+                Err(Malformed("an unsolicited reply"))
             }
         }
     }
@@ -339,13 +339,13 @@ impl Incoming {
                 let start = self.at + head;
                 let Some(end) = self.bytes.get(start + len..start + len + 2) else { return Ok(Item::Partial) };
                 if end != b"\r\n" {
-                    return Err(Malformed("a string without its end"));
+                    return Err(Malformed("an unterminated string"));
                 }
                 push(into, Some(&self.bytes[start..start + len]));
                 self.at = start + len + 2;
                 return Ok(Item::Whole);
             }
-            _ => return Err(Malformed("an item that is no string")),
+            _ => return Err(Malformed("an item that is not a string")),
         }
         self.at += head;
         Ok(Item::Whole)
@@ -358,7 +358,7 @@ impl Incoming {
         let window = &text[..text.len().min(LINE_BYTES_MAX)];
         match line_end(window) {
             Some(end) => Ok(Some((kind, &text[..end]))),
-            None if window.len() == LINE_BYTES_MAX => Err(Malformed("a line without an end")),
+            None if window.len() == LINE_BYTES_MAX => Err(Malformed("an unterminated line")),
             None => Ok(None),
         }
     }
@@ -378,7 +378,7 @@ fn number(line: &[u8]) -> Result<usize, Malformed> {
     // Ten digits hold every length that we accept, and no sign or space is one of them.
     let good = !line.is_empty() && line.len() <= 10 && line.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(line).ok().filter(|_| good);
-    text.and_then(|text| text.parse().ok()).ok_or(Malformed("a length that is no number"))
+    text.and_then(|text| text.parse().ok()).ok_or(Malformed("a length that is not a number"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ impl Trust {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates.into_iter().map(CertificateDer::from));
         if roots.is_empty() {
-            return Err("there is no certificate of an authority to trust".into());
+            return Err("there is no trusted CA certificate".into());
         }
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let config = config.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
@@ -27,7 +27,7 @@ impl Trust {
     /// Trusts the certificates in the text of a PEM file.
     pub fn in_pem(text: &str) -> Result<Trust, String> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
-        let certificates = read.map_err(|error| format!("this is no PEM file: {error}"))?;
+        let certificates = read.map_err(|error| format!("this is not a PEM file: {error}"))?;
         Trust::in_authorities(certificates.into_iter().map(|certificate| certificate.to_vec()))
     }
 
@@ -38,5 +38,5 @@ impl Trust {
 
 /// The name that the server's certificate must be for: the host of the address, a name or a number.
 pub(super) fn server_name(host: &str) -> Result<ServerName<'static>, String> {
-    ServerName::try_from(host.to_owned()).map_err(|_| format!("{host:?} is no name that a certificate can be for"))
+    ServerName::try_from(host.to_owned()).map_err(|_| format!("{host:?} is not a valid name for a certificate"))
 }

@@ -45,7 +45,7 @@ impl Figures {
             *value = number_at(json, path).map_err(|fault| format!("{} (byte {})", fault.message, fault.at))?;
         }
         if found.iter().all(Option::is_none) {
-            return Err("it has no figure of a bench".into());
+            return Err("it contains no bench figures".into());
         }
         Ok(Figures(found))
     }

@@ -31,39 +31,39 @@ pub(crate) struct BenchArgs {
     /// Name or file of the plan
     #[arg(value_name = "PLAN", required_unless_present = "url")]
     target: Option<String>,
-    /// Drive a server instead: the address of its plan, such as http://127.0.0.1:8080/rank/feed. The server was told which
-    /// plans, registry and limits it has, so flags about those are refused
+    /// Load-test a server instead: the URL of its plan, such as http://127.0.0.1:8080/rank/feed. The server has its own plans,
+    /// registry and limits, so flags for those are refused
     #[arg(long, value_name = "URL", conflicts_with = "target", conflicts_with_all = flags_of_a_plan())]
     url: Option<String>,
-    /// How many requests to make
+    /// How many requests to send
     #[arg(short = 'n', long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: u64,
-    /// Make requests for so long instead, such as 10s or 500ms
+    /// Send requests for this long instead, such as 10s or 500ms
     #[arg(long, value_name = "TIME", value_parser = load::duration, conflicts_with = "iterations")]
     duration: Option<Duration>,
-    /// Make so many requests, or requests for so long, before those that count: 100 or 2s
+    /// Warm up first with this many requests, or for this long, without counting them: 100 or 2s
     #[arg(long, value_name = "N|TIME", value_parser = Ends::parse)]
     warmup: Option<Ends>,
-    /// How many requests to keep in flight; with --url, how many connections to have
+    /// How many requests to keep in flight; with --url, how many connections to open
     #[arg(short = 'c', long, value_name = "C", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     concurrency: u64,
-    /// Start so many requests a second, whatever became of those before
+    /// Start R requests a second, whether or not earlier ones have finished
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     rate: Option<u64>,
-    /// A file of requests, one JSON document a line, used over and over
+    /// A file of requests, one JSON document per line, used in a cycle
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
-    /// Ask for these users in turn: 1..1000 is 1 to 1000 [default: 1]
+    /// Cycle through these users: 1..1000 is 1 to 1000 [default: 1]
     #[arg(long, value_name = "FROM..TO", value_parser = load::users, conflicts_with = "request")]
     users: Option<(u64, u64)>,
-    /// Compare with an earlier bench: the JSON that it printed
+    /// Compare with an earlier bench, given as the JSON that it printed
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// End with exit code 1 if this holds: 'p99 > 5ms', 'throughput < 1000', 'errors > 1%', or 'p50 > 1.2x' of the baseline; may be
-    /// given more than once
+    /// Exit with code 1 if this holds: 'p99 > 5ms', 'throughput < 1000', 'errors > 1%', or 'p50 > 1.2x' of the baseline; can be
+    /// repeated
     #[arg(long, value_name = "CONDITION", value_parser = Gate::parse)]
     fail_if: Vec<Gate>,
-    /// Print only the JSON. Without this, it is printed beside the table unless both would be on one terminal
+    /// Print only the JSON; by default the table is printed too, or only the table if stdout is a terminal
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -36,7 +36,7 @@ struct Target {
 
 impl Target {
     fn parse(url: &str) -> Result<Target, String> {
-        let rest = url.strip_prefix("http://").ok_or("a URL here begins with http://")?;
+        let rest = url.strip_prefix("http://").ok_or("the URL must begin with http://")?;
         let (address, path) = rest.split_once('/').unwrap_or((rest, "rank"));
         let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
         Ok(Target { address, path: format!("/{path}") })
@@ -60,7 +60,7 @@ pub(crate) fn run(url: &str, load: &Load, wanted: &Wanted) -> u8 {
 fn try_run(url: &str, load: &Load, wanted: &Wanted) -> Result<u8, String> {
     let target = Target::parse(url)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
     // One that cannot be reached is said before it is counted a thousand times.
     let look = runtime.block_on(TcpStream::connect(&target.address));
     look.map_err(|error| format!("{}: {error}", target.address))?;
@@ -259,7 +259,7 @@ impl Report<'_> {
         if self.seen.late > 0 {
             let late = self.seen.late;
             out += &format!(
-                "{late} sent late, their wait counted in: more connections (-c) keep the rate if this machine can\n"
+                "{late} sent late, with the wait counted in: more connections (-c) keep the rate if this machine can\n"
             );
         }
         let mut latency = Listing::new(&["latency", "all µs", "with rows µs"]);
