@@ -90,7 +90,12 @@ impl Backend {
         let address = self.address.lock().expect("nobody panics").clone();
         let request = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let answer = connect(&address).and_then(|mut stream| exchange(&mut stream, request));
-        self.ready.store(answer.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200")), Ordering::Relaxed);
+        let ready = answer.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"));
+        // What a server said that has been replaced meanwhile does not count.
+        let now = self.address.lock().expect("nobody panics");
+        if *now == address {
+            self.ready.store(ready, Ordering::Relaxed);
+        }
     }
 }
 

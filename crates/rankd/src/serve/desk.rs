@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_millis(300);
 const STILL_ACCEPTING: Duration = Duration::from_millis(200);
 /// How long connections that have begun before a listener is closed may take to be completed. Whoever begins in this time has to
 /// ask again after a second, so it is short.
-const LAST_ARRIVALS: Duration = Duration::from_millis(5);
+const LAST_ARRIVALS: Duration = Duration::from_millis(1);
 /// How long answers to stopped runs may take to leave.
 const FAREWELL: Duration = Duration::from_millis(300);
 /// The pause after a connection could not be accepted.
