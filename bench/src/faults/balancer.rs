@@ -86,16 +86,18 @@ impl Drop for Balancer {
 }
 
 impl Backend {
+    /// What was found out about the server at an address. If it has been replaced meanwhile, that does not count.
+    fn found(&self, address: &str, ready: bool) {
+        if *self.address.lock().expect("nobody panics") == address {
+            self.ready.store(ready, Ordering::Relaxed);
+        }
+    }
+
     fn look(&self) {
         let address = self.address.lock().expect("nobody panics").clone();
         let request = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let answer = connect(&address).and_then(|mut stream| exchange(&mut stream, request));
-        let ready = answer.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"));
-        // What a server said that has been replaced meanwhile does not count.
-        let now = self.address.lock().expect("nobody panics");
-        if *now == address {
-            self.ready.store(ready, Ordering::Relaxed);
-        }
+        self.found(&address, answer.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200")));
     }
 }
 
@@ -125,7 +127,7 @@ impl Inner {
             if lines[at].as_ref().is_none_or(|line| line.address != address || line.used.elapsed() > IDLE) {
                 // Nothing was sent where nobody took the connection: the other one may have the request.
                 let Ok(stream) = connect(&address) else {
-                    backend.ready.store(false, Ordering::Relaxed);
+                    backend.found(&address, false);
                     continue;
                 };
                 lines[at] = Some(Line { address, stream, used: Instant::now() });
