@@ -69,7 +69,14 @@ pub(crate) fn cheap(step: &Step, policy: &Policy, params: &[Value], rows_in: imp
 }
 
 /// Whether the run brings a regular expression for the step: what that costs cannot be learned from those before it.
-#[inline]
+#[inline(always)]
 fn has_pattern(step: &Step, params: &[Value]) -> bool {
-    step.patterns.iter().any(|param| params.get(*param as usize).is_some_and(|value| *value != Value::Null))
+    !step.patterns.is_empty() && brings_one(&step.patterns, params)
+}
+
+/// Kept out of the innermost loop of the engine: hardly any step has a pattern.
+#[cold]
+#[inline(never)]
+fn brings_one(patterns: &[u32], params: &[Value]) -> bool {
+    patterns.iter().any(|param| params.get(*param as usize).is_some_and(|value| *value != Value::Null))
 }
