@@ -9,7 +9,7 @@ use rankd_column::{RowSet, Value};
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
 use rankd_engine::error::TaskError;
-use rankd_engine::host::Host;
+use rankd_engine::loop_context::Host;
 use rankd_engine::pool::Pool;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;

@@ -3,17 +3,17 @@
 use crate::clock;
 use crate::deadline::Limits;
 use crate::error::RunError;
-use crate::host::Host;
 use crate::link::Linked;
+use crate::loop_context::Host;
+use crate::loop_handle::{Guest, Invite, Seat, Turns};
 use crate::place::Policy;
 use crate::pool::Pool;
-use crate::pools::{self, IoPool};
 use crate::request::Request;
 use crate::run::{self, Cancel, Cpu, Outcome};
-use crate::seat::{Guest, Invite, Seat, Turns};
 use crate::sequential::Sequential;
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
+use crate::thread_pools::{self, IoPool};
 use crossbeam_channel::{Receiver, bounded};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -148,7 +148,7 @@ impl Engine {
         let request = Arc::new(request);
         match &self.machinery {
             Machinery::Async { .. } => self.ticket(plan, request, limits).wait(),
-            Machinery::Pools(io) => pools::run(plan, &request, limits, &self.pool, io, &self.stats),
+            Machinery::Pools(io) => thread_pools::run(plan, &request, limits, &self.pool, io, &self.stats),
             Machinery::Sequential { endpoints, id } => SEQUENTIAL.with_borrow_mut(|kept| {
                 // Kept from request to request, so that connections are.
                 if kept.as_ref().is_none_or(|(of, _)| of != id) {

@@ -1,9 +1,9 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
+use crate::defaults::settled;
 use crate::error::{ErrorKind, FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
 use crate::request::Request;
-use crate::settle::settled;
 use crate::steps::{Part, Steps};
 use crate::task::{Args, Definition};
 use rankd_column::Value;

@@ -8,9 +8,9 @@
 use crate::clock::{self, Instant};
 use crate::deadline::{Deadline, Limits};
 use crate::error::{ErrorKind, RunError, TaskError};
-use crate::flight::{self, Landed, Mailbox, Sending, Whereabouts};
-use crate::host::{Host, Lease, State};
+use crate::job::{self, Landed, Mailbox, Sending, Whereabouts};
 use crate::link::Linked;
+use crate::loop_context::{Host, Lease, State};
 use crate::place::{Place, place};
 use crate::request::Request;
 use crate::steps::{Step, Steps};
@@ -191,7 +191,7 @@ impl<'r> Run<'r> {
         let (task, request, host) = (task.clone(), self.request.clone(), self.host.clone());
         self.state.fresh.push(Box::pin(async move {
             let stats = host.stats.clone();
-            flight::fetch(task, ix, inputs, request, &host.stores, stats, Where::Loop).await
+            job::fetch(task, ix, inputs, request, &host.stores, stats, Where::Loop).await
         }));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::clock::{self, Instant};
 use crate::deadline::Limits;
 use crate::error::RunError;
-use crate::flight;
+use crate::job;
 use crate::link::Linked;
 use crate::progress::Progress;
 use crate::request::Request;
@@ -90,12 +90,12 @@ impl Sequential {
                 let (stop, at) = (AtomicBool::new(false), deadline.map(|deadline| deadline.at));
                 let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
                 let inputs = &mut InputRows::owned(&mut slots);
-                let result = flight::compute(task, inputs, request, &stop, at, &self.stats);
+                let result = job::compute(task, inputs, request, &stop, at, &self.stats);
                 timeout(recorder)?;
                 (result, Tally::default())
             }
             Task::Fetch(task) => {
-                let fetch = flight::fetch(
+                let fetch = job::fetch(
                     task.clone(),
                     ix,
                     inputs,

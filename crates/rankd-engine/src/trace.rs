@@ -1,11 +1,11 @@
 //! How an answer came about: a record for each node, part of the result rather than a log beside it.
 
 use crate::clock::{Instant, nanos_between};
-use crate::flight::Begun;
+use crate::expand_passes::{Told, unfold};
+use crate::job::Begun;
 use crate::link::Linked;
 use crate::steps::Steps;
 use crate::task::Tally;
-use crate::unfold::{Told, unfold};
 use rankd_column::{Key, RowSet};
 use rankd_plan::plan::NodeIx;
 use std::collections::VecDeque;

@@ -9,15 +9,15 @@ use crate::clock::{self, Instant, nanos_between};
 use crate::cost::LearnedCost;
 use crate::deadline::{Limit, Limits};
 use crate::error::{RunError, TaskError};
-use crate::flight;
-use crate::host::State;
+use crate::expand_passes::Told;
+use crate::job;
 use crate::link::Linked;
+use crate::loop_context::State;
 use crate::place::{Policy, cheap};
 use crate::run::Run;
 use crate::steps::Steps;
 use crate::task::{ComputeContext, Tally, Task};
 use crate::trace::Where;
-use crate::unfold::Told;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
 use rankd_plan::plan::NodeIx;
@@ -124,7 +124,7 @@ impl Run<'_> {
         let host = self.host;
         self.state.pace.is_stale();
         self.state.pace.turn_began = None;
-        let walked = flight::with_scratch(&host.stats, |scratch| self.walk(scratch));
+        let walked = job::with_scratch(&host.stats, |scratch| self.walk(scratch));
         walked.unwrap_or_else(|panic| {
             let at = self.state.ready.get(self.state.next_ready.saturating_sub(1)).map_or(0, |(at, _)| *at);
             Err(self.fails(at, panic))

@@ -10,7 +10,7 @@ mod tasks;
 
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
-use rankd_engine::host::Host;
+use rankd_engine::loop_context::Host;
 use rankd_engine::pool::Pool;
 use rankd_engine::run;
 use rankd_engine::store::Stores;

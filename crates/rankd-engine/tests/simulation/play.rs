@@ -6,7 +6,7 @@ use crate::tasks::{ScriptedStore, Seen, take_witness};
 use rankd_column::Value;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::deadline::Limits;
-use rankd_engine::host::Host;
+use rankd_engine::loop_context::Host;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
 use rankd_engine::store::{Open, Stores};

@@ -16,7 +16,7 @@ use futures_util::future::{Either, join_all, select};
 use hyper_util::server::conn::auto;
 use rankd_engine::Seat;
 use rankd_engine::clock::{self, Instant};
-use rankd_engine::seat::Guest;
+use rankd_engine::loop_handle::Guest;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::ErrorKind;

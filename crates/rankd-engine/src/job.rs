@@ -3,6 +3,7 @@
 use crate::clock::{self, Instant};
 use crate::cost::Stopwatch;
 use crate::error::{ErrorKind, TaskError};
+use crate::expand_passes::Told;
 use crate::link::Linked;
 use crate::place::Policy;
 use crate::pool::{Job, Worker};
@@ -11,7 +12,6 @@ use crate::stats::Stats;
 use crate::store::Stores;
 use crate::task::{AnyFetch, ComputeContext, FetchContext, Fetching, InputRows, Tally, Task};
 use crate::trace::Where;
-use crate::unfold::Told;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;

@@ -6,7 +6,7 @@
 use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
-use crate::flight::{self, Landed};
+use crate::job::{self, Landed};
 use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
 use crate::progress::Progress;
@@ -189,7 +189,7 @@ impl Dispatch<'_> {
         match task {
             Task::Fetch(task) => self.io.submit(Box::new(move |runtime, stores, number| {
                 let on = Where::Io(number);
-                let fetch = flight::fetch(task, ix, inputs, request, stores, stats.clone(), on);
+                let fetch = job::fetch(task, ix, inputs, request, stores, stats.clone(), on);
                 let landed = runtime.block_on(async {
                     match deadline {
                         // A read that is cut here is told as a timeout by the thread that dispatches.
@@ -207,7 +207,7 @@ impl Dispatch<'_> {
                     let started = clock::now();
                     let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
                     let inputs = &mut InputRows::owned(&mut slots);
-                    let result = flight::compute(&task, inputs, &request, &over.stop, None, &stats);
+                    let result = job::compute(&task, inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
                     deliver(Landed { step: ix, result, started, ended, on, tally, told: None, before }, &over, &stats);

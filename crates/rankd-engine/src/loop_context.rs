@@ -1,14 +1,14 @@
 //! What the runs of one loop share, and what each of them needs while it goes on: kept from run to run, so that a run allocates
 //! none of it. What a run does with it is in [`crate::run`].
 
-use crate::flight::{Landed, Whereabouts};
+use crate::job::{Landed, Whereabouts};
 use crate::place::Policy;
 use crate::pool::Offload;
 use crate::progress::Progress;
 use crate::stats::Stats;
 use crate::store::Stores;
+use crate::timeouts::Watch;
 use crate::turn::Pace;
-use crate::watch::Watch;
 use futures_util::stream::FuturesUnordered;
 use rankd_plan::plan::NodeIx;
 use std::cell::RefCell;

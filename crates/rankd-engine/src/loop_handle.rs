@@ -6,8 +6,8 @@
 use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
-use crate::host::Host;
 use crate::link::Linked;
+use crate::loop_context::Host;
 use crate::request::Request;
 use crate::run::{self, Cancel, Outcome};
 use crate::stats::Stats;
