@@ -9,7 +9,7 @@ use rankd_column::{RowSet, Value};
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
 use rankd_engine::error::TaskError;
-use rankd_engine::loop_context::Host;
+use rankd_engine::loop_context::LoopContext;
 use rankd_engine::pool::Pool;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
@@ -60,7 +60,7 @@ const SOURCE: Definition = Definition {
 pub struct Engine {
     plan: Arc<Linked>,
     request: Arc<Request>,
-    host: Rc<Host>,
+    context: Rc<LoopContext>,
 }
 
 impl Engine {
@@ -80,14 +80,14 @@ impl Engine {
         let plan = Linked::link(&plan, &definitions, registry).expect("a checked plan can be linked");
         let request = Request { user_id: 1, params, ..Request::default() };
         let pool = Pool::start(1).expect("a thread can be started");
-        let host = Host::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);
-        Engine { plan: Arc::new(plan), request: Arc::new(request), host: Rc::new(host) }
+        let context = LoopContext::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);
+        Engine { plan: Arc::new(plan), request: Arc::new(request), context: Rc::new(context) }
     }
 
     pub fn run(&self) -> RowSet {
-        let limits = Limits::starting(clock::now(), None, None);
-        let (plan, request, host) = (self.plan.clone(), self.request.clone(), self.host.clone());
-        let mut run = pin!(run::run(plan, request, host, limits, Arc::new(Cancel::default())));
+        let limits = Limits::from_start(clock::now(), None, None);
+        let (plan, request, context) = (self.plan.clone(), self.request.clone(), self.context.clone());
+        let mut run = pin!(run::run(plan, request, context, limits, Arc::new(Cancel::default())));
         let mut cx = Context::from_waker(Waker::noop());
         loop {
             if let Poll::Ready(outcome) = run.as_mut().poll(&mut cx) {

@@ -7,7 +7,7 @@ use rankd_column::{Batch, Cells, Column, RowSet, Value};
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
 use rankd_engine::error::TaskError;
-use rankd_engine::loop_context::Host;
+use rankd_engine::loop_context::LoopContext;
 use rankd_engine::pool::Pool;
 use rankd_engine::run;
 use rankd_engine::store::Stores;
@@ -32,7 +32,7 @@ pub enum Bodies {
 
 pub struct Stage {
     runtime: LocalRuntime,
-    host: Rc<Host>,
+    context: Rc<LoopContext>,
     registry: Registry,
     signatures: &'static [Signature],
     definitions: &'static [Definition],
@@ -49,10 +49,10 @@ impl Stage {
         let definitions: &'static [Definition] = definitions.leak();
         let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
         let pool = Arc::new(Pool::start(2).expect("threads start"));
-        let host = Rc::new(Host::new(Stores::open(&[]), pool, Arc::default(), policy));
+        let context = Rc::new(LoopContext::new(Stores::open(&[]), pool, Arc::default(), policy));
         let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
         let runtime = runtime.expect("a runtime starts");
-        Stage { runtime, host, registry, signatures: signatures.leak(), definitions, traced }
+        Stage { runtime, context, registry, signatures: signatures.leak(), definitions, traced }
     }
 
     pub fn link(&self, graph: &Graph, bodies: Bodies) -> Arc<Linked> {
@@ -99,8 +99,8 @@ impl Stage {
         let request = Arc::new(Request { user_id: 1, params, trace: self.traced, ..Request::default() });
         self.runtime.block_on(async {
             for _ in 0..count {
-                let limits = Limits::starting(clock::now(), Some(Duration::from_secs(60)), None);
-                let run = run::run(plan.clone(), request.clone(), self.host.clone(), limits, Arc::default());
+                let limits = Limits::from_start(clock::now(), Some(Duration::from_secs(60)), None);
+                let run = run::run(plan.clone(), request.clone(), self.context.clone(), limits, Arc::default());
                 std::hint::black_box(run.await.result.expect("the plan runs"));
             }
         });

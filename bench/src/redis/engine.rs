@@ -110,14 +110,14 @@ impl Reader for Rankd {
     fn read(&mut self, users: &[i64], in_flight: usize) -> usize {
         let (done, results) = channel();
         let (plan, params, users) = (self.plan.clone(), self.params.clone(), users.to_vec());
-        self.engine.on_every_loop(move |seat| {
+        self.engine.on_every_loop(move |loop_handle| {
             let (plan, params, users, done) = (plan.clone(), params.clone(), users.clone(), done.clone());
             Box::pin(async move {
                 let (users, next) = (Rc::new(users), Rc::new(Cell::new(0)));
                 for _ in 0..in_flight {
                     let (plan, params, users, next) = (plan.clone(), params.clone(), users.clone(), next.clone());
-                    let (done, own) = (done.clone(), seat.clone());
-                    seat.spawn(async move {
+                    let (done, own) = (done.clone(), loop_handle.clone());
+                    loop_handle.spawn(async move {
                         let (mut rows, mut took) = (0, Vec::new());
                         while let Some(user) = users.get(next.replace(next.get() + 1)) {
                             let began = Instant::now();

@@ -44,7 +44,7 @@ pub struct LearnedCost {
 
 /// What has been learned, for people.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct CostLine {
     /// Infinite while nothing is known.
     pub fixed_ns: f32,
     pub per_row_ns: f32,
@@ -151,9 +151,9 @@ impl LearnedCost {
         }
     }
 
-    pub fn line(&self) -> Line {
+    pub fn line(&self) -> CostLine {
         let (fixed_ns, per_row_ns) = unpack(self.line.load(Relaxed));
-        Line { fixed_ns, per_row_ns, samples: self.samples.load(Relaxed) }
+        CostLine { fixed_ns, per_row_ns, samples: self.samples.load(Relaxed) }
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    pub fn passed(&self, now: Instant) -> bool {
+    pub fn has_passed(&self, now: Instant) -> bool {
         now >= self.at
     }
 }
@@ -33,7 +33,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn starting(at: Instant, request: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
+    pub fn from_start(at: Instant, request: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
         // A deadline beyond what the clock can tell is none.
         let end = request.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
         let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
@@ -46,7 +46,7 @@ impl Limits {
             (Some(own), Some(asked)) => Some(own.min(asked)),
             (own, asked) => own.or(asked),
         };
-        Limits::starting(at, tighter(own.0, request.deadline), tighter(own.1, request.node_timeout))
+        Limits::from_start(at, tighter(own.0, request.deadline), tighter(own.1, request.node_timeout))
     }
 
     /// The earliest of the request's deadline, the node time-out and the node's own.
@@ -64,7 +64,7 @@ impl Limits {
     }
 
     /// Whether any node can be timed: without limits the clock need not be read.
-    pub fn timed(&self, own: Option<Duration>) -> bool {
+    pub fn is_timed(&self, own: Option<Duration>) -> bool {
         self.request.is_some() || self.node_timeout.is_some() || own.is_some()
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     fn the_earliest_limit_counts() {
         let start = clock::now();
         let ms = Duration::from_millis;
-        let limits = Limits::starting(start, Some(ms(100)), Some(ms(50)));
+        let limits = Limits::from_start(start, Some(ms(100)), Some(ms(50)));
         assert_eq!(limits.of_node(start, None).map(|d| (d.limit, d.allowed)), Some((Limit::Node, ms(50))));
         assert_eq!(limits.of_node(start, Some(ms(20))).map(|d| d.allowed), Some(ms(20)));
         assert_eq!(limits.of_node(start + ms(60), None).map(|d| d.limit), Some(Limit::Request));

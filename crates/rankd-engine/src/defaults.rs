@@ -15,12 +15,12 @@ use rankd_plan::signature::{ParamKind, RowEffect, Writes};
 use std::sync::Arc;
 
 /// The task of a node, which keeps the rules of the keys that it writes.
-pub(crate) fn settled(task: Task, node: &Node, registry: &Registry) -> Task {
+pub(crate) fn with_defaults(task: Task, node: &Node, registry: &Registry) -> Task {
     let rules = Rules::of(node, registry);
     match task {
         task if rules.0.is_empty() => task,
-        Task::Compute(task) => Task::Compute(Arc::new(Settled { task, rules })),
-        Task::Fetch(task) => Task::Fetch(Arc::new(Settled { task, rules })),
+        Task::Compute(task) => Task::Compute(Arc::new(WithDefaults { task, rules })),
+        Task::Fetch(task) => Task::Fetch(Arc::new(WithDefaults { task, rules })),
     }
 }
 
@@ -67,21 +67,21 @@ impl Rules {
         Rules(keys.iter().filter_map(rule).collect())
     }
 
-    fn settle(&self, rows: RowSet) -> Result<RowSet, TaskError> {
-        let mut settled: Option<RowSet> = None;
+    fn apply(&self, rows: RowSet) -> Result<RowSet, TaskError> {
+        let mut filled: Option<RowSet> = None;
         for (key, column) in rows.batch().columns().iter().filter(|(_, column)| column.valid().is_some()) {
             let Ok(at) = self.0.binary_search_by_key(key, |rule| rule.key) else { continue };
             match &self.0[at].default {
                 // The registry has typed it, so it fits.
                 Some(value) => {
                     if let Some(column) = column.filled(value) {
-                        settled = Some(settled.as_ref().unwrap_or(&rows).with(*key, Arc::new(column)));
+                        filled = Some(filled.as_ref().unwrap_or(&rows).with(*key, Arc::new(column)));
                     }
                 }
                 None => self.0[at].refuse_nulls(&rows, column)?,
             }
         }
-        Ok(settled.unwrap_or(rows))
+        Ok(filled.unwrap_or(rows))
     }
 }
 
@@ -97,20 +97,20 @@ impl Rule {
 }
 
 /// A task and the rules of the keys that it writes.
-struct Settled<T> {
+struct WithDefaults<T> {
     task: T,
     rules: Rules,
 }
 
-impl Compute for Settled<Arc<dyn Compute>> {
+impl Compute for WithDefaults<Arc<dyn Compute>> {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        self.rules.settle(self.task.run(inputs, cx)?)
+        self.rules.apply(self.task.run(inputs, cx)?)
     }
 }
 
-impl AnyFetch for Settled<Arc<dyn AnyFetch>> {
+impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a> {
         let fetching = self.task.start(inputs, cx);
-        Box::pin(async move { self.rules.settle(fetching.await?) })
+        Box::pin(async move { self.rules.apply(fetching.await?) })
     }
 }

@@ -4,8 +4,8 @@ use crate::clock;
 use crate::deadline::Limits;
 use crate::error::RunError;
 use crate::link::Linked;
-use crate::loop_context::Host;
-use crate::loop_handle::{Guest, Invite, Seat, Turns};
+use crate::loop_context::LoopContext;
+use crate::loop_handle::{LoopHandle, LoopService, MakeService, Turns};
 use crate::place::Policy;
 use crate::pool::Pool;
 use crate::request::Request;
@@ -83,7 +83,7 @@ pub struct Engine {
 #[derive(Clone)]
 pub struct Gauges {
     pub stats: Arc<Stats>,
-    /// By loop: how long the tasks of guests have held it.
+    /// By loop: how long the tasks of services have held it.
     pub turns: Vec<Arc<Turns>>,
     pool: Weak<Pool>,
 }
@@ -214,13 +214,13 @@ impl Engine {
         }
     }
 
-    /// Puts a guest on every loop: `make` is called on the thread of each. False where the scheduler has no loops.
+    /// Starts a service on every loop: `make` is called on the thread of each. False where the scheduler has no loops.
     ///
-    /// When the engine stops, a guest gets the drain time to come to its end, as runs do, and is dropped after it.
-    pub fn on_every_loop(&self, make: impl Fn(Seat) -> Guest + Send + Sync + 'static) -> bool {
-        let make: Invite = Arc::new(make);
+    /// When the engine stops, a service may finish within the drain time, as runs may, and is dropped after it.
+    pub fn on_every_loop(&self, make: impl Fn(LoopHandle) -> LoopService + Send + Sync + 'static) -> bool {
+        let make: MakeService = Arc::new(make);
         let Machinery::Async { loops, .. } = &self.machinery else { return false };
-        loops.iter().all(|event_loop| event_loop.orders.send(Message::Seat(make.clone())).is_ok())
+        loops.iter().all(|event_loop| event_loop.orders.send(Message::Serve(make.clone())).is_ok())
     }
 
     /// What can be read of the engine from anywhere while it runs.
@@ -266,7 +266,7 @@ impl Ticket {
 
 enum Message {
     Run(Box<Order>),
-    Seat(Invite),
+    Serve(MakeService),
     Stop { drain: Duration },
 }
 
@@ -307,9 +307,9 @@ impl EventLoop {
             match runtime {
                 Ok(runtime) => {
                     let _ = ready.send(Ok(()));
-                    let host = Rc::new(Host::new(Stores::open(&endpoints), pool, stats, policy));
-                    let seat = Seat::new(number, host.clone(), limits, timed);
-                    runtime.block_on(clock::with_exact_timers(serve(inbox, host, seat)));
+                    let context = Rc::new(LoopContext::new(Stores::open(&endpoints), pool, stats, policy));
+                    let loop_handle = LoopHandle::new(number, context.clone(), limits, timed);
+                    runtime.block_on(clock::with_exact_timers(drive(inbox, context, loop_handle)));
                     // Does not wait for threads that resolve the names of stores: a resolver may hang for minutes.
                     runtime.shutdown_background();
                 }
@@ -338,10 +338,10 @@ impl Drop for EventLoop {
 }
 
 /// Takes requests until told to stop, then sees those under way to their end.
-async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>, seat: Seat) {
+async fn drive(mut inbox: UnboundedReceiver<Message>, context: Rc<LoopContext>, loop_handle: LoopHandle) {
     let mut runs = JoinSet::new();
-    // Dropped, and its guests with it, when the loop ends.
-    let mut guests = JoinSet::new();
+    // Dropped with the loop, and every service with it.
+    let mut services = JoinSet::new();
     let mut cancels: HashMap<tokio::task::Id, Arc<Cancel>> = HashMap::new();
     let drain = loop {
         tokio::select! {
@@ -357,15 +357,15 @@ async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>, seat: Seat
             message = inbox.recv() => match message {
                 Some(Message::Run(order)) => {
                     let Order { plan, request, limits, cancel, answer } = *order;
-                    let host = host.clone();
+                    let context = context.clone();
                     let token = cancel.clone();
                     let task = runs.spawn_local(async move {
-                        answer(run::run(plan, request, host, limits, cancel).await);
+                        answer(run::run(plan, request, context, limits, cancel).await);
                     });
                     cancels.insert(task.id(), token);
                 }
-                Some(Message::Seat(make)) => {
-                    guests.spawn_local(make(seat.clone()));
+                Some(Message::Serve(make)) => {
+                    services.spawn_local(make(loop_handle.clone()));
                 }
                 Some(Message::Stop { drain }) => break drain,
                 None => break Duration::ZERO,
@@ -373,7 +373,7 @@ async fn serve(mut inbox: UnboundedReceiver<Message>, host: Rc<Host>, seat: Seat
         }
     };
     let finished = async {
-        while guests.join_next().await.is_some() {}
+        while services.join_next().await.is_some() {}
         while runs.join_next().await.is_some() {}
     };
     if tokio::time::timeout(drain, finished).await.is_err() {

@@ -53,11 +53,11 @@ impl Drop for Installed {
 
 pub(crate) struct Timers {
     descriptor: AsyncFd<OwnedFd>,
-    waiting: RefCell<Waiting>,
+    waiting: RefCell<WaitingTimers>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingTimers {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// Those that have not gone off, earliest first.
@@ -121,7 +121,7 @@ impl Timers {
         }
     }
 
-    fn arm(&self, waiting: &mut Waiting, at: Instant, now: Instant) {
+    fn arm(&self, waiting: &mut WaitingTimers, at: Instant, now: Instant) {
         // No time at all would disarm it.
         let left = at.saturating_duration_since(now).max(Duration::from_nanos(1));
         let seconds = left.as_secs().try_into().unwrap_or(i64::MAX);

@@ -9,17 +9,21 @@ use rankd_column::expr::pass::Part;
 use rankd_plan::plan::NodeIx;
 use std::sync::Arc;
 
-/// What a fused step has told of its nodes.
+/// What a fused step reports about its nodes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct PassReport {
     /// How many rows each gave, as far as they came.
     pub(crate) rows_out: Vec<usize>,
     /// The one that failed.
     pub(crate) failed: Option<NodeIx>,
 }
 
-/// Puts the records of all its nodes in place of each fused step's. `told` are by step.
-pub(crate) fn unfold(records: Vec<NodeTrace>, steps: &Steps, told: &[(NodeIx, Told)]) -> Vec<NodeTrace> {
+/// Puts the records of all its nodes in place of each fused step's. `reports` are by step.
+pub(crate) fn expand_passes(
+    records: Vec<NodeTrace>,
+    steps: &Steps,
+    reports: &[(NodeIx, PassReport)],
+) -> Vec<NodeTrace> {
     if records.iter().all(|record| steps.step(record.node).pass.is_none()) {
         return records;
     }
@@ -30,18 +34,18 @@ pub(crate) fn unfold(records: Vec<NodeTrace>, steps: &Steps, told: &[(NodeIx, To
             all.push(record);
             continue;
         }
-        let nothing = Told::default();
-        let told = told.iter().find(|(ix, _)| *ix == record.node).map_or(&nothing, |(_, told)| told);
-        all.extend((0..step.nodes.len()).map(|at| of_node(at, &record, step, told)));
+        let nothing = PassReport::default();
+        let report = reports.iter().find(|(ix, _)| *ix == record.node).map_or(&nothing, |(_, report)| report);
+        all.extend((0..step.nodes.len()).map(|at| of_node(at, &record, step, report)));
     }
     all
 }
 
 /// The record of the node at this position of a step.
-fn of_node(at: usize, record: &NodeTrace, step: &Step, told: &Told) -> NodeTrace {
+fn of_node(at: usize, record: &NodeTrace, step: &Step, report: &PassReport) -> NodeTrace {
     let (node, last) = (step.nodes[at], record.node);
     let failed = match record.end {
-        End::Failed => step.nodes.iter().position(|ix| Some(*ix) == told.failed).unwrap_or(0),
+        End::Failed => step.nodes.iter().position(|ix| Some(*ix) == report.failed).unwrap_or(0),
         End::Done | End::Abandoned => step.nodes.len(),
     };
     let end = match record.end {
@@ -50,7 +54,7 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, told: &Told) -> NodeTrace
         _ if at == failed => End::Failed,
         _ => End::Abandoned,
     };
-    let out_of = |at: usize| told.rows_out.get(at).map_or(0, |rows| *rows as u64);
+    let out_of = |at: usize| report.rows_out.get(at).map_or(0, |rows| *rows as u64);
     NodeTrace {
         node,
         fused_into: (node != last).then_some(last),

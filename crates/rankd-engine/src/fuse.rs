@@ -1,12 +1,12 @@
 //! Nodes that one pass over the rows can do are made one step, once, when a plan is linked.
 //!
-//! A stretch is a line of computations that each say what part of a pass they are, each the only reader of the one before. It
+//! A run of parts is a line of computations that each say what part of a pass they are, each the only reader of the one before. It
 //! is cut into as few passes as it takes. Borders: an output, rows that several nodes read, a node that must stay off the
 //! event loop and a node with a time-out of its own, because those are promises about one node alone. For the same reason a
 //! run whose nodes have a time limit each walks the plan as written.
 
 use crate::error::TaskError;
-use crate::steps::Part;
+use crate::steps::StepSpec;
 use crate::task::{Compute, ComputeContext, InputRows, Task};
 use rankd_column::RowSet;
 use rankd_column::expr::pass::{self, Pass};
@@ -35,15 +35,15 @@ impl Compute for Fused {
 }
 
 /// The plan's nodes with those joined that can be; nothing where none can. `written` are by node.
-pub(crate) fn fuse(written: &[Part], order: &[NodeIx], outputs: &[NodeIx]) -> Option<Vec<Part>> {
-    let mut parts: Vec<Part> = written.to_vec();
+pub(crate) fn fuse(written: &[StepSpec], order: &[NodeIx], outputs: &[NodeIx]) -> Option<Vec<StepSpec>> {
+    let mut parts: Vec<StepSpec> = written.to_vec();
     let mut joined = false;
-    for stretch in stretches(written, order, outputs) {
-        let steps: Vec<pass::Part> = stretch.iter().filter_map(|ix| part_of(&written[*ix as usize])).collect();
+    for run_of_parts in runs_of_parts(written, order, outputs) {
+        let steps: Vec<pass::Part> = run_of_parts.iter().filter_map(|ix| part_of(&written[*ix as usize])).collect();
         let mut from = 0;
         while from < steps.len() {
             let reach = Pass::reach(&steps[from..]).max(1);
-            let nodes = &stretch[from..from + reach];
+            let nodes = &run_of_parts[from..from + reach];
             if let (2.., Some(pass)) = (reach, Pass::new(steps[from..from + reach].to_vec())) {
                 join(&mut parts, nodes, Arc::new(pass));
                 joined = true;
@@ -55,7 +55,7 @@ pub(crate) fn fuse(written: &[Part], order: &[NodeIx], outputs: &[NodeIx]) -> Op
 }
 
 /// What a node does in a pass, if it is free to be in one.
-fn part_of(part: &Part) -> Option<pass::Part> {
+fn part_of(part: &StepSpec) -> Option<pass::Part> {
     let free = part.runs && part.inputs.len() == 1 && part.timeout.is_none() && part.scheduling.inline != Some(false);
     match &part.task {
         Task::Compute(task) if free => task.as_part(),
@@ -64,14 +64,14 @@ fn part_of(part: &Part) -> Option<pass::Part> {
 }
 
 /// Lines of nodes that may be joined, each the only reader of the one before.
-fn stretches(parts: &[Part], order: &[NodeIx], outputs: &[NodeIx]) -> Vec<Vec<NodeIx>> {
+fn runs_of_parts(parts: &[StepSpec], order: &[NodeIx], outputs: &[NodeIx]) -> Vec<Vec<NodeIx>> {
     let mut reads = vec![0u32; parts.len()];
     let running = order.iter().filter(|ix| parts[**ix as usize].runs);
     let read = running.clone().flat_map(|ix| &parts[*ix as usize].inputs).chain(outputs);
     read.for_each(|input| reads[*input as usize] += 1);
-    // By node: the stretch that it is the last of.
+    // By node: the run of parts that it is the last of.
     let mut ends: Vec<Option<usize>> = vec![None; parts.len()];
-    let mut stretches: Vec<Vec<NodeIx>> = Vec::new();
+    let mut runs_of_parts: Vec<Vec<NodeIx>> = Vec::new();
     for &ix in running {
         let part = &parts[ix as usize];
         if part_of(part).is_none() {
@@ -80,22 +80,22 @@ fn stretches(parts: &[Part], order: &[NodeIx], outputs: &[NodeIx]) -> Vec<Vec<No
         let before = part.inputs.first().map(|input| *input as usize);
         let before = before.filter(|input| reads[*input] == 1).and_then(|input| ends[input]);
         let at = before.unwrap_or_else(|| {
-            stretches.push(Vec::new());
-            stretches.len() - 1
+            runs_of_parts.push(Vec::new());
+            runs_of_parts.len() - 1
         });
-        stretches[at].push(ix);
+        runs_of_parts[at].push(ix);
         ends[ix as usize] = Some(at);
     }
-    // An output is read once for being one, so a node after it begins a stretch of its own: nothing is joined across it.
-    stretches.retain(|stretch| stretch.len() > 1);
-    stretches
+    // An output is read once for being one, so a node after it begins a run of its own: nothing is joined across it.
+    runs_of_parts.retain(|run_of_parts| run_of_parts.len() > 1);
+    runs_of_parts
 }
 
 /// Makes the last of these nodes do the work of all of them.
-fn join(parts: &mut [Part], nodes: &[NodeIx], pass: Arc<Pass>) {
-    let covered: Vec<&Part> = nodes.iter().map(|ix| &parts[*ix as usize]).collect();
+fn join(parts: &mut [StepSpec], nodes: &[NodeIx], pass: Arc<Pass>) {
+    let covered: Vec<&StepSpec> = nodes.iter().map(|ix| &parts[*ix as usize]).collect();
     let estimates: Option<Vec<u32>> = covered.iter().map(|part| part.scheduling.cost_estimate_us).collect();
-    let joined = Part {
+    let joined = StepSpec {
         task: Task::Compute(Arc::new(Fused { pass: pass.clone(), nodes: nodes.to_vec() })),
         inputs: covered[0].inputs.clone(),
         nodes: nodes.to_vec(),

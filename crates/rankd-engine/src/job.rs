@@ -3,7 +3,7 @@
 use crate::clock::{self, Instant};
 use crate::cost::Stopwatch;
 use crate::error::{ErrorKind, TaskError};
-use crate::expand_passes::Told;
+use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::Policy;
 use crate::pool::{Job, Worker};
@@ -26,8 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// A step that has come to its end, alone or as the last of a stretch.
-pub(crate) struct Landed {
+/// A step that has come to its end, alone or as the last of a chain.
+pub(crate) struct StepResult {
     pub(crate) step: NodeIx,
     pub(crate) result: Result<RowSet, TaskError>,
     pub(crate) started: Instant,
@@ -35,30 +35,30 @@ pub(crate) struct Landed {
     pub(crate) on: Where,
     pub(crate) tally: Tally,
     /// What a fused step did, for the trace.
-    pub(crate) told: Option<Told>,
-    /// The steps of the stretch that came before it, in order.
-    pub(crate) before: Vec<Leg>,
+    pub(crate) report: Option<PassReport>,
+    /// The steps of the chain that came before it, in order.
+    pub(crate) before: Vec<ChainLink>,
 }
 
-/// A step of a stretch that is done.
-pub(crate) struct Leg {
+/// A step of a chain that is done.
+pub(crate) struct ChainLink {
     pub(crate) step: NodeIx,
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
     /// Only for the trace.
     pub(crate) rows: Option<RowSet>,
-    pub(crate) told: Option<Told>,
+    pub(crate) report: Option<PassReport>,
 }
 
-impl Landed {
+impl StepResult {
     /// How long the whole of it took.
     pub(crate) fn took_ns(&self) -> u64 {
-        clock::nanos_between(self.before.first().map_or(self.started, |leg| leg.started), self.ended)
+        clock::nanos_between(self.before.first().map_or(self.started, |link| link.started), self.ended)
     }
 }
 
 /// Where pool jobs leave their results for the run that sent them. Closed when the run has answered.
-pub(crate) struct Mailbox {
+pub(crate) struct Results {
     inbox: Mutex<Inbox>,
     pub(crate) waker: AtomicWaker,
     /// Set when nobody waits any more; running jobs look at it.
@@ -67,9 +67,9 @@ pub(crate) struct Mailbox {
     least_wait_ns: AtomicU64,
 }
 
-impl Default for Mailbox {
-    fn default() -> Mailbox {
-        Mailbox {
+impl Default for Results {
+    fn default() -> Results {
+        Results {
             inbox: Mutex::default(),
             waker: AtomicWaker::new(),
             stop: AtomicBool::new(false),
@@ -80,25 +80,25 @@ impl Default for Mailbox {
 
 #[derive(Default)]
 struct Inbox {
-    landed: Vec<Landed>,
+    finished: Vec<StepResult>,
     closed: bool,
 }
 
-impl Mailbox {
+impl Results {
     /// Leaves a result; false when the run is over.
-    pub(crate) fn deliver(&self, landed: Landed) -> bool {
+    pub(crate) fn deliver(&self, finished: StepResult) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         if inbox.closed {
             return false;
         }
-        inbox.landed.push(landed);
+        inbox.finished.push(finished);
         drop(inbox);
         self.waker.wake();
         true
     }
 
     /// A job has begun after so long.
-    fn begun_after(&self, wait_ns: u64) {
+    fn note_wait(&self, wait_ns: u64) {
         self.least_wait_ns.fetch_min(wait_ns, Ordering::Relaxed);
     }
 
@@ -108,8 +108,8 @@ impl Mailbox {
     }
 
     /// Takes what is there, in order of arrival.
-    pub(crate) fn collect(&self, into: &mut VecDeque<Landed>) {
-        into.extend(self.inbox.lock().unwrap_or_else(PoisonError::into_inner).landed.drain(..));
+    pub(crate) fn collect(&self, into: &mut VecDeque<StepResult>) {
+        into.extend(self.inbox.lock().unwrap_or_else(PoisonError::into_inner).finished.drain(..));
     }
 
     /// Ends the delivery. What lay here uncollected came too late, too.
@@ -117,43 +117,43 @@ impl Mailbox {
         self.stop.store(true, Ordering::Relaxed);
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         inbox.closed = true;
-        for landed in inbox.landed.drain(..) {
-            stats.count_late(landed.took_ns());
+        for finished in inbox.finished.drain(..) {
+            stats.count_late(finished.took_ns());
         }
     }
 }
 
-/// How far the job of a stretch has come, for the loop that watches the time.
+/// How far the job of a chain has come, for the loop that watches the time.
 #[derive(Default)]
-pub(crate) struct Whereabouts(Mutex<Begun>);
+pub(crate) struct JobProgress(Mutex<BegunSteps>);
 
 /// What a job has begun so far.
 #[derive(Clone, Default)]
-pub(crate) struct Begun {
+pub(crate) struct BegunSteps {
     pub(crate) worker: u16,
     /// Each step with its beginning.
     pub(crate) steps: Vec<(NodeIx, Instant)>,
 }
 
-impl Whereabouts {
-    fn at(&self, worker: u16, step: NodeIx, since: Instant) {
+impl JobProgress {
+    fn begin(&self, worker: u16, step: NodeIx, since: Instant) {
         let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         begun.worker = worker;
         begun.steps.push((step, since));
     }
 
     /// The step that it is at, and since when; nothing while the job has not begun.
-    pub(crate) fn now(&self) -> Option<(NodeIx, Instant)> {
+    pub(crate) fn current(&self) -> Option<(NodeIx, Instant)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).steps.last().copied()
     }
 
-    pub(crate) fn so_far(&self) -> Begun {
+    pub(crate) fn snapshot(&self) -> BegunSteps {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Computations for the pool: a step, or a stretch of steps from it on. Owns all it needs and reports to the mailbox, or as late.
-pub(crate) struct Sending {
+/// Computations for the pool: a step, or a chain of steps from it on. Owns all it needs and delivers to the results, or counts as late.
+pub(crate) struct JobSpec {
     pub(crate) plan: Arc<Linked>,
     pub(crate) first: NodeIx,
     pub(crate) inputs: Vec<RowSet>,
@@ -161,36 +161,36 @@ pub(crate) struct Sending {
     pub(crate) policy: Policy,
     /// Whether the run walks the plan with nodes fused.
     pub(crate) fused: bool,
-    /// The request's: no step of a stretch begins after it, whether the loop has told so or not.
+    /// The request's: no step of a chain begins after it, whether the loop has noticed it or not.
     pub(crate) deadline: Option<Instant>,
     pub(crate) request: Arc<Request>,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) results: Arc<Results>,
     pub(crate) stats: Arc<Stats>,
-    pub(crate) whereabouts: Option<Arc<Whereabouts>>,
+    pub(crate) job_progress: Option<Arc<JobProgress>>,
 }
 
-impl Sending {
-    pub(crate) fn job(self) -> Job {
+impl JobSpec {
+    pub(crate) fn into_job(self) -> Job {
         Box::new(move |worker: Worker| {
-            let (mailbox, stats) = (self.mailbox.clone(), self.stats.clone());
-            let landed = self.run(worker);
-            let took_ns = landed.took_ns();
-            if !mailbox.deliver(landed) {
+            let (results, stats) = (self.results.clone(), self.stats.clone());
+            let finished = self.run(worker);
+            let took_ns = finished.took_ns();
+            if !results.deliver(finished) {
                 stats.count_late(took_ns);
             }
         })
     }
 
-    fn run(self, worker: Worker) -> Landed {
+    fn run(self, worker: Worker) -> StepResult {
         let steps = self.plan.steps(self.fused);
         let threshold_ns = self.policy.inline_threshold_ns as f32;
         let (mut at, mut before) = (self.first, Vec::new());
         let mut slots: Vec<Option<RowSet>> = self.inputs.into_iter().map(Some).collect();
         let mut started = worker.started.unwrap_or_else(clock::now);
-        self.mailbox.begun_after(clock::nanos_between(self.submitted, started));
+        self.results.note_wait(clock::nanos_between(self.submitted, started));
         loop {
-            if let Some(whereabouts) = &self.whereabouts {
-                whereabouts.at(worker.number, at, started);
+            if let Some(job_progress) = &self.job_progress {
+                job_progress.begin(worker.number, at, started);
             }
             let step = steps.step(at);
             let rows_in = slots.iter().flatten().map(RowSet::len).sum();
@@ -200,21 +200,21 @@ impl Sending {
                 Some(_) => Stopwatch::of_exact_clock(),
             };
             let too_late = self.deadline.is_some_and(|deadline| started > deadline);
-            let result = match too_late || self.mailbox.stop.load(Ordering::Relaxed) {
+            let result = match too_late || self.results.stop.load(Ordering::Relaxed) {
                 true => Err(TaskError::stopped()),
                 false => {
-                    // Later steps of a stretch read one slot, perhaps more than once.
+                    // Later steps of a chain read one slot, perhaps more than once.
                     let count = step.inputs.len();
                     let mut inputs = match slots.len() == count {
                         true => InputRows::owned(&mut slots),
                         false => InputRows::same(&mut slots, count),
                     };
-                    compute(&step.task, &mut inputs, &self.request, &self.mailbox.stop, None, &self.stats)
+                    compute(&step.task, &mut inputs, &self.request, &self.results.stop, None, &self.stats)
                 }
             };
             let ended = clock::now();
             let took = stopwatch.stop(clock::nanos_between(started, ended), false);
-            let told = (self.request.trace && step.pass.is_some()).then(|| Told {
+            let report = (self.request.trace && step.pass.is_some()).then(|| PassReport {
                 rows_out: SCRATCH.with_borrow(|scratch| scratch.rows_out().to_vec()),
                 failed: result.as_ref().err().and_then(|error| error.node),
             });
@@ -223,7 +223,7 @@ impl Sending {
                 (Ok(rows), Some(next)) => {
                     step.cost.learn(rows_in, took, threshold_ns);
                     let kept = self.request.trace.then(|| rows.clone());
-                    before.push(Leg { step: at, started, ended, rows: kept, told });
+                    before.push(ChainLink { step: at, started, ended, rows: kept, report });
                     slots.clear();
                     slots.push(Some(rows));
                     (at, started) = (next, ended);
@@ -233,7 +233,16 @@ impl Sending {
                         step.cost.learn(rows_in, took, threshold_ns);
                     }
                     let on = Where::Pool(worker.number);
-                    return Landed { step: at, result, started, ended, on, tally: Tally::default(), told, before };
+                    return StepResult {
+                        step: at,
+                        result,
+                        started,
+                        ended,
+                        on,
+                        tally: Tally::default(),
+                        report,
+                        before,
+                    };
                 }
             }
         }
@@ -285,14 +294,14 @@ pub(crate) async fn fetch(
     stores: &Stores,
     stats: Arc<Stats>,
     on: Where,
-) -> Landed {
+) -> StepResult {
     let (started, tally) = (clock::now(), Tally::default());
     let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats };
     let result = match contain(&stats, || task.start(&inputs, &cx)) {
         Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
         Err(error) => Err(error),
     };
-    Landed { step, result, started, ended: clock::now(), on, tally, told: None, before: Vec::new() }
+    StepResult { step, result, started, ended: clock::now(), on, tally, report: None, before: Vec::new() }
 }
 
 /// A fetch under way, which may also be dropped before its end: the task's values are dropped with it, and that may panic, too.

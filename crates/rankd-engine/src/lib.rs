@@ -41,7 +41,7 @@ mod usage;
 pub use engine::{Engine, Scheduler, Settings};
 pub use error::{ErrorKind, RunError};
 pub use link::Linked;
-pub use loop_handle::Seat;
+pub use loop_handle::LoopHandle;
 pub use place::Policy;
 pub use request::Request;
 pub use run::Outcome;

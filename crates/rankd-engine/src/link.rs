@@ -1,10 +1,10 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
-use crate::defaults::settled;
+use crate::defaults::with_defaults;
 use crate::error::{ErrorKind, FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
 use crate::request::Request;
-use crate::steps::{Part, Steps};
+use crate::steps::{StepSpec, Steps};
 use crate::task::{Args, Definition};
 use rankd_column::Value;
 use rankd_plan::diagnostic::SourceSpan;
@@ -66,8 +66,8 @@ impl Linked {
                 let pointer = format!("/nodes/{ix}/op");
                 return Err(Box::new(Diagnostic::new(rankd_plan::Code::UnknownOp, pointer, message)));
             };
-            parts.push(Part {
-                task: settled((definition.make)(&Args { node, registry }), node, registry),
+            parts.push(StepSpec {
+                task: with_defaults((definition.make)(&Args { node, registry }), node, registry),
                 inputs: node.inputs.clone(),
                 nodes: vec![ix as NodeIx],
                 pass: None,

@@ -1,13 +1,13 @@
-//! A place on an event loop for what brings requests to it, so that a request need not cross threads before it is run.
+//! An event loop as a service on it sees it: requests that arrive on the loop are run there, without crossing threads.
 //!
-//! The program puts a guest on every loop, such as a listener with its connections. A guest runs plans right where it is, and
-//! every task that it spawns there has its turns timed: the longest one says how long others had to wait.
+//! The program starts a service on every loop, such as a listener with its connections. A service runs plans on its own thread, and
+//! every task that it spawns there has its polls timed: the longest one says how long others had to wait.
 
 use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
 use crate::link::Linked;
-use crate::loop_context::Host;
+use crate::loop_context::LoopContext;
 use crate::request::Request;
 use crate::run::{self, Cancel, Outcome};
 use crate::stats::Stats;
@@ -21,30 +21,30 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// What a guest of a loop does until it is done; it never leaves its thread.
-pub type Guest = Pin<Box<dyn Future<Output = ()>>>;
+/// What a service on a loop does until it is done; it never leaves its thread.
+pub type LoopService = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Makes a loop's guest, on that loop's thread.
-pub(crate) type Invite = Arc<dyn Fn(Seat) -> Guest + Send + Sync>;
+/// Makes a loop's service, on that loop's thread.
+pub(crate) type MakeService = Arc<dyn Fn(LoopHandle) -> LoopService + Send + Sync>;
 
-/// One loop, as its guest sees it.
+/// One loop, as a service on it sees it.
 #[derive(Clone)]
-pub struct Seat {
+pub struct LoopHandle {
     number: usize,
-    host: Rc<Host>,
+    context: Rc<LoopContext>,
     deadline: Option<Duration>,
     node_timeout: Option<Duration>,
     turns: Arc<Turns>,
 }
 
-impl Seat {
+impl LoopHandle {
     pub(crate) fn new(
         number: usize,
-        host: Rc<Host>,
+        context: Rc<LoopContext>,
         (deadline, node_timeout): (Option<Duration>, Option<Duration>),
         turns: Arc<Turns>,
-    ) -> Seat {
-        Seat { number, host, deadline, node_timeout, turns }
+    ) -> LoopHandle {
+        LoopHandle { number, context, deadline, node_timeout, turns }
     }
 
     /// Which loop this is, counted from 0.
@@ -53,7 +53,7 @@ impl Seat {
     }
 
     pub fn stats(&self) -> &Stats {
-        &self.host.stats
+        &self.context.stats
     }
 
     /// When a request that came in at `since` must be answered, if it must. `asked` is the limit that the request itself sets.
@@ -71,7 +71,7 @@ impl Seat {
         cancel: Arc<Cancel>,
     ) -> Outcome {
         let limits = Limits::of_request(since, (self.deadline, self.node_timeout), &request);
-        run::run(plan.clone(), Arc::new(request), self.host.clone(), limits, cancel).await
+        run::run(plan.clone(), Arc::new(request), self.context.clone(), limits, cancel).await
     }
 
     /// Does work on the CPU pool that would hold this loop for too long, and comes back with what it gives. Nobody waits
@@ -82,7 +82,7 @@ impl Seat {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, RunError> {
         let (done, result) = oneshot::channel();
-        self.host.pool.submit(Box::new(move |_| {
+        self.context.pool.submit(Box::new(move |_| {
             if !done.is_closed() {
                 // Who asked may have gone meanwhile; then nobody needs the result.
                 let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
@@ -98,7 +98,7 @@ impl Seat {
         match result {
             Ok(Ok(given)) => Ok(given),
             Ok(Err(_)) => {
-                self.host.stats.count_panic();
+                self.context.stats.count_panic();
                 Err(RunError::bug("a panic while a request was read or answered"))
             }
             Err(_) => Err(RunError::bug("the CPU pool dropped a job")),
@@ -158,15 +158,15 @@ mod tests {
     fn work_on_the_pool_comes_back_or_fails_by_itself() {
         let engine = Engine::start(Settings::default(), Vec::new()).unwrap();
         let (tell, told) = bounded(1);
-        assert!(engine.on_every_loop(move |seat| {
+        assert!(engine.on_every_loop(move |loop_handle| {
             let tell = tell.clone();
             Box::pin(async move {
-                let done = seat.offload(None, || std::thread::current().name().map(str::to_owned)).await;
-                let panicked = seat.offload(None, || unreachable!("as the test wants it")).await;
+                let done = loop_handle.offload(None, || std::thread::current().name().map(str::to_owned)).await;
+                let panicked = loop_handle.offload(None, || unreachable!("as the test wants it")).await;
                 let (release, held) = bounded::<()>(0);
-                let deadline = seat.deadline(clock::now(), Some(Duration::from_millis(20)));
+                let deadline = loop_handle.deadline(clock::now(), Some(Duration::from_millis(20)));
                 // Goes on until the other side is dropped.
-                let late = seat.offload(deadline, move || held.recv().is_err()).await;
+                let late = loop_handle.offload(deadline, move || held.recv().is_err()).await;
                 drop(release);
                 tell.send((done, panicked, late)).unwrap();
             })

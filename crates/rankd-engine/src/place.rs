@@ -9,7 +9,7 @@ use rankd_column::Value;
 pub struct Policy {
     /// Cheap computations may run on the event loop.
     pub inline: bool,
-    /// A linear stretch of computations may be one job; nodes may be fused.
+    /// A line of computations may be one job; nodes may be fused.
     pub chaining: bool,
     /// What is predicted to take this long is not cheap.
     pub inline_threshold_ns: u32,

@@ -31,12 +31,12 @@ const BEHIND_THE_LOOPS: i32 = 5;
 pub struct Pool {
     jobs: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
-    open: Arc<Open>,
+    open: Arc<OpenJobs>,
 }
 
 /// How many jobs are waiting or running.
 #[derive(Default)]
-struct Open {
+struct OpenJobs {
     count: Mutex<usize>,
     idle: Condvar,
 }
@@ -44,7 +44,7 @@ struct Open {
 impl Pool {
     pub fn start(threads: usize) -> io::Result<Pool> {
         let (jobs, queue) = unbounded::<Job>();
-        let open = Arc::new(Open::default());
+        let open = Arc::new(OpenJobs::default());
         let mut pool = Pool { jobs: Some(jobs), threads: Vec::with_capacity(threads), open };
         for number in 0..threads {
             let (queue, open) = (queue.clone(), pool.open.clone());
@@ -82,7 +82,7 @@ impl Pool {
     }
 }
 
-impl Open {
+impl OpenJobs {
     fn done(&self) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count -= 1;

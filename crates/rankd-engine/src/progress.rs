@@ -120,7 +120,7 @@ impl Progress {
 
     /// One of those that a step waits for is there; whether it was the last.
     #[inline]
-    pub(crate) fn arrived(&mut self, reader: NodeIx) -> bool {
+    pub(crate) fn count_down(&mut self, reader: NodeIx) -> bool {
         let waiting = &mut self.waiting[reader as usize];
         *waiting = waiting.wrapping_sub(1);
         *waiting == 0

@@ -54,7 +54,7 @@ impl Sequential {
         let mut progress = Progress::of(steps);
         for &ix in &steps.order {
             let now = clock::now();
-            if let Some(request) = limits.request.filter(|request| request.passed(now)) {
+            if let Some(request) = limits.request.filter(|request| request.has_passed(now)) {
                 return Err(plan.at_node(ix, RunError::too_late_to_start(&request)));
             }
             let inputs = progress.inputs(steps.step(ix)).map_err(|error| plan.at_node(ix, error))?;
@@ -78,7 +78,7 @@ impl Sequential {
         recorder: &mut Recorder,
     ) -> Result<RowSet, RunError> {
         let deadline = limits.of_node(now, plan.written.step(ix).timeout);
-        let timeout = |recorder: &mut Recorder| match deadline.filter(|deadline| deadline.passed(clock::now())) {
+        let timeout = |recorder: &mut Recorder| match deadline.filter(|deadline| deadline.has_passed(clock::now())) {
             Some(deadline) => {
                 recorder.ended(ix, None, (now, clock::now()), Where::Caller, &Tally::default());
                 Err(plan.at_node(ix, RunError::timeout(&deadline)))
@@ -104,14 +104,14 @@ impl Sequential {
                     self.stats.clone(),
                     Where::Caller,
                 );
-                let landed = self.runtime.block_on(async {
+                let finished = self.runtime.block_on(async {
                     match deadline {
                         Some(deadline) => tokio::time::timeout_at(deadline.at, fetch).await.ok(),
                         None => Some(fetch.await),
                     }
                 });
-                match landed {
-                    Some(landed) => (landed.result, landed.tally),
+                match finished {
+                    Some(finished) => (finished.result, finished.tally),
                     None => {
                         timeout(recorder)?;
                         return Err(RunError::bug("a fetch ended early without a reason"));

@@ -54,7 +54,7 @@ pub struct Step {
 
 /// What a step is made of.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct StepSpec {
     pub(crate) task: Task,
     pub(crate) inputs: Vec<NodeIx>,
     pub(crate) nodes: Vec<NodeIx>,
@@ -69,7 +69,7 @@ pub(crate) struct Part {
 
 impl Steps {
     /// `order` has every node after all that it waits for.
-    pub(crate) fn new(parts: Vec<Part>, order: &[NodeIx], outputs: &[NodeIx]) -> Steps {
+    pub(crate) fn new(parts: Vec<StepSpec>, order: &[NodeIx], outputs: &[NodeIx]) -> Steps {
         let order: Vec<NodeIx> = order.iter().copied().filter(|ix| parts[*ix as usize].runs).collect();
         let mut readers: Vec<Vec<NodeIx>> = parts.iter().map(|_| Vec::new()).collect();
         let (mut waits, mut reads) = (vec![0; parts.len()], vec![0; parts.len()]);

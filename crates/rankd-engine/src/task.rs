@@ -4,7 +4,7 @@ use crate::clock::{self, Instant};
 use crate::error::{ErrorKind, TaskError};
 use crate::request::Request;
 use crate::stats::Stats;
-use crate::store::{Replies, Step, Stores};
+use crate::store::{ReadBatch, Replies, Stores};
 use rankd_column::expr::pass::Part;
 use rankd_column::expr::{Program, Scratch, Stop};
 use rankd_column::{Key, RowSet, Type, Value};
@@ -147,7 +147,7 @@ pub struct ComputeContext<'a> {
 
 impl<'a> ComputeContext<'a> {
     /// Whether nobody waits for the result any more. Look between chunks of work.
-    pub fn stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| clock::now() >= deadline)
     }
 
@@ -172,7 +172,7 @@ pub struct FetchContext<'a> {
 
 impl FetchContext<'_> {
     /// Reads one step from an endpoint.
-    pub async fn read(&self, endpoint: u32, step: Step<'_>) -> Result<Replies, TaskError> {
+    pub async fn read(&self, endpoint: u32, step: ReadBatch<'_>) -> Result<Replies, TaskError> {
         let Some((name, store)) = self.stores.get(endpoint) else {
             return Err(TaskError { kind: ErrorKind::Bug, ..TaskError::failed("E901", "an endpoint without a store") });
         };
@@ -192,7 +192,7 @@ impl FetchContext<'_> {
     }
 
     /// Counts stored values that are not what their place takes.
-    pub fn skipped(&self, count: u64) {
+    pub fn count_skipped(&self, count: u64) {
         self.tally.skipped.set(self.tally.skipped.get() + count);
     }
 }

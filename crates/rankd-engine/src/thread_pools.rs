@@ -6,7 +6,7 @@
 use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
-use crate::job::{self, Landed};
+use crate::job::{self, StepResult};
 use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
 use crate::progress::Progress;
@@ -88,7 +88,7 @@ pub fn run(
 ) -> Outcome {
     let began = clock::now();
     let recorder = Recorder::new(plan, request.trace, began);
-    let (sender, landings) = unbounded();
+    let (sender, results) = unbounded();
     let over = Arc::new(Over::default());
     let mut dispatch = Dispatch {
         plan,
@@ -101,7 +101,7 @@ pub fn run(
         ready: plan.written.starts.iter().copied().collect(),
         in_flight: Vec::new(),
         sender,
-        landings,
+        results,
         over,
         recorder,
     };
@@ -122,8 +122,8 @@ struct Dispatch<'a> {
     progress: Progress,
     ready: VecDeque<NodeIx>,
     in_flight: Vec<(NodeIx, Option<Deadline>)>,
-    sender: Sender<Landed>,
-    landings: Receiver<Landed>,
+    sender: Sender<StepResult>,
+    results: Receiver<StepResult>,
     over: Arc<Over>,
     recorder: Recorder,
 }
@@ -153,12 +153,12 @@ impl Dispatch<'_> {
                     None => self.progress.outputs(&self.plan.outputs),
                 };
             }
-            let landed = match self.next_landing() {
-                Ok(landed) => landed,
+            let finished = match self.next_result() {
+                Ok(finished) => finished,
                 // The first failure is the one that is told.
                 Err(timeout) => return Err(failure.unwrap_or(timeout)),
             };
-            if let Err(error) = self.land(landed) {
+            if let Err(error) = self.take_in(finished) {
                 // Computations stop early; reads are short.
                 self.over.stop.store(true, Ordering::Relaxed);
                 failure = failure.or(Some(error));
@@ -168,7 +168,7 @@ impl Dispatch<'_> {
 
     fn start(&mut self, ix: NodeIx) -> Result<(), RunError> {
         let now = clock::now();
-        if let Some(request) = self.limits.request.filter(|request| request.passed(now)) {
+        if let Some(request) = self.limits.request.filter(|request| request.has_passed(now)) {
             return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
         }
         let steps = &self.plan.written;
@@ -179,10 +179,10 @@ impl Dispatch<'_> {
         self.in_flight.push((ix, deadline));
         let (task, request, stats) = (step.task.clone(), self.request.clone(), self.stats.clone());
         let (sender, over) = (self.sender.clone(), self.over.clone());
-        let deliver = move |landed: Landed, over: &Over, stats: &Stats| {
-            let took = landed.took_ns();
+        let deliver = move |finished: StepResult, over: &Over, stats: &Stats| {
+            let took = finished.took_ns();
             let answered = over.answered.lock().unwrap_or_else(PoisonError::into_inner);
-            if *answered || sender.send(landed).is_err() {
+            if *answered || sender.send(finished).is_err() {
                 stats.count_late(took);
             }
         };
@@ -190,15 +190,15 @@ impl Dispatch<'_> {
             Task::Fetch(task) => self.io.submit(Box::new(move |runtime, stores, number| {
                 let on = Where::Io(number);
                 let fetch = job::fetch(task, ix, inputs, request, stores, stats.clone(), on);
-                let landed = runtime.block_on(async {
+                let finished = runtime.block_on(async {
                     match deadline {
                         // A read that is cut here is told as a timeout by the thread that dispatches.
                         Some(deadline) => tokio::time::timeout_at(deadline.at, fetch).await.ok(),
                         None => Some(fetch.await),
                     }
                 });
-                if let Some(landed) = landed {
-                    deliver(landed, &over, &stats);
+                if let Some(finished) = finished {
+                    deliver(finished, &over, &stats);
                 }
             })),
             task @ Task::Compute(_) => {
@@ -210,7 +210,11 @@ impl Dispatch<'_> {
                     let result = job::compute(&task, inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
-                    deliver(Landed { step: ix, result, started, ended, on, tally, told: None, before }, &over, &stats);
+                    deliver(
+                        StepResult { step: ix, result, started, ended, on, tally, report: None, before },
+                        &over,
+                        &stats,
+                    );
                 }));
             }
         }
@@ -222,34 +226,34 @@ impl Dispatch<'_> {
         self.over.stop.store(true, Ordering::Relaxed);
         let mut answered = self.over.answered.lock().unwrap_or_else(PoisonError::into_inner);
         *answered = true;
-        for late in self.landings.try_iter() {
+        for late in self.results.try_iter() {
             self.stats.count_late(late.took_ns());
         }
     }
 
     /// The next node that comes back, or the limit that passes before one does.
-    fn next_landing(&mut self) -> Result<Landed, RunError> {
+    fn next_result(&mut self) -> Result<StepResult, RunError> {
         let earliest = self.in_flight.iter().filter_map(|(node, deadline)| Some((*node, (*deadline)?)));
         let Some((node, deadline)) = earliest.min_by_key(|(_, deadline)| deadline.at) else {
-            return self.landings.recv().map_err(|_| RunError::bug("all threads of a pool are gone"));
+            return self.results.recv().map_err(|_| RunError::bug("all threads of a pool are gone"));
         };
-        let waited = self.landings.recv_deadline(deadline.at.into_std());
+        let waited = self.results.recv_deadline(deadline.at.into_std());
         waited.map_err(|error| match error {
             RecvTimeoutError::Timeout => self.plan.at_node(node, RunError::timeout(&deadline)),
             RecvTimeoutError::Disconnected => RunError::bug("all threads of a pool are gone"),
         })
     }
 
-    fn land(&mut self, landed: Landed) -> Result<(), RunError> {
-        let Landed { step, result, started, ended, on, tally, .. } = landed;
-        self.in_flight.retain(|(flying, _)| *flying != step);
+    fn take_in(&mut self, finished: StepResult) -> Result<(), RunError> {
+        let StepResult { step, result, started, ended, on, tally, .. } = finished;
+        self.in_flight.retain(|(of, _)| *of != step);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
         let rows = result.map_err(|error| self.plan.blame(step, error))?;
         let now = self.recorder.is_on().then(clock::now);
         self.progress.finish(step, rows);
         let steps = &self.plan.written;
         for &reader in &steps.step(step).readers {
-            if self.progress.arrived(reader) {
+            if self.progress.count_down(reader) {
                 if let Some(now) = now {
                     self.recorder.ready(reader, Some(step), now);
                 }

@@ -2,7 +2,7 @@
 
 use crate::clock::{Instant, Timer};
 use crate::deadline::{Deadline, Limits};
-use crate::job::Whereabouts;
+use crate::job::JobProgress;
 use crate::steps::{Step, Steps};
 use rankd_plan::plan::NodeIx;
 use std::cmp::Reverse;
@@ -15,9 +15,9 @@ use std::time::Duration;
 
 /// The limits of what is in flight.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct Timeouts {
     /// Earliest first; those of steps that are back are passed over.
-    limits: BinaryHeap<Reverse<Watched>>,
+    limits: BinaryHeap<Reverse<PendingTimeout>>,
     /// By step: whether it is in flight and has a limit.
     in_flight: Vec<bool>,
     started: u32,
@@ -26,38 +26,38 @@ pub(crate) struct Watch {
 }
 
 /// When to look at a step in flight.
-struct Watched {
+struct PendingTimeout {
     at: Instant,
     /// Of equal moments, that of the step that was started first counts.
     started: u32,
     step: NodeIx,
-    /// The first step's own; nothing where only a later step of the stretch has one.
+    /// The first step's own; nothing where only a later step of the chain has one.
     deadline: Option<Deadline>,
-    /// For a stretch: where its job is by now, and the shortest time that one of its steps may take.
-    stretch: Option<(Arc<Whereabouts>, Option<Duration>)>,
+    /// For a chain: where its job is by now, and the shortest time that one of its steps may take.
+    chain: Option<(Arc<JobProgress>, Option<Duration>)>,
 }
 
-impl Ord for Watched {
-    fn cmp(&self, other: &Watched) -> std::cmp::Ordering {
+impl Ord for PendingTimeout {
+    fn cmp(&self, other: &PendingTimeout) -> std::cmp::Ordering {
         (self.at, self.started).cmp(&(other.at, other.started))
     }
 }
 
-impl PartialOrd for Watched {
-    fn partial_cmp(&self, other: &Watched) -> Option<std::cmp::Ordering> {
+impl PartialOrd for PendingTimeout {
+    fn partial_cmp(&self, other: &PendingTimeout) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Watched {
-    fn eq(&self, other: &Watched) -> bool {
+impl PartialEq for PendingTimeout {
+    fn eq(&self, other: &PendingTimeout) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Watched {}
+impl Eq for PendingTimeout {}
 
-impl Watch {
+impl Timeouts {
     pub(crate) fn begin(&mut self, nodes: usize) {
         self.limits.clear();
         self.in_flight.clear();
@@ -73,27 +73,27 @@ impl Watch {
     }
 
     /// A step leaves the loop now.
-    pub(crate) fn set(
+    pub(crate) fn add(
         &mut self,
         ix: NodeIx,
         step: &Step,
         steps: &Steps,
         limits: &Limits,
         now: Instant,
-        whereabouts: Option<Arc<Whereabouts>>,
+        job_progress: Option<Arc<JobProgress>>,
     ) {
-        let stretch = whereabouts.map(|whereabouts| (whereabouts, shortest(ix, steps, limits)));
+        let chain = job_progress.map(|job_progress| (job_progress, shortest(ix, steps, limits)));
         let deadline = limits.of_node(now, step.timeout);
         let own = deadline.map(|deadline| deadline.at);
-        let soonest = stretch.as_ref().and_then(|(_, shortest)| now.checked_add((*shortest)?));
+        let soonest = chain.as_ref().and_then(|(_, shortest)| now.checked_add((*shortest)?));
         let Some(at) = soonest.into_iter().chain(own).min() else { return };
         self.started += 1;
         self.in_flight[ix as usize] = true;
-        self.limits.push(Reverse(Watched { at, started: self.started, step: ix, deadline, stretch }));
+        self.limits.push(Reverse(PendingTimeout { at, started: self.started, step: ix, deadline, chain }));
     }
 
     /// A step is back.
-    pub(crate) fn unset(&mut self, ix: NodeIx) {
+    pub(crate) fn remove(&mut self, ix: NodeIx) {
         self.in_flight[ix as usize] = false;
     }
 
@@ -117,32 +117,32 @@ impl Watch {
                 return Poll::Pending;
             }
             if let Some(Reverse(first)) = self.limits.pop()
-                && let Some(passed) = self.passed(first, steps, limits)
+                && let Some(passed) = self.whose(first, steps, limits)
             {
                 return Poll::Ready(passed);
             }
         }
     }
 
-    /// Whose limit has passed: that of the step, or of the one that its stretch is at, unless that one still has time.
-    fn passed(&mut self, mut first: Watched, steps: &Steps, limits: &Limits) -> Option<(NodeIx, Deadline)> {
+    /// Whose limit has passed: that of the step, or of the one that its chain is at, unless that one still has time.
+    fn whose(&mut self, mut first: PendingTimeout, steps: &Steps, limits: &Limits) -> Option<(NodeIx, Deadline)> {
         // A job that has not begun is its first step's.
-        let (step, deadline) = match first.stretch.as_ref().and_then(|(whereabouts, _)| whereabouts.now()) {
+        let (step, deadline) = match first.chain.as_ref().and_then(|(job_progress, _)| job_progress.current()) {
             Some((step, since)) if step != first.step => (step, limits.of_node(since, steps.step(step).timeout)),
             _ => (first.step, first.deadline),
         };
-        if let Some(deadline) = deadline.filter(|deadline| deadline.passed(first.at)) {
+        if let Some(deadline) = deadline.filter(|deadline| deadline.has_passed(first.at)) {
             return Some((step, deadline));
         }
-        let again = first.stretch.as_ref().and_then(|(_, shortest)| first.at.checked_add((*shortest)?));
+        let again = first.chain.as_ref().and_then(|(_, shortest)| first.at.checked_add((*shortest)?));
         first.at = again.into_iter().chain(deadline.map(|deadline| deadline.at)).min()?;
         self.limits.push(Reverse(first));
         None
     }
 }
 
-/// The shortest time that a step of the stretch from `ix` on may take.
+/// The shortest time that a step of the chain from `ix` on may take.
 fn shortest(ix: NodeIx, steps: &Steps, limits: &Limits) -> Option<Duration> {
-    let stretch = std::iter::successors(Some(ix), |ix| steps.step(*ix).next);
-    stretch.filter_map(|ix| steps.step(ix).timeout).chain(limits.node_timeout).min()
+    let chain = std::iter::successors(Some(ix), |ix| steps.step(*ix).next);
+    chain.filter_map(|ix| steps.step(ix).timeout).chain(limits.node_timeout).min()
 }

@@ -1,8 +1,8 @@
 //! How an answer came about: a record for each node, part of the result rather than a log beside it.
 
 use crate::clock::{Instant, nanos_between};
-use crate::expand_passes::{Told, unfold};
-use crate::job::Begun;
+use crate::expand_passes::{PassReport, expand_passes};
+use crate::job::BegunSteps;
 use crate::link::Linked;
 use crate::steps::Steps;
 use crate::task::Tally;
@@ -123,7 +123,7 @@ struct Recording {
     ready: Vec<(u64, Option<NodeIx>)>,
     at: Vec<Option<usize>>,
     /// By fused step: what its nodes did.
-    told: Vec<(NodeIx, Told)>,
+    reports: Vec<(NodeIx, PassReport)>,
     keys: KnownKeys,
 }
 
@@ -174,7 +174,7 @@ impl Recorder {
         let recording = || {
             let (ready, at) = (vec![(0, None); nodes], vec![None; nodes]);
             let trace = Trace { nodes: Vec::with_capacity(nodes), total_ns: 0 };
-            Box::new(Recording { began, trace, ready, at, told: Vec::new(), keys: KnownKeys::default() })
+            Box::new(Recording { began, trace, ready, at, reports: Vec::new(), keys: KnownKeys::default() })
         };
         Recorder { on: on.then(recording) }
     }
@@ -190,9 +190,9 @@ impl Recorder {
     }
 
     /// What a fused step knows of its nodes.
-    pub(crate) fn told(&mut self, step: NodeIx, told: Told) {
+    pub(crate) fn pass_report(&mut self, step: NodeIx, report: PassReport) {
         if let Some(on) = &mut self.on {
-            on.told.push((step, told));
+            on.reports.push((step, report));
         }
     }
 
@@ -216,8 +216,8 @@ impl Recorder {
         self.note(node, |record| record.chained_after = Some(after));
     }
 
-    /// A stretch that is under way and will not be waited for: all steps but the last that it has begun are done.
-    pub(crate) fn abandoned(&mut self, begun: &Begun) {
+    /// A chain that is under way and will not be waited for: all steps but the last that it has begun are done.
+    pub(crate) fn abandoned(&mut self, begun: &BegunSteps) {
         let Some(began) = self.on.as_ref().map(|on| on.began) else { return };
         let on_thread = Where::Pool(begun.worker);
         for pair in begun.steps.windows(2) {
@@ -307,12 +307,12 @@ impl Recorder {
 
     /// The trace of a run that is over.
     pub(crate) fn take(&mut self, plan: &Linked, steps: &Steps, now: Instant) -> Option<Trace> {
-        let Recording { began, mut trace, mut at, told, .. } = *self.on.take()?;
+        let Recording { began, mut trace, mut at, reports, .. } = *self.on.take()?;
         trace.total_ns = nanos_between(began, now);
         for record in trace.nodes.iter_mut().filter(|record| record.end == End::Abandoned) {
             record.end_ns = trace.total_ns;
         }
-        trace.nodes = unfold(trace.nodes, steps, &told);
+        trace.nodes = expand_passes(trace.nodes, steps, &reports);
         trace.nodes.iter().enumerate().for_each(|(record, node)| at[node.node as usize] = Some(record));
         mark_critical(plan, &mut trace, &at);
         Some(trace)

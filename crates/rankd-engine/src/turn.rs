@@ -9,10 +9,10 @@ use crate::clock::{self, Instant, nanos_between};
 use crate::cost::LearnedCost;
 use crate::deadline::{Limit, Limits};
 use crate::error::{RunError, TaskError};
-use crate::expand_passes::Told;
+use crate::expand_passes::PassReport;
 use crate::job;
 use crate::link::Linked;
-use crate::loop_context::State;
+use crate::loop_context::RunBuffers;
 use crate::place::{Policy, cheap};
 use crate::run::Run;
 use crate::steps::Steps;
@@ -40,7 +40,7 @@ pub(crate) enum Paused {
 
 /// How a run goes about its turns.
 #[derive(Default)]
-pub(crate) struct Pace {
+pub(crate) struct InlineClock {
     /// Every step is timed: for the trace, because this run is a sample, or because nodes have time-outs.
     timed: bool,
     /// This run is one of those that measure.
@@ -73,7 +73,7 @@ enum Break {
     Failed(NodeIx, TaskError),
 }
 
-impl Pace {
+impl InlineClock {
     pub(crate) fn begin(&mut self, plan: &Linked, steps: &Steps, limits: &Limits, policy: &Policy, traced: bool) {
         self.node_limits = limits.node_timeout.is_some() || steps.has_timeouts;
         self.sample = plan.is_sample();
@@ -82,16 +82,16 @@ impl Pace {
         if traced || (policy.max_inline_depth as usize) < steps.order.len() {
             self.depths.resize(plan.nodes.len(), 0);
         }
-        self.is_stale();
+        self.forget();
         (self.unseen_ns, self.unseen_from, self.inlined, self.chained) = (0.0, 0, 0, 0);
     }
 
     /// Whether single nodes have limits.
-    pub(crate) fn watches_nodes(&self) -> bool {
+    pub(crate) fn has_node_limits(&self) -> bool {
         self.node_limits
     }
 
-    pub(crate) fn is_stale(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.seen = None;
     }
 
@@ -105,7 +105,7 @@ impl Pace {
         1 + parent.and_then(|parent| self.depths.get(parent as usize)).copied().unwrap_or(0)
     }
 
-    pub(crate) fn goes_to(&mut self, ix: NodeIx, depth: u32) {
+    pub(crate) fn set_depth(&mut self, ix: NodeIx, depth: u32) {
         if let Some(at) = self.depths.get_mut(ix as usize) {
             *at = depth;
         }
@@ -115,50 +115,50 @@ impl Pace {
 impl Run<'_> {
     /// Runs what is ready for the loop, as long as it is this run's turn.
     pub(crate) fn turn(&mut self) -> Result<Paused, RunError> {
-        if self.state.next_ready == self.state.ready.len() {
-            return Ok(match self.state.fresh.is_empty() {
+        if self.buffers.next_ready == self.buffers.ready.len() {
+            return Ok(match self.buffers.fresh.is_empty() {
                 true => Paused::NothingIsReady,
                 false => Paused::ReadsAreReady,
             });
         }
-        let host = self.host;
-        self.state.pace.is_stale();
-        self.state.pace.turn_began = None;
-        let walked = job::with_scratch(&host.stats, |scratch| self.walk(scratch));
+        let context = self.context;
+        self.buffers.inline_clock.forget();
+        self.buffers.inline_clock.turn_began = None;
+        let walked = job::with_scratch(&context.stats, |scratch| self.walk(scratch));
         walked.unwrap_or_else(|panic| {
-            let at = self.state.ready.get(self.state.next_ready.saturating_sub(1)).map_or(0, |(at, _)| *at);
-            Err(self.fails(at, panic))
+            let at = self.buffers.ready.get(self.buffers.next_ready.saturating_sub(1)).map_or(0, |(at, _)| *at);
+            Err(self.fail(at, panic))
         })
     }
 
     fn walk(&mut self, scratch: &mut Scratch) -> Result<Paused, RunError> {
         self.look()?;
-        while self.state.fresh.is_empty() {
+        while self.buffers.fresh.is_empty() {
             match self.call_ready(scratch) {
                 Break::NothingIsReady => {
                     self.look()?;
-                    let state = &mut *self.state;
-                    state.pace.inlined += state.ready.len() as u64;
-                    state.ready.clear();
-                    (state.next_ready, state.pace.unseen_from) = (0, 0);
+                    let buffers = &mut *self.buffers;
+                    buffers.inline_clock.inlined += buffers.ready.len() as u64;
+                    buffers.ready.clear();
+                    (buffers.next_ready, buffers.inline_clock.unseen_from) = (0, 0);
                     return Ok(Paused::NothingIsReady);
                 }
                 Break::Look if self.look()? => return Ok(Paused::TurnIsOver),
                 Break::Look => {}
                 Break::Timed => {
-                    let Some(&(ix, _)) = self.state.ready.get(self.state.next_ready) else { continue };
-                    self.state.next_ready += 1;
+                    let Some(&(ix, _)) = self.buffers.ready.get(self.buffers.next_ready) else { continue };
+                    self.buffers.next_ready += 1;
                     let rows = self.run_timed(ix, scratch)?;
                     self.finish(ix, rows)?;
                 }
                 Break::Undecided(after) => {
-                    let mut undecided = std::mem::take(&mut self.state.pace.undecided);
+                    let mut undecided = std::mem::take(&mut self.buffers.inline_clock.undecided);
                     for reader in undecided.drain(..) {
-                        self.becomes_ready(reader, Some(after))?;
+                        self.make_ready(reader, Some(after))?;
                     }
-                    self.state.pace.undecided = undecided;
+                    self.buffers.inline_clock.undecided = undecided;
                 }
-                Break::Failed(ix, error) => return Err(self.fails(ix, error)),
+                Break::Failed(ix, error) => return Err(self.fail(ix, error)),
             }
         }
         Ok(Paused::ReadsAreReady)
@@ -166,17 +166,17 @@ impl Run<'_> {
 
     /// Calls ready steps one after the other, for as long as nothing else has to be done. The innermost loop of the engine.
     fn call_ready(&mut self, scratch: &mut Scratch) -> Break {
-        let (steps, policy) = (self.steps, &self.host.policy);
-        let State { progress, ready, next_ready, pace, .. } = &mut *self.state;
-        if pace.timed {
+        let (steps, policy) = (self.steps, &self.context.policy);
+        let RunBuffers { progress, ready, next_ready, inline_clock, .. } = &mut *self.buffers;
+        if inline_clock.timed {
             return if *next_ready == ready.len() { Break::NothingIsReady } else { Break::Timed };
         }
         let deadline = self.limits.request.map(|request| request.at);
         let (params, stop) = (&*self.request.params, &self.cancel.requested);
         let mut cx = ComputeContext { params, scratch, stop, deadline };
-        // Where depth does not matter and nothing is told, a cheap reader goes straight to the end of the list.
-        let straight = policy.inline && pace.depths.is_empty();
-        let mut unseen_ns = pace.unseen_ns;
+        // Where depth does not matter and nothing is recorded, a cheap reader goes straight to the end of the list.
+        let straight = policy.inline && inline_clock.depths.is_empty();
+        let mut unseen_ns = inline_clock.unseen_ns;
         let broke = loop {
             let Some(&(ix, predicted_ns)) = ready.get(*next_ready) else { break Break::NothingIsReady };
             let step = steps.step(ix);
@@ -198,12 +198,12 @@ impl Run<'_> {
             }
             let mut decided = true;
             for &reader in &step.readers {
-                if progress.arrived(reader) {
+                if progress.count_down(reader) {
                     let next = steps.step(reader);
                     match cheap(next, policy, params, || progress.rows_in(next)) {
                         Some(predicted_ns) if straight => ready.push((reader, predicted_ns)),
                         _ => {
-                            pace.undecided.push(reader);
+                            inline_clock.undecided.push(reader);
                             decided = false;
                         }
                     }
@@ -213,67 +213,69 @@ impl Run<'_> {
                 break Break::Undecided(ix);
             }
         };
-        pace.unseen_ns = unseen_ns;
+        inline_clock.unseen_ns = unseen_ns;
         broke
     }
 
     /// Calls one step with the clock read before and after.
     fn run_timed(&mut self, ix: NodeIx, scratch: &mut Scratch) -> Result<RowSet, RunError> {
         let step = self.steps.step(ix);
-        let started = self.state.pace.now();
-        if let Some(request) = self.limits.request.filter(|request| request.passed(started)) {
+        let started = self.buffers.inline_clock.now();
+        if let Some(request) = self.limits.request.filter(|request| request.has_passed(started)) {
             return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
         }
-        let rows_in = self.state.progress.rows_in(step);
+        let rows_in = self.buffers.progress.rows_in(step);
         if self.recorder.is_on() {
-            self.recorder.started(ix, self.state.progress.peek(step), Where::Loop, started);
-            self.recorder.inlined(ix, self.state.pace.depths.get(ix as usize).copied().unwrap_or(0));
+            self.recorder.started(ix, self.buffers.progress.peek(step), Where::Loop, started);
+            self.recorder.inlined(ix, self.buffers.inline_clock.depths.get(ix as usize).copied().unwrap_or(0));
         }
         let Task::Compute(task) = &step.task else { return Err(RunError::bug("a read does not run in a turn")) };
         let limit = self.limits.of_node(started, step.timeout);
         let (params, stop) = (&*self.request.params, &self.cancel.requested);
         let mut cx = ComputeContext { params, scratch, stop, deadline: limit.map(|limit| limit.at) };
-        let last = self.state.progress.claim(step);
-        let threshold_ns = self.host.policy.inline_threshold_ns as f32;
+        let last = self.buffers.progress.claim(step);
+        let threshold_ns = self.context.policy.inline_threshold_ns as f32;
         let stopwatch = step.cost.stopwatch(rows_in, threshold_ns);
-        let result = task.run(&mut self.state.progress.lend(step, last), &mut cx);
-        self.state.progress.release(step, last);
+        let result = task.run(&mut self.buffers.progress.lend(step, last), &mut cx);
+        self.buffers.progress.release(step, last);
         let ended = clock::now();
         let took = stopwatch.stop(nanos_between(started, ended), true);
         if self.recorder.is_on() && step.pass.is_some() {
             let failed = result.as_ref().err().and_then(|error| error.node);
-            self.recorder.told(ix, Told { rows_out: scratch.rows_out().to_vec(), failed });
+            self.recorder.pass_report(ix, PassReport { rows_out: scratch.rows_out().to_vec(), failed });
         }
-        self.state.pace.seen = Some(ended);
-        self.state.pace.unseen_ns += nanos_between(started, ended) as f32;
+        self.buffers.inline_clock.seen = Some(ended);
+        self.buffers.inline_clock.unseen_ns += nanos_between(started, ended) as f32;
         if result.is_ok() {
             step.cost.learn(rows_in, took, threshold_ns);
         }
         // The request's own limit is looked at before the next step, if there is one.
-        if let Some(limit) = limit.filter(|limit| limit.limit == Limit::Node && limit.passed(ended)) {
+        if let Some(limit) = limit.filter(|limit| limit.limit == Limit::Node && limit.has_passed(ended)) {
             self.recorder.ended(ix, None, (started, ended), Where::Loop, &Tally::default());
             return Err(self.plan.at_node(ix, RunError::timeout(&limit)));
         }
-        let rows = result.map_err(|error| self.fails(ix, error))?;
+        let rows = result.map_err(|error| self.fail(ix, error))?;
         self.recorder.ended(ix, Some(&rows), (started, ended), Where::Loop, &Tally::default());
         Ok(rows)
     }
 
     /// Looks at the clock, whether time is up and whether the predictions hold; true when the turn is over.
     fn look(&mut self) -> Result<bool, RunError> {
-        let pace = &mut self.state.pace;
+        let inline_clock = &mut self.buffers.inline_clock;
         let now = clock::now();
-        if let Some(seen) = pace.seen.replace(now) {
+        if let Some(seen) = inline_clock.seen.replace(now) {
             let took_ns = nanos_between(seen, now) as f32;
-            if LearnedCost::is_far_off(pace.unseen_ns, took_ns, self.host.policy.inline_threshold_ns as f32) {
-                let unseen = self.state.ready.get(pace.unseen_from..self.state.next_ready).unwrap_or_default();
+            if LearnedCost::is_far_off(inline_clock.unseen_ns, took_ns, self.context.policy.inline_threshold_ns as f32)
+            {
+                let unseen =
+                    self.buffers.ready.get(inline_clock.unseen_from..self.buffers.next_ready).unwrap_or_default();
                 unseen.iter().for_each(|(ix, _)| self.steps.step(*ix).cost.suspect());
             }
         }
-        (pace.unseen_ns, pace.unseen_from) = (0.0, self.state.next_ready);
-        let began = *pace.turn_began.get_or_insert(now);
-        if let Some(&(next, _)) = self.state.ready.get(self.state.next_ready) {
-            if let Some(request) = self.limits.request.filter(|request| request.passed(now)) {
+        (inline_clock.unseen_ns, inline_clock.unseen_from) = (0.0, self.buffers.next_ready);
+        let began = *inline_clock.turn_began.get_or_insert(now);
+        if let Some(&(next, _)) = self.buffers.ready.get(self.buffers.next_ready) {
+            if let Some(request) = self.limits.request.filter(|request| request.has_passed(now)) {
                 return Err(self.plan.at_node(next, RunError::too_late_to_start(&request)));
             }
             if self.cancel.requested.load(Ordering::Relaxed) {
@@ -284,7 +286,7 @@ impl Run<'_> {
     }
 
     /// A step that failed here.
-    fn fails(&mut self, ix: NodeIx, error: TaskError) -> RunError {
+    fn fail(&mut self, ix: NodeIx, error: TaskError) -> RunError {
         self.recorder.ended_now(ix, clock::now());
         self.blame(ix, error)
     }

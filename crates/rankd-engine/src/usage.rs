@@ -1,7 +1,7 @@
 //! What a run has of the processor, and how long it waits for it: the sign by which admission sees that there is too much to do.
 
 use crate::clock::{self, Instant, nanos_between};
-use crate::job::{Landed, Mailbox};
+use crate::job::{Results, StepResult};
 use std::time::Duration;
 
 /// What a run on a loop had of the processor; nothing under the other schedulers.
@@ -31,38 +31,38 @@ impl Usage {
     }
 
     /// Its turn is over, and it has more to do.
-    pub(crate) fn gives_way(&mut self, now: Instant) {
+    pub(crate) fn give_way(&mut self, now: Instant) {
         self.gave_way = Some(now);
     }
 
     /// It has a turn.
-    pub(crate) fn is_back(&mut self) {
+    pub(crate) fn resume(&mut self) {
         if let Some(since) = self.gave_way.take() {
-            self.waited_for_the_loop(since);
+            self.count_loop_wait(since);
         }
     }
 
-    pub(crate) fn submits(&mut self, now: Instant) {
+    pub(crate) fn note_submit(&mut self, now: Instant) {
         self.first_submitted.get_or_insert(now);
     }
 
     /// A job is back, and the loop comes to it now.
-    pub(crate) fn takes_in(&mut self, job: &Landed) {
+    pub(crate) fn count_job(&mut self, job: &StepResult) {
         self.pool_ns += job.took_ns();
-        self.waited_for_the_loop(job.ended);
+        self.count_loop_wait(job.ended);
     }
 
     /// Of several things that waited at the same time, the time counts once.
-    fn waited_for_the_loop(&mut self, since: Instant) {
+    fn count_loop_wait(&mut self, since: Instant) {
         let now = clock::now();
         self.loop_wait_ns += nanos_between(since.max(self.counted_until), now);
         self.counted_until = now;
     }
 
-    pub(crate) fn cpu(&self, mailbox: Option<&Mailbox>, now: Instant) -> Cpu {
+    pub(crate) fn cpu(&self, results: Option<&Results>, now: Instant) -> Cpu {
         let since_first = self.first_submitted.map_or(0, |submitted| nanos_between(submitted, now));
         // As long as no job has begun, the first one waits.
-        let pool_wait_ns = mailbox.map_or(0, |mailbox| mailbox.least_wait_ns().unwrap_or(since_first));
+        let pool_wait_ns = results.map_or(0, |results| results.least_wait_ns().unwrap_or(since_first));
         Cpu {
             waited: Duration::from_nanos(self.loop_wait_ns + pool_wait_ns),
             worked: Duration::from_nanos(self.pool_ns),

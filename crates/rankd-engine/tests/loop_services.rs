@@ -1,4 +1,4 @@
-//! Guests on event loops: each runs where it was put, and a stop gives it the drain time and no more.
+//! Services on event loops: each runs where it was put, and a stop gives it the drain time and no more.
 
 use rankd_engine::{Engine, Scheduler, Settings};
 use std::sync::mpsc::channel;
@@ -12,16 +12,16 @@ fn engine(scheduler: Scheduler, loops: usize) -> Engine {
 #[test]
 fn every_loop_has_its_guest() {
     let engine = engine(Scheduler::Async, 3);
-    let (seen, guests) = channel();
-    assert!(engine.on_every_loop(move |seat| {
+    let (seen, services) = channel();
+    assert!(engine.on_every_loop(move |loop_handle| {
         let seen = seen.clone();
         Box::pin(async move {
             let name = std::thread::current().name().map(str::to_owned);
-            let _ = seen.send((seat.number(), name));
+            let _ = seen.send((loop_handle.number(), name));
         })
     }));
     engine.stop(Duration::from_secs(5));
-    let mut all: Vec<_> = guests.iter().collect();
+    let mut all: Vec<_> = services.iter().collect();
     all.sort();
     let expected: Vec<_> = (0..3).map(|number| (number, Some(format!("rankd-loop-{number}")))).collect();
     assert_eq!(all, expected);
@@ -46,10 +46,10 @@ fn a_guest_that_does_not_end_is_dropped_after_the_drain_time() {
 fn a_turn_that_holds_the_loop_is_seen() {
     let engine = engine(Scheduler::Async, 1);
     let (seen, done) = channel();
-    engine.on_every_loop(move |seat| {
+    engine.on_every_loop(move |loop_handle| {
         let seen = seen.clone();
         Box::pin(async move {
-            seat.spawn(async move {
+            loop_handle.spawn(async move {
                 let until = rankd_engine::clock::now() + Duration::from_millis(20);
                 while rankd_engine::clock::now() < until {}
                 let _ = seen.send(());
@@ -70,6 +70,6 @@ fn a_turn_that_holds_the_loop_is_seen() {
 }
 
 #[test]
-fn a_scheduler_without_loops_takes_no_guests() {
+fn a_scheduler_without_loops_takes_no_services() {
     assert!(!engine(Scheduler::Sequential, 1).on_every_loop(|_| Box::pin(async {})));
 }

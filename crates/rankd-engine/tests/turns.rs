@@ -10,7 +10,7 @@ mod tasks;
 
 use rankd_engine::clock;
 use rankd_engine::deadline::Limits;
-use rankd_engine::loop_context::Host;
+use rankd_engine::loop_context::LoopContext;
 use rankd_engine::pool::Pool;
 use rankd_engine::run;
 use rankd_engine::store::Stores;
@@ -46,11 +46,11 @@ fn ten_thousand_nodes_follow_each_other_on_a_small_stack() {
     let plan = chain("pass", 10_000);
     let on_a_small_stack = move || {
         let pool = Arc::new(Pool::start(1).unwrap());
-        let host = Rc::new(Host::new(Stores::open(&[]), pool, Arc::default(), Policy::default()));
+        let context = Rc::new(LoopContext::new(Stores::open(&[]), pool, Arc::default(), Policy::default()));
         let runtime = Builder::new_current_thread().enable_all().build_local(Default::default()).unwrap();
         runtime.block_on(async {
             let request = Arc::new(traced());
-            let outcome = run::run(plan, request, host, Limits::default(), Arc::default()).await;
+            let outcome = run::run(plan, request, context, Limits::default(), Arc::default()).await;
             let trace = outcome.trace.unwrap();
             assert_eq!(outcome.result.unwrap()[0].len(), 3);
             assert!(trace.nodes.iter().all(|node| node.inlined.is_some() && node.queue_ns().is_none()));

@@ -2,7 +2,7 @@
 
 use rankd_column::{Batch, Cells, Column, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Step, Verb};
+use rankd_engine::store::{ReadBatch, Verb};
 use rankd_engine::task::{Args, FetchContext};
 use rankd_plan::signature::*;
 use std::sync::Arc;
@@ -51,9 +51,9 @@ impl FanOut {
         if parents.is_empty() {
             return Ok(RowSet::empty());
         }
-        let step = Step { verb: Verb::ListHead(self.fanout), prefix: self.prefix, ids: &parents };
+        let step = ReadBatch { verb: Verb::ListHead(self.fanout), prefix: self.prefix, ids: &parents };
         let replies = cx.read(self.endpoint, step).await?;
-        cx.skipped(replies.skipped());
+        cx.count_skipped(replies.skipped());
         let lists = parents.iter().enumerate().map(|(at, parent)| (replies.ids(at).len(), *parent));
         let parent_ids = lists.flat_map(|(count, parent)| std::iter::repeat_n(parent, count)).collect();
         let batch = Batch::new(replies.into_ids());

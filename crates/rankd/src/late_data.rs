@@ -3,7 +3,7 @@
 //! No plan is served before they are read, so nobody asks them earlier. Should somebody do so, the store is not available yet.
 
 use crate::endpoints;
-use rankd_engine::store::{Answer, Open, Step, Store, StoreError};
+use rankd_engine::store::{Answer, Open, ReadBatch, Store, StoreError};
 use rankd_plan::Registry;
 use rankd_plan::registry::Backend;
 use std::cell::OnceCell;
@@ -60,7 +60,7 @@ struct LateStore {
 }
 
 impl Store for LateStore {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         if let (None, Some(endpoint)) = (self.store.get(), self.slot.get()) {
             // It was just seen to be empty, and only this thread fills it.
             let _ = self.store.set(endpoint.open());
@@ -92,7 +92,7 @@ mod tests {
         let store = stores[0].open();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let read = || {
-            let step = Step { verb: Verb::ListHead(10), prefix: "follow", ids: &[1] };
+            let step = ReadBatch { verb: Verb::ListHead(10), prefix: "follow", ids: &[1] };
             runtime.block_on(store.read(step)).map(drop)
         };
         assert!(matches!(read(), Err(StoreError::Unavailable(_))));

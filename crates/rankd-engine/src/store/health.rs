@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Whether reads are let through to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Breaker {
+pub enum BreakerState {
     /// They are.
     Closed,
     /// The server was sick and is being tried: one attempt decides.
@@ -14,14 +14,14 @@ pub enum Breaker {
     Open,
 }
 
-impl Breaker {
-    pub const ALL: &[Breaker] = &[Breaker::Closed, Breaker::HalfOpen, Breaker::Open];
+impl BreakerState {
+    pub const ALL: &[BreakerState] = &[BreakerState::Closed, BreakerState::HalfOpen, BreakerState::Open];
 
     pub fn name(self) -> &'static str {
         match self {
-            Breaker::Closed => "closed",
-            Breaker::HalfOpen => "half_open",
-            Breaker::Open => "open",
+            BreakerState::Closed => "closed",
+            BreakerState::HalfOpen => "half_open",
+            BreakerState::Open => "open",
         }
     }
 }
@@ -65,7 +65,7 @@ pub struct Snapshot {
     pub refreshes: u64,
     /// Times that a breaker opened.
     pub opened: u64,
-    /// Connections in each state, in the order of [`Breaker::ALL`].
+    /// Connections in each state, in the order of [`BreakerState::ALL`].
     pub connections: [u64; 3],
     /// The time from sending a step to its whole answer, summed up.
     pub latency_us: u64,
@@ -75,11 +75,11 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The worst state of the endpoint's connections.
-    pub fn breaker(&self) -> Breaker {
+    pub fn breaker(&self) -> BreakerState {
         match self.connections {
-            [_, _, open] if open > 0 => Breaker::Open,
-            [_, trying, _] if trying > 0 => Breaker::HalfOpen,
-            _ => Breaker::Closed,
+            [_, _, open] if open > 0 => BreakerState::Open,
+            [_, trying, _] if trying > 0 => BreakerState::HalfOpen,
+            _ => BreakerState::Closed,
         }
     }
 
@@ -112,7 +112,7 @@ impl Health {
     }
 
     /// A connection goes from one state to another; `None` is before its time and after it.
-    pub(crate) fn moves(&self, from: Option<Breaker>, to: Option<Breaker>) {
+    pub(crate) fn move_connection(&self, from: Option<BreakerState>, to: Option<BreakerState>) {
         if from == to {
             return;
         }
@@ -122,12 +122,12 @@ impl Health {
         if let Some(to) = to {
             self.connections[to as usize].fetch_add(1, Ordering::Relaxed);
         }
-        if to == Some(Breaker::Open) && from != Some(Breaker::HalfOpen) {
+        if to == Some(BreakerState::Open) && from != Some(BreakerState::HalfOpen) {
             self.opened.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn answered_after(&self, took: Duration) {
+    pub(crate) fn record_latency(&self, took: Duration) {
         let us = took.as_micros() as u64;
         let bucket = LATENCY_BOUNDS_US.iter().position(|bound| us <= *bound).unwrap_or(LATENCY_BOUNDS_US.len());
         self.latency_us.fetch_add(us, Ordering::Relaxed);
@@ -142,24 +142,24 @@ mod tests {
     #[test]
     fn the_worst_connection_is_the_endpoints_state_and_a_failed_attempt_is_no_new_opening() {
         let health = Health::default();
-        assert_eq!(health.snapshot().breaker(), Breaker::Closed);
-        health.moves(None, Some(Breaker::Closed));
-        health.moves(None, Some(Breaker::Closed));
-        health.moves(Some(Breaker::Closed), Some(Breaker::Open));
-        assert_eq!(health.snapshot().breaker(), Breaker::Open);
-        health.moves(Some(Breaker::Open), Some(Breaker::HalfOpen));
-        assert_eq!(health.snapshot().breaker(), Breaker::HalfOpen);
-        health.moves(Some(Breaker::HalfOpen), Some(Breaker::Open));
-        health.moves(Some(Breaker::Open), None);
+        assert_eq!(health.snapshot().breaker(), BreakerState::Closed);
+        health.move_connection(None, Some(BreakerState::Closed));
+        health.move_connection(None, Some(BreakerState::Closed));
+        health.move_connection(Some(BreakerState::Closed), Some(BreakerState::Open));
+        assert_eq!(health.snapshot().breaker(), BreakerState::Open);
+        health.move_connection(Some(BreakerState::Open), Some(BreakerState::HalfOpen));
+        assert_eq!(health.snapshot().breaker(), BreakerState::HalfOpen);
+        health.move_connection(Some(BreakerState::HalfOpen), Some(BreakerState::Open));
+        health.move_connection(Some(BreakerState::Open), None);
         let now = health.snapshot();
-        assert_eq!((now.breaker(), now.opened, now.connections), (Breaker::Closed, 1, [1, 0, 0]));
+        assert_eq!((now.breaker(), now.opened, now.connections), (BreakerState::Closed, 1, [1, 0, 0]));
     }
 
     #[test]
     fn a_latency_goes_into_the_first_bucket_that_holds_it() {
         let health = Health::default();
         for us in [0, 100, 101, 500_000, 500_001] {
-            health.answered_after(Duration::from_micros(us));
+            health.record_latency(Duration::from_micros(us));
         }
         let now = health.snapshot();
         assert_eq!((now.latency_buckets[0], now.latency_buckets[1], now.latency_buckets[11]), (2, 1, 1));

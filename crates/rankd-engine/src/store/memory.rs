@@ -4,7 +4,7 @@
 
 use crate::clock;
 use crate::store::closing;
-use crate::store::{Answer, Open, Replies, Step, Store, StoreError, Verb};
+use crate::store::{Answer, Open, ReadBatch, Replies, Store, StoreError, Verb};
 use hashbrown::HashMap;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use rankd_plan::registry::Inject;
@@ -154,7 +154,7 @@ struct MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         Box::pin(async move {
             let command = step.verb.command();
             let (mut latency_us, mut fails) = (0, false);
@@ -178,7 +178,7 @@ impl Store for MemoryStore {
 }
 
 impl Data {
-    fn answer(&self, step: &Step<'_>) -> Result<Replies, StoreError> {
+    fn answer(&self, step: &ReadBatch<'_>) -> Result<Replies, StoreError> {
         let mut replies = Replies::default();
         let mut key = String::with_capacity(step.prefix.len() + 20);
         for id in step.ids {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn values_are_kept_as_text() {
         let data = Data::parse(r#"{"key":"user:1","hash":{"age":30,"vip":true,"note":null,"s":0.5}}"#).unwrap();
-        let replies = data.answer(&Step { verb: Verb::HashAll, prefix: "user", ids: &[1, 2] }).unwrap();
+        let replies = data.answer(&ReadBatch { verb: Verb::HashAll, prefix: "user", ids: &[1, 2] }).unwrap();
         let items: Vec<&[u8]> = replies.items(0).flatten().collect();
         assert_eq!(items, [&b"age"[..], b"30", b"vip", b"true", b"s", b"0.5"]);
         assert_eq!(replies.items(1).len(), 0);
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_list_read_as_a_hash_is_an_error_that_names_the_key() {
         let data = Data::parse(r#"{"key":"user:1","list":[1]}"#).unwrap();
-        let error = data.answer(&Step { verb: Verb::HashAll, prefix: "user", ids: &[1] }).unwrap_err();
+        let error = data.answer(&ReadBatch { verb: Verb::HashAll, prefix: "user", ids: &[1] }).unwrap_err();
         assert_eq!(error, StoreError::WrongType { key: "user:1".into() });
     }
 }

@@ -1,6 +1,6 @@
 //! Where a task's reads go. A seam: the embedded store here, others behind the same trait, a scripted one in the simulation.
 //!
-//! A task reads in steps: one verb for many ids, answered in one go. So there is no way to write a task that makes a round trip
+//! A task reads in batches: one verb for many ids, answered in one go. So there is no way to write a task that makes a round trip
 //! a row.
 
 pub mod closing;
@@ -17,9 +17,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// All reads of one step of one task.
+/// Reads that are sent and answered together: one verb for many ids.
 #[derive(Clone, Debug)]
-pub struct Step<'a> {
+pub struct ReadBatch<'a> {
     pub verb: Verb<'a>,
     /// What stands before `:{id}` in the keys.
     pub prefix: &'a str,
@@ -47,7 +47,7 @@ impl Verb<'_> {
     }
 }
 
-/// Why a step was not answered.
+/// Why a batch was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The store does not answer.
@@ -71,8 +71,8 @@ pub enum TooLarge {
     Hash,
     /// One value has too many bytes.
     Value,
-    /// All replies to a step together have too many bytes.
-    Step,
+    /// All replies to a batch together have too many bytes.
+    Batch,
 }
 
 /// What a server's error line is about.
@@ -214,8 +214,8 @@ impl fmt::Display for StoreError {
                     write!(f, "the hash {key} has more than {} fields: read only some", limits::HASH_FIELDS)
                 }
                 TooLarge::Value => write!(f, "the key {key} holds a value of more than {} bytes", limits::VALUE_BYTES),
-                TooLarge::Step => {
-                    let most = limits::STEP_BYTES;
+                TooLarge::Batch => {
+                    let most = limits::BATCH_BYTES;
                     write!(f, "the replies up to the key {key} are more than {most} bytes: read fewer rows or fields")
                 }
             },
@@ -229,8 +229,8 @@ pub(crate) mod limits {
     pub(crate) const HASH_FIELDS: usize = 10_000;
     /// Bytes of one value: it is held in one piece until all of it is there.
     pub(crate) const VALUE_BYTES: usize = 1 << 20;
-    /// Bytes of all replies to a step.
-    pub(crate) const STEP_BYTES: usize = 12 << 20;
+    /// Bytes of all replies to a batch.
+    pub(crate) const BATCH_BYTES: usize = 12 << 20;
 }
 
 /// An answer that is on its way, on the thread that asked.
@@ -238,7 +238,7 @@ pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Replies, StoreError>> +
 
 /// One endpoint as seen by one event loop.
 pub trait Store {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a>;
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a>;
 }
 
 /// Opens an endpoint's store on the thread that will use it.

@@ -6,7 +6,7 @@ use crate::tasks::{ScriptedStore, Seen, take_witness};
 use rankd_column::Value;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::deadline::Limits;
-use rankd_engine::loop_context::Host;
+use rankd_engine::loop_context::LoopContext;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
 use rankd_engine::store::{Open, Stores};
@@ -49,7 +49,7 @@ async fn on_loop(scene: &Scene, only: Option<usize>) -> Played {
     let costs_ms = scene.runs.iter().map(|run| run.costs_ms.clone()).collect();
     let pool = Arc::new(VirtualPool::new(scene.workers, costs_ms));
     let endpoints: [Arc<dyn Open>; 1] = [Arc::new(ScriptedStore)];
-    let host = Rc::new(Host::new(Stores::open(&endpoints), pool.clone(), stats.clone(), scene.policy));
+    let context = Rc::new(LoopContext::new(Stores::open(&endpoints), pool.clone(), stats.clone(), scene.policy));
     let mut handles = Vec::new();
     for (number, script) in scene.runs.iter().enumerate() {
         if only.is_some_and(|only| only != number) {
@@ -57,14 +57,14 @@ async fn on_loop(scene: &Scene, only: Option<usize>) -> Played {
             continue;
         }
         let cancel = Arc::new(Cancel::default());
-        let (plan, host, token) = (scene.plan(number).linked.clone(), host.clone(), cancel.clone());
+        let (plan, context, token) = (scene.plan(number).linked.clone(), context.clone(), cancel.clone());
         let (deadline, node_timeout) = (script.deadline, script.node_timeout);
         let begins = epoch + Duration::from_millis(script.begins_ms);
         let request = Arc::new(request(number as i64));
         let inner = Box::pin(async move {
             tokio::time::sleep_until(begins).await;
-            let limits = Limits::starting(clock::now(), deadline, node_timeout);
-            Box::pin(run::run(plan, request, host, limits, token)).await
+            let limits = Limits::from_start(clock::now(), deadline, node_timeout);
+            Box::pin(run::run(plan, request, context, limits, token)).await
         });
         let handle = tokio::task::spawn_local(OfRun { run: number, inner });
         if let Some(interruption) = script.interruption {

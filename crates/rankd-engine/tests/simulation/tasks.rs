@@ -6,7 +6,7 @@ use crate::quiet::SCRIPTED;
 use rankd_column::{Cells, Column, Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Answer, Open, Replies, Step, Store, StoreError, Verb};
+use rankd_engine::store::{Answer, Open, ReadBatch, Replies, Store, StoreError, Verb};
 use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
 use rankd_plan::plan::Arg;
 use rankd_plan::signature::*;
@@ -170,7 +170,7 @@ impl Fetch for Read {
         }
         let latency_ms = if run == REHEARSAL { 0 } else { self.latency_ms };
         let prefix = if fate == Fate::Upstream { DOWN } else { "up" };
-        if let Err(error) = cx.read(0, Step { verb: Verb::HashAll, prefix, ids: &[latency_ms] }).await {
+        if let Err(error) = cx.read(0, ReadBatch { verb: Verb::HashAll, prefix, ids: &[latency_ms] }).await {
             see(run, script.node, What::Failed);
             return Err(error);
         }
@@ -204,7 +204,7 @@ impl Open for ScriptedStore {
 }
 
 impl Store for ScriptedStore {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         Box::pin(async move {
             let latency_ms = step.ids[0].unsigned_abs();
             if latency_ms > 0 {

@@ -53,7 +53,7 @@ impl Compute for Work {
             Fate::Fails => Err(failed()),
             Fate::Panics => panic!("{SCRIPTED} a computation"),
             Fate::Endless => {
-                while !cx.stopped() {
+                while !cx.is_stopped() {
                     std::hint::spin_loop();
                 }
                 Err(TaskError::stopped())

@@ -47,7 +47,7 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let began = cx.now();
         while cx.now().saturating_duration_since(began) < self.busy {
-            if cx.stopped() {
+            if cx.is_stopped() {
                 return Err(TaskError::stopped());
             }
             std::hint::spin_loop();

@@ -23,7 +23,7 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Step, Verb};
+use rankd_engine::store::{ReadBatch, Verb};
 use rankd_engine::task::{Args, Fetch, FetchContext};
 use rankd_plan::signature::*;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Fetch for Task {
         if ids.is_empty() {
             return Ok(rows.clone());
         }
-        let step = Step { verb: Verb::HashFields(&self.names), prefix: &self.prefix, ids: &ids };
+        let step = ReadBatch { verb: Verb::HashFields(&self.names), prefix: &self.prefix, ids: &ids };
         let replies = cx.read(self.endpoint, step).await?;
         // A column is as long as the batch; rows outside the view get nothing.
         let mut position = vec![None; rows.batch().len()];
@@ -87,7 +87,7 @@ impl Fetch for Task {
             for at in &position {
                 match at.and_then(|at| replies.items(at).nth(field).flatten()) {
                     Some(value) if column.push_text(value) => {}
-                    Some(_) => cx.skipped(1),
+                    Some(_) => cx.count_skipped(1),
                     None => column.push_null(),
                 }
             }

@@ -15,7 +15,7 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Step, Verb};
+use rankd_engine::store::{ReadBatch, Verb};
 use rankd_engine::task::{Args, Fetch, FetchContext, Field};
 use rankd_plan::signature::*;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Task {
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let id = cx.request.user_id;
-        let replies = cx.read(self.endpoint, Step { verb: Verb::HashAll, prefix: "user", ids: &[id] }).await?;
+        let replies = cx.read(self.endpoint, ReadBatch { verb: Verb::HashAll, prefix: "user", ids: &[id] }).await?;
         let mut batch = Batch::new(vec![id]);
         let mut items = replies.items(0);
         while let (Some(name), Some(value)) = (items.next(), items.next()) {
@@ -57,7 +57,7 @@ impl Fetch for Task {
             let Some(field) = self.fields.iter().find(|field| field.name.as_bytes() == name) else { continue };
             let mut column = ColumnBuilder::new(field.type_of, 1);
             if !column.push_text(value) {
-                cx.skipped(1);
+                cx.count_skipped(1);
             }
             batch = batch.with(field.key, Arc::new(column.finish()));
         }

@@ -38,7 +38,7 @@ pub(crate) trait Machine {
 
 impl Machine for Desk {
     fn after_this_round(&self, then: impl FnOnce() + 'static) {
-        self.seat.spawn(async move {
+        self.loop_handle.spawn(async move {
             tokio::task::yield_now().await;
             then();
         });

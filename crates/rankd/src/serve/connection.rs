@@ -8,7 +8,7 @@ use crate::serve::vitals::{Cut, Io, Place, Vitals};
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
-use rankd_engine::{Seat, clock};
+use rankd_engine::{LoopHandle, clock};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ const ERRORS_MAX: usize = 128;
 
 /// Spawns what a connection needs on its own loop.
 #[derive(Clone)]
-pub(crate) struct OnThisLoop(Seat);
+pub(crate) struct OnThisLoop(LoopHandle);
 
 impl<F: Future<Output = ()> + 'static> Executor<F> for OnThisLoop {
     fn execute(&self, task: F) {
@@ -43,8 +43,8 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for OnThisLoop {
 }
 
 /// How connections speak HTTP; made once for each loop.
-pub(crate) fn protocol(seat: &Seat) -> auto::Builder<OnThisLoop> {
-    let mut protocol = auto::Builder::new(OnThisLoop(seat.clone()));
+pub(crate) fn protocol(loop_handle: &LoopHandle) -> auto::Builder<OnThisLoop> {
+    let mut protocol = auto::Builder::new(OnThisLoop(loop_handle.clone()));
     // Time is kept here, around all of it, so the protocol's own timers are off.
     protocol.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
     let mut http2 = protocol.http2();

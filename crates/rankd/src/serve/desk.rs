@@ -14,9 +14,9 @@ use crate::serve::untaken;
 use crate::serve::vitals::{Place, Vitals};
 use futures_util::future::{Either, join_all, select};
 use hyper_util::server::conn::auto;
-use rankd_engine::Seat;
+use rankd_engine::LoopHandle;
 use rankd_engine::clock::{self, Instant};
-use rankd_engine::loop_handle::Guest;
+use rankd_engine::loop_handle::LoopService;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -69,7 +69,7 @@ pub(crate) enum Stage {
 
 pub(crate) struct Desk {
     pub(crate) app: Arc<App>,
-    pub(crate) seat: Seat,
+    pub(crate) loop_handle: LoopHandle,
     pub(crate) metrics: Arc<LoopMetrics>,
     pub(crate) protocol: auto::Builder<OnThisLoop>,
     pub(crate) admission: Rc<Admission>,
@@ -91,12 +91,12 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// Serves on one loop until told to stop, and until what is under way then is done.
-    pub(crate) fn open(app: Arc<App>, seat: Seat, stop: watch::Receiver<Option<Instant>>) -> Guest {
-        let listener = app.take_listener(seat.number());
-        let admin = if seat.number() == 0 { app.take_admin() } else { None };
-        let metrics = app.metrics.of_loop(seat.number());
+    pub(crate) fn open(app: Arc<App>, loop_handle: LoopHandle, stop: watch::Receiver<Option<Instant>>) -> LoopService {
+        let listener = app.take_listener(loop_handle.number());
+        let admin = if loop_handle.number() == 0 { app.take_admin() } else { None };
+        let metrics = app.metrics.of_loop(loop_handle.number());
         let desk = Rc::new(Desk {
-            protocol: protocol(&seat),
+            protocol: protocol(&loop_handle),
             admission: Admission::new(&app.settings.admission),
             stage: Cell::new(Stage::Open),
             body_bytes: Cell::new(0),
@@ -107,7 +107,7 @@ impl Desk {
             evicting: Cell::new(false),
             empty: Notify::new(),
             app,
-            seat,
+            loop_handle,
             metrics,
         });
         Box::pin(async move {
@@ -217,7 +217,7 @@ impl Desk {
         // Answers are written whole, so there is nothing to wait for. Without it they are merely later.
         let _ = stream.set_nodelay(true);
         self.metrics.accepted.add(1);
-        self.seat.spawn(Connection::new(self, stream, place));
+        self.loop_handle.spawn(Connection::new(self, stream, place));
     }
 
     /// A place of these kinds for one more connection; `None` where there is none and nobody can make room.

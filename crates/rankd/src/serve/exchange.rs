@@ -206,7 +206,7 @@ impl Visit {
         metrics.count_response(self.route, status);
         if self.ranks {
             let counts = match &self.plan {
-                Some(plan) => &plan.standing.metrics.loops[self.desk.seat.number()],
+                Some(plan) => &plan.standing.metrics.loops[self.desk.loop_handle.number()],
                 None => &metrics.no_plan,
             };
             counts.count(failure, took_ns);
@@ -260,7 +260,7 @@ impl Visit {
             w.field("queued_ms").float(self.queued_ns as f64 / 1e6);
             w.field("bytes_in").int(self.bytes_in as i64);
             w.field("bytes_out").int(bytes_out as i64);
-            w.field("loop").int(self.desk.seat.number() as i64);
+            w.field("loop").int(self.desk.loop_handle.number() as i64);
         });
         writer.finish()
     }

@@ -9,7 +9,7 @@ use crate::serve::readiness::{Phase, Warnings};
 use crate::serve::routes::ROUTES;
 use crate::serve::slices::Slices;
 use crate::serve::vitals::{Cut, Place};
-use rankd_engine::store::health::{Breaker, LATENCY_BOUNDS_US, Snapshot};
+use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
@@ -357,7 +357,7 @@ fn stores(page: &mut Page, app: &App) {
     }
     page.family("rankd_store_connections", "gauge", "Connections to an endpoint, by the state of their breaker.");
     for (endpoint, now) in &all {
-        for (state, count) in Breaker::ALL.iter().zip(now.connections) {
+        for (state, count) in BreakerState::ALL.iter().zip(now.connections) {
             page.sample("rankd_store_connections", &[("endpoint", endpoint), ("breaker", state.name())], count);
         }
     }

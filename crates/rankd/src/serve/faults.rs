@@ -137,7 +137,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         started_ms: 0,
     });
     let (stop, stopped) = watch::channel(None);
-    assert!(engine.on_every_loop(move |seat| Desk::open(app.clone(), seat, stopped.clone())));
+    assert!(engine.on_every_loop(move |loop_handle| Desk::open(app.clone(), loop_handle, stopped.clone())));
     (engine, stop, address)
 }
 

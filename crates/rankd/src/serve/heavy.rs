@@ -41,7 +41,7 @@ pub(crate) async fn parse<T: Send + 'static>(
     }
     let bytes = bytes.clone();
     // What limit the request itself sets is not known before it is read.
-    let deadline = visit.desk.seat.deadline(visit.since, None);
+    let deadline = visit.desk.loop_handle.deadline(visit.since, None);
     offload(visit, deadline, move || parse(&bytes)).await
 }
 
@@ -108,5 +108,5 @@ async fn offload<T: Send + 'static>(
     };
     // Held until the work is done. Nobody closes the places.
     let _place = place.map_err(|_| RunError::bug("there is no place for a large request"))?;
-    desk.seat.offload(deadline, work).await
+    desk.loop_handle.offload(deadline, work).await
 }

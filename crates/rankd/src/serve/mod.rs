@@ -118,8 +118,8 @@ pub(crate) fn serve(
     let engine = Arc::new(engine);
     let (stop, stopped) = watch::channel(None);
     signals.finish_first(Some(start.drain + AFTER_DRAIN + LAST_WORDS));
-    let guests = app.clone();
-    engine.on_every_loop(move |seat| Desk::open(guests.clone(), seat, stopped.clone()));
+    let services = app.clone();
+    engine.on_every_loop(move |loop_handle| Desk::open(services.clone(), loop_handle, stopped.clone()));
     app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
     let reloader = Reloader::new(&app, &engine, start.reload, loaded.texts)?;
     let greeted = app.clone();

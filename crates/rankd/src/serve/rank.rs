@@ -37,7 +37,7 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
     let with_trace = request.trace;
     let traced = visit.desk.metrics.traced_next(visit.desk.app.settings.trace_every);
     request.trace = with_trace || traced || visit.desk.app.log.audit || visit.sampled;
-    let deadline = visit.desk.seat.deadline(visit.since, request.deadline);
+    let deadline = visit.desk.loop_handle.deadline(visit.since, request.deadline);
     let outcome = run(visit, &linked, request).await;
     audit::tell(visit, &linked, &outcome);
     if let Ok(outputs) = &outcome.result {
@@ -132,7 +132,7 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         cpu: rankd_engine::run::Cpu::default(),
     };
     let desk = visit.desk.clone();
-    let deadline = desk.seat.deadline(visit.since, request.deadline).map(|deadline| deadline.at);
+    let deadline = desk.loop_handle.deadline(visit.since, request.deadline).map(|deadline| deadline.at);
     let _admitted = match desk.admission.enter(&*desk, deadline).await {
         Ok((permit, queued_ns)) => {
             visit.queued_ns = queued_ns;
@@ -149,7 +149,7 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
     };
     desk.metrics.queued.add(visit.queued_ns);
     let listed = Listed::new(&visit.vitals);
-    let outcome = desk.admission.run(desk.seat.run(linked, request, visit.since, listed.cancel.clone())).await;
+    let outcome = desk.admission.run(desk.loop_handle.run(linked, request, visit.since, listed.cancel.clone())).await;
     drop(listed);
     if visit.sampled {
         let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);

@@ -5,7 +5,7 @@ use crate::nodes::{Cluster, settings};
 use crate::program::Workspace;
 use crate::proxy::Proxy;
 use rankd_engine::Scheduler;
-use rankd_engine::store::health::Breaker;
+use rankd_engine::store::health::BreakerState;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -160,7 +160,7 @@ fn a_master_that_dies_fails_its_own_slots_at_once_and_no_others() {
         }
         println!("{scheduler:?}: 150 requests with a dead master in {:?}", began.elapsed());
         assert_eq!(asker.ask(&all_users()).result, Err(("upstream", "E401")), "{scheduler:?}");
-        assert_ne!(asker.health().breaker(), Breaker::Closed, "{scheduler:?}");
+        assert_ne!(asker.health().breaker(), BreakerState::Closed, "{scheduler:?}");
     }
     cluster.masters[1].start_again(&settings(&cluster.bus_ports[1]));
     assert!(cluster.masters[1].wait_until_it_answers(), "the master comes back");

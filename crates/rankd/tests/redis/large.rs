@@ -5,7 +5,7 @@ use crate::server::Server;
 use futures_util::future::join_all;
 use rankd_engine::store::health::Snapshot;
 use rankd_engine::store::redis::{Address, RedisEndpoint};
-use rankd_engine::store::{Open, Step, Store, Verb};
+use rankd_engine::store::{Open, ReadBatch, Store, Verb};
 use rankd_plan::registry::Policy;
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ fn with_store(url: &str, policy: Policy, read: impl AsyncFnOnce(&dyn Store)) -> 
 
 /// How many ids the list of `good:1` has, or the error's code.
 async fn good(store: &dyn Store) -> Result<usize, &'static str> {
-    let replies = store.read(Step { verb: Verb::ListHead(10), prefix: "good", ids: &[1, 2] }).await;
+    let replies = store.read(ReadBatch { verb: Verb::ListHead(10), prefix: "good", ids: &[1, 2] }).await;
     replies.map(|replies| replies.ids(0).len()).map_err(|error| error.code())
 }
 
 /// The code and the words of an error that must be there.
 async fn bad(store: &dyn Store, verb: Verb<'_>, prefix: &str) -> (&'static str, String) {
-    match store.read(Step { verb, prefix, ids: &[7, 1, 8] }).await {
+    match store.read(ReadBatch { verb, prefix, ids: &[7, 1, 8] }).await {
         Ok(_) => panic!("{prefix}:1 was read"),
         Err(error) => (error.code(), error.to_string()),
     }

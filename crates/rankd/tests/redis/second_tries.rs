@@ -4,7 +4,7 @@ use crate::asker::{Asker, FOLLOWED, load_users};
 use crate::fake::{Fake, Then};
 use crate::server::Server;
 use rankd_engine::Scheduler;
-use rankd_engine::store::health::Breaker;
+use rankd_engine::store::health::BreakerState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -91,7 +91,7 @@ fn a_server_that_keeps_refusing_is_left_alone_until_it_is_well() {
     let (seen, health) = (asked.load(Ordering::SeqCst), asker.health());
     println!("500 requests, {seen} of them reached the server");
     assert!(seen < 250, "{seen} of 500 reached a server that refuses");
-    assert_ne!(health.breaker(), Breaker::Closed);
+    assert_ne!(health.breaker(), BreakerState::Closed);
     assert_eq!((health.opened, health.errors, fake.seen().len()), (1, 500, 1));
     sick.store(false, Ordering::SeqCst);
     let began = Instant::now();
@@ -99,5 +99,5 @@ fn a_server_that_keeps_refusing_is_left_alone_until_it_is_well() {
         assert!(began.elapsed() < PATIENCE, "it is well and still left alone");
     }
     println!("back {:?} after it was well", began.elapsed());
-    assert_eq!(asker.health().breaker(), Breaker::Closed);
+    assert_eq!(asker.health().breaker(), BreakerState::Closed);
 }

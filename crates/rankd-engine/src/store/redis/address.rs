@@ -4,7 +4,7 @@
 /// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    pub place: Place,
+    pub place: ServerPlace,
     pub user: Option<String>,
     pub password: Option<String>,
     pub database: u32,
@@ -13,7 +13,7 @@ pub struct Address {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ServerPlace {
     Tcp { host: String, port: u16 },
     Unix { path: String },
 }
@@ -29,7 +29,7 @@ impl Address {
                 Some(None) => return Err("a unix: address takes ?db=N and nothing else".into()),
             };
             let path = path.strip_prefix("//").unwrap_or(path).to_owned();
-            return Ok(Address { place: Place::Unix { path }, user: None, password: None, database, tls: false });
+            return Ok(Address { place: ServerPlace::Unix { path }, user: None, password: None, database, tls: false });
         }
         let (tls, rest) = match (url.strip_prefix("redis://"), url.strip_prefix("rediss://")) {
             (Some(rest), _) => (false, rest),
@@ -56,26 +56,26 @@ impl Address {
         if host.is_empty() {
             return Err("an address must name a host".into());
         }
-        Ok(Address { place: Place::Tcp { host, port }, user, password, database, tls })
+        Ok(Address { place: ServerPlace::Tcp { host, port }, user, password, database, tls })
     }
 
     /// Another server that is reached the same way.
     pub(super) fn at(&self, host: &str, port: u16) -> Address {
-        Address { place: Place::Tcp { host: host.to_owned(), port }, ..self.clone() }
+        Address { place: ServerPlace::Tcp { host: host.to_owned(), port }, ..self.clone() }
     }
 
     pub(super) fn host(&self) -> &str {
         match &self.place {
-            Place::Tcp { host, .. } => host,
-            Place::Unix { .. } => "127.0.0.1",
+            ServerPlace::Tcp { host, .. } => host,
+            ServerPlace::Unix { .. } => "127.0.0.1",
         }
     }
 
     /// The address without its secrets.
     pub fn shown(&self) -> String {
         match &self.place {
-            Place::Tcp { host, port } => format!("{host}:{port}"),
-            Place::Unix { path } => format!("unix:{path}"),
+            ServerPlace::Tcp { host, port } => format!("{host}:{port}"),
+            ServerPlace::Unix { path } => format!("unix:{path}"),
         }
     }
 }

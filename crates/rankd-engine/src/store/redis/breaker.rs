@@ -50,18 +50,18 @@ enum State {
 }
 
 impl State {
-    fn shown(&self) -> health::Breaker {
+    fn shown(&self) -> health::BreakerState {
         match self {
-            State::Connecting | State::Closed => health::Breaker::Closed,
-            State::Open { .. } | State::Refusing { .. } => health::Breaker::Open,
-            State::HalfOpen { .. } | State::Trying { .. } => health::Breaker::HalfOpen,
+            State::Connecting | State::Closed => health::BreakerState::Closed,
+            State::Open { .. } | State::Refusing { .. } => health::BreakerState::Open,
+            State::HalfOpen { .. } | State::Trying { .. } => health::BreakerState::HalfOpen,
         }
     }
 }
 
 impl Breaker {
     pub(super) fn new(health: Arc<Health>) -> Breaker {
-        health.moves(None, Some(health::Breaker::Closed));
+        health.move_connection(None, Some(health::BreakerState::Closed));
         Breaker {
             state: RefCell::new(State::Connecting),
             refusals: Cell::new(0),
@@ -127,7 +127,7 @@ impl Breaker {
                 self.refusals.set(0);
                 let tried = matches!(*self.state.borrow(), State::Trying { .. } | State::Refusing { .. });
                 if tried {
-                    self.closes();
+                    self.close();
                 }
             }
             Some(why) => {
@@ -143,19 +143,19 @@ impl Breaker {
     }
 
     /// The connection is up and has been tried.
-    pub(super) fn closes(&self) {
+    pub(super) fn close(&self) {
         self.pause.set(PAUSE_FIRST);
         self.refusals.set(0);
         self.enter(State::Closed);
     }
 
     /// The connection is gone, but is worth an attempt at once.
-    pub(super) fn connects(&self) {
+    pub(super) fn connect(&self) {
         self.enter(State::Connecting);
     }
 
     /// The connection was given up although the server is well; says when the next attempt may begin. It is worth waiting for.
-    pub(super) fn connects_soon(&self) -> Instant {
+    pub(super) fn connect_soon(&self) -> Instant {
         self.enter(State::Connecting);
         self.next_attempt()
     }
@@ -166,14 +166,14 @@ impl Breaker {
     }
 
     /// The connection is gone; says when the next attempt may begin.
-    pub(super) fn opens(&self, why: StoreError) -> Instant {
+    pub(super) fn open(&self, why: StoreError) -> Instant {
         let next = self.next_attempt();
         self.enter(State::Open { why, next });
         next
     }
 
     /// An attempt to connect begins.
-    pub(super) fn tries(&self) {
+    pub(super) fn half_open(&self) {
         let why = match &*self.state.borrow() {
             State::Open { why, .. } => why.clone(),
             _ => return,
@@ -191,14 +191,14 @@ impl Breaker {
     fn enter(&self, state: State) {
         let (before, after) = (self.state.borrow().shown(), state.shown());
         *self.state.borrow_mut() = state;
-        self.health.moves(Some(before), Some(after));
+        self.health.move_connection(Some(before), Some(after));
         self.changed.notify_waiters();
     }
 }
 
 impl Drop for Breaker {
     fn drop(&mut self) {
-        self.health.moves(Some(self.state.borrow().shown()), None);
+        self.health.move_connection(Some(self.state.borrow().shown()), None);
     }
 }
 
@@ -220,16 +220,16 @@ mod tests {
     async fn a_server_that_keeps_refusing_is_left_alone_and_tried_by_one_step() {
         let health = Arc::new(Health::default());
         let breaker = Breaker::new(health.clone());
-        breaker.closes();
+        breaker.close();
         for _ in 0..REFUSALS_MAX {
             assert_eq!(breaker.look(), Some(Ok(())));
             breaker.answered(Some(why()));
         }
         assert_eq!(breaker.look(), Some(Err(why())));
-        assert_eq!(health.snapshot().breaker(), health::Breaker::Open);
+        assert_eq!(health.snapshot().breaker(), health::BreakerState::Open);
         tokio::time::advance(Duration::from_millis(61)).await;
         assert_eq!((breaker.look(), breaker.look()), (Some(Ok(())), Some(Err(why()))), "one is let through");
-        assert_eq!(health.snapshot().breaker(), health::Breaker::HalfOpen);
+        assert_eq!(health.snapshot().breaker(), health::BreakerState::HalfOpen);
         breaker.answered(Some(why()));
         tokio::time::advance(Duration::from_millis(61)).await;
         assert_eq!(breaker.look(), Some(Err(why())), "the second pause is longer");
@@ -246,15 +246,15 @@ mod tests {
     async fn without_a_connection_nothing_passes_and_the_driver_is_waited_for_only_when_it_is_overdue() {
         let breaker = Breaker::new(Arc::default());
         assert_eq!(breaker.look(), None);
-        let next = breaker.opens(why());
+        let next = breaker.open(why());
         assert_eq!(breaker.pass().await, Err(why()));
         tokio::time::advance(next - clock::now()).await;
         assert_eq!(breaker.look(), None);
-        breaker.tries();
+        breaker.half_open();
         assert_eq!(breaker.look(), Some(Err(why())));
         breaker.answered(None);
         assert_eq!(breaker.look(), Some(Err(why())), "an answer from before means nothing");
-        breaker.closes();
+        breaker.close();
         assert_eq!(breaker.pass().await, Ok(()));
     }
 }

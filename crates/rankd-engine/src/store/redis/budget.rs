@@ -17,12 +17,12 @@ impl Budget {
         Budget { percent: percent.into(), saved: Cell::new(0) }
     }
 
-    pub(super) fn asked(&self, commands: usize) {
+    pub(super) fn count_first_tries(&self, commands: usize) {
         self.saved.set((self.saved.get() + self.percent * commands as u64).min(SAVED_MAX));
     }
 
     /// Whether so many commands may be asked again.
-    pub(super) fn allows(&self, commands: usize) -> bool {
+    pub(super) fn has_room(&self, commands: usize) -> bool {
         self.saved.get() >= 100 * commands as u64
     }
 
@@ -43,7 +43,7 @@ mod tests {
         assert!(!budget.take(1));
         let mut again = 0;
         for asked in 1..=1000u32 {
-            budget.asked(1);
+            budget.count_first_tries(1);
             again += u32::from(budget.take(1));
             assert!(again * 5 <= asked, "{again} of {asked}");
         }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_is_saved_up_has_an_end() {
         let budget = Budget::new(100);
-        budget.asked(1_000_000);
+        budget.count_first_tries(1_000_000);
         assert!(!budget.take(1_001));
         assert!(budget.take(1_000) && !budget.take(1));
     }

@@ -12,7 +12,7 @@ use crate::store::redis::greeting::{Peer, Refusal};
 use crate::store::redis::server::Connections;
 use crate::store::redis::slots::{Layout, NodeName, Slotter};
 use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, too_large};
-use crate::store::{Answer, Replies, Step, Store, StoreError, Trouble};
+use crate::store::{Answer, ReadBatch, Replies, Store, StoreError, Trouble};
 use futures_util::future::join_all;
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
@@ -44,7 +44,7 @@ struct Cluster {
 }
 
 /// What one node is asked of a step.
-struct Part {
+struct NodeBatch {
     node: NodeName,
     asking: bool,
     ids: Vec<i64>,
@@ -70,7 +70,7 @@ impl ClusterStore {
 }
 
 impl Store for ClusterStore {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         match step.ids.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),
             1..=BATCH_IDS => Box::pin(self.0.send(step)),
@@ -80,7 +80,7 @@ impl Store for ClusterStore {
 }
 
 impl Cluster {
-    async fn send(self: &Rc<Self>, step: Step<'_>) -> Result<Replies, StoreError> {
+    async fn send(self: &Rc<Self>, step: ReadBatch<'_>) -> Result<Replies, StoreError> {
         let result = self.ask(&step).await;
         if result.is_err() {
             self.health.count(|health| &health.errors, 1);
@@ -88,9 +88,9 @@ impl Cluster {
         result
     }
 
-    async fn ask(self: &Rc<Self>, step: &Step<'_>) -> Result<Replies, StoreError> {
+    async fn ask(self: &Rc<Self>, step: &ReadBatch<'_>) -> Result<Replies, StoreError> {
         let layout = self.layout().await?;
-        self.budget.asked(step.ids.len());
+        self.budget.count_first_tries(step.ids.len());
         let parts = split(step, &layout).inspect_err(|_| self.refresh())?;
         let mut gathered = Gathered::new(step.ids.len());
         let mut again = self.round(step, parts, &mut gathered).await?;
@@ -112,13 +112,13 @@ impl Cluster {
     /// Asks all nodes at once; gives what is to be asked again, and of whom.
     async fn round(
         self: &Rc<Self>,
-        step: &Step<'_>,
-        parts: Vec<Part>,
+        step: &ReadBatch<'_>,
+        parts: Vec<NodeBatch>,
         gathered: &mut Gathered,
-    ) -> Result<Vec<Part>, StoreError> {
+    ) -> Result<Vec<NodeBatch>, StoreError> {
         let asked = parts.iter().map(|part| {
             let connections = self.node(&part.node);
-            let step = Step { ids: &part.ids, ..step.clone() };
+            let step = ReadBatch { ids: &part.ids, ..step.clone() };
             async move { connections.read(step, part.asking, &self.budget).await }
         });
         let answers: Vec<Result<Answered, Failed>> = join_all(asked).await;
@@ -143,11 +143,11 @@ impl Cluster {
     /// Puts a part's replies in their places; what was sent elsewhere goes to `again`.
     fn gather(
         self: &Rc<Self>,
-        step: &Step<'_>,
-        part: Part,
+        step: &ReadBatch<'_>,
+        part: NodeBatch,
         answered: Answered,
         gathered: &mut Gathered,
-        again: &mut Vec<Part>,
+        again: &mut Vec<NodeBatch>,
     ) -> Result<(), StoreError> {
         if let Some((at, what)) = answered.too_large {
             return Err(too_large(step, part.places.get(at).copied().unwrap_or_default(), what));
@@ -294,32 +294,32 @@ pub(super) async fn ask_for_layout(peer: &Peer) -> Result<Layout, Refusal> {
 }
 
 /// The parts of a step by the master that each id belongs to.
-fn split(step: &Step<'_>, layout: &Layout) -> Result<Vec<Part>, StoreError> {
+fn split(step: &ReadBatch<'_>, layout: &Layout) -> Result<Vec<NodeBatch>, StoreError> {
     let slotter = Slotter::new(step.prefix);
-    let mut parts: Vec<Option<Part>> = (0..layout.masters.len()).map(|_| None).collect();
+    let mut parts: Vec<Option<NodeBatch>> = (0..layout.masters.len()).map(|_| None).collect();
     for (place, &id) in step.ids.iter().enumerate() {
         let slot = slotter.slot(id);
         let nobody = || StoreError::Unavailable(format!("no node of the cluster serves slot {slot}"));
         let owner = layout.owner(slot).ok_or_else(nobody)?;
-        let part = parts[owner].get_or_insert_with(|| Part::new(layout.masters[owner].clone(), false));
+        let part = parts[owner].get_or_insert_with(|| NodeBatch::new(layout.masters[owner].clone(), false));
         part.ids.push(id);
         part.places.push(place);
     }
     Ok(parts.into_iter().flatten().collect())
 }
 
-fn push(parts: &mut Vec<Part>, node: NodeName, asking: bool, id: i64, place: usize) {
+fn push(parts: &mut Vec<NodeBatch>, node: NodeName, asking: bool, id: i64, place: usize) {
     let at = parts.iter().position(|part| part.node == node && part.asking == asking).unwrap_or_else(|| {
-        parts.push(Part::new(node, asking));
+        parts.push(NodeBatch::new(node, asking));
         parts.len() - 1
     });
     parts[at].ids.push(id);
     parts[at].places.push(place);
 }
 
-impl Part {
-    fn new(node: NodeName, asking: bool) -> Part {
-        Part { node, asking, ids: Vec::new(), places: Vec::new() }
+impl NodeBatch {
+    fn new(node: NodeName, asking: bool) -> NodeBatch {
+        NodeBatch { node, asking, ids: Vec::new(), places: Vec::new() }
     }
 }
 

@@ -11,8 +11,8 @@ use crate::store::redis::breaker::Breaker;
 use crate::store::redis::greeting::{Peer, Refusal, Socket};
 use crate::store::redis::parcel::{Parcel, Waiting};
 use crate::store::redis::pulse::Pulse;
-use crate::store::redis::resp::{Expect, Incoming, Malformed, Progress, push_command};
-use crate::store::{Replies, Step, StoreError, TooLarge, Trouble};
+use crate::store::redis::resp::{Expect, Incoming, Malformed, ReplyProgress, push_command};
+use crate::store::{ReadBatch, Replies, StoreError, TooLarge, Trouble};
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
 use std::cell::{Cell, RefCell};
@@ -52,13 +52,13 @@ pub(super) struct Connection {
     out: RefCell<Vec<u8>>,
     pending: RefCell<VecDeque<Pending>>,
     /// The steps under way, by their commands. Empty where sharing is switched off.
-    flying: RefCell<HashMap<Rc<Vec<u8>>, Parcel<Outcome>>>,
+    flying: RefCell<HashMap<Rc<Vec<u8>>, Parcel<ReadOutcome>>>,
     driver: Cell<Option<Waker>>,
 }
 
 /// What is asked of a server: a step, or a part of one, as bytes.
 pub(super) struct Ask<'a> {
-    pub(super) step: Step<'a>,
+    pub(super) step: ReadBatch<'a>,
     pub(super) commands: Rc<Vec<u8>>,
     /// Each command is preceded by one that is answered with a status.
     pub(super) asking: bool,
@@ -73,13 +73,13 @@ struct Pending {
     /// Replies that are still to come.
     left: usize,
     answered: Answered,
-    parcel: Parcel<Outcome>,
+    parcel: Parcel<ReadOutcome>,
     commands: Rc<Vec<u8>>,
     /// Given back with the reply, also when nobody waits for it any more.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-pub(super) type Outcome = Result<Answered, Failed>;
+pub(super) type ReadOutcome = Result<Answered, Failed>;
 
 /// A reply to each command of a step, empty for those that were refused.
 #[derive(Clone, Default)]
@@ -105,7 +105,7 @@ impl From<StoreError> for Failed {
 }
 
 /// Why a socket cannot be used any more.
-enum End {
+enum SocketEnd {
     Closed(String),
     Malformed(&'static str),
     /// The first step in line was not answered in this time.
@@ -117,9 +117,9 @@ enum End {
     Retired,
 }
 
-impl From<Malformed> for End {
-    fn from(Malformed(what): Malformed) -> End {
-        End::Malformed(what)
+impl From<Malformed> for SocketEnd {
+    fn from(Malformed(what): Malformed) -> SocketEnd {
+        SocketEnd::Malformed(what)
     }
 }
 
@@ -169,7 +169,7 @@ impl Connection {
 
     /// Whether a step that is sent now will be answered as soon as is usual, as far as is known.
     pub(super) fn is_well(&self) -> bool {
-        self.is_up() && !self.lags.get() && self.pulse.why_it_hangs().is_none()
+        self.is_up() && !self.lags.get() && self.pulse.hanging_because().is_none()
     }
 
     /// Lets one step through, at once or when the connection is there, or says why not.
@@ -185,7 +185,7 @@ impl Connection {
     }
 
     /// Puts a step in line that has been let through, or shares one that is the same.
-    pub(super) async fn start(&self, ask: &Ask<'_>) -> Result<Waiting<Outcome>, Failed> {
+    pub(super) async fn start(&self, ask: &Ask<'_>) -> Result<Waiting<ReadOutcome>, Failed> {
         // Almost always there is room, and nothing is waited for but the answer.
         if let Some(answer) = self.join(&ask.commands) {
             return Ok(answer);
@@ -209,14 +209,14 @@ impl Connection {
     }
 
     /// Shares the answer of a step under way that is the same.
-    pub(super) fn join(&self, commands: &Vec<u8>) -> Option<Waiting<Outcome>> {
+    pub(super) fn join(&self, commands: &Vec<u8>) -> Option<Waiting<ReadOutcome>> {
         let answer = self.flying.borrow().get(commands)?.wait();
         self.health.count(|health| &health.shared, 1);
         Some(answer)
     }
 
     /// Puts a step in line to be written.
-    fn send(&self, ask: &Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<Outcome> {
+    fn send(&self, ask: &Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<ReadOutcome> {
         let Ask { step, commands, asking } = ask;
         let (parcel, count) = (Parcel::new(), step.ids.len());
         let answer = parcel.wait();
@@ -287,56 +287,56 @@ impl Connection {
             let next = match self.peer.greet().await {
                 Ok(socket) => {
                     let up = clock::now();
-                    self.pulse.heard(up);
+                    self.pulse.mark_heard(up);
                     self.lags.set(false);
-                    self.breaker.closes();
-                    let end = self.serve(socket).await;
+                    self.breaker.close();
+                    let end = self.drive_socket(socket).await;
                     self.give_up(&end, clock::now() >= up + SOUND_AFTER)
                 }
-                Err(Refusal::Words(words)) => Some(self.breaker.opens(self.unavailable(&words))),
-                Err(Refusal::Line(line)) => Some(self.breaker.opens(StoreError::from_server(String::new(), line))),
+                Err(Refusal::Words(words)) => Some(self.breaker.open(self.unavailable(&words))),
+                Err(Refusal::Line(line)) => Some(self.breaker.open(StoreError::from_server(String::new(), line))),
             };
             if let Some(next) = next {
                 sleep_until(next).await;
-                self.breaker.tries();
+                self.breaker.half_open();
             }
         }
     }
 
     /// Tells everybody who waits that the connection is gone; says when to try again, if not at once.
-    fn give_up(&self, end: &End, was_sound: bool) -> Option<Instant> {
+    fn give_up(&self, end: &SocketEnd, was_sound: bool) -> Option<Instant> {
         let silent = |limit: &Duration| self.unavailable(&format!("no answer within {} ms", limit.as_millis()));
-        let mut is_well = matches!(end, End::Closed(_) | End::TooLarge);
+        let mut is_well = matches!(end, SocketEnd::Closed(_) | SocketEnd::TooLarge);
         let (told, next) = match end {
-            End::Closed(why) if was_sound => {
-                self.breaker.connects();
+            SocketEnd::Closed(why) if was_sound => {
+                self.breaker.connect();
                 (self.unavailable(why), None)
             }
-            End::Closed(why) => (self.unavailable(why), Some(self.breaker.opens(self.unavailable(why)))),
-            End::Malformed(what) => {
+            SocketEnd::Closed(why) => (self.unavailable(why), Some(self.breaker.open(self.unavailable(why)))),
+            SocketEnd::Malformed(what) => {
                 let why = self.unavailable(&format!("malformed reply: {what}"));
-                (why.clone(), Some(self.breaker.opens(why)))
+                (why.clone(), Some(self.breaker.open(why)))
             }
-            End::Late(limit) => {
+            SocketEnd::Late(limit) => {
                 // Only this connection is held up where the server is heard on another.
                 let stall = Duration::from_millis(self.policy.stall_timeout_ms.into()).min(*limit);
                 is_well = clock::now() < self.pulse.last_heard() + stall;
-                (self.late(*limit), Some(self.breaker.opens(silent(limit))))
+                (self.late(*limit), Some(self.breaker.open(silent(limit))))
             }
-            End::Silent(limit) => {
-                self.pulse.hangs(silent(limit));
-                (self.late(*limit), Some(self.breaker.opens(silent(limit))))
+            SocketEnd::Silent(limit) => {
+                self.pulse.mark_hanging(silent(limit));
+                (self.late(*limit), Some(self.breaker.open(silent(limit))))
             }
-            End::TooLarge => {
+            SocketEnd::TooLarge => {
                 // It is the fault of one step, which is told so. The server is well, and the others may ask again.
                 if let Some(mut first) = self.take_first() {
                     first.parcel.deliver(Ok(std::mem::take(&mut first.answered)));
                 }
-                (self.unavailable("closed because of a reply that is too large"), Some(self.breaker.connects_soon()))
+                (self.unavailable("closed because of a reply that is too large"), Some(self.breaker.connect_soon()))
             }
-            End::Retired => {
+            SocketEnd::Retired => {
                 let why = self.unavailable("it left the cluster");
-                (why.clone(), Some(self.breaker.opens(why)))
+                (why.clone(), Some(self.breaker.open(why)))
             }
         };
         self.out.borrow_mut().clear();
@@ -347,7 +347,7 @@ impl Connection {
     }
 
     /// Writes steps and hands out answers until the socket cannot be used any more, and says why.
-    async fn serve(&self, socket: Socket) -> End {
+    async fn drive_socket(&self, socket: Socket) -> SocketEnd {
         let now = clock::now();
         let mut line = Line {
             socket,
@@ -359,7 +359,7 @@ impl Connection {
             next_ping: None,
             watch: Box::pin(sleep_until(now + IDLE)),
         };
-        poll_fn(|cx| match self.turn(&mut line, cx) {
+        poll_fn(|cx| match self.drive_once(&mut line, cx) {
             Ok(()) => Poll::Pending,
             Err(end) => Poll::Ready(end),
         })
@@ -367,18 +367,18 @@ impl Connection {
     }
 
     /// One turn of the driver: all that has come is read and handed out, all that was asked meanwhile is written.
-    fn turn(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), End> {
+    fn drive_once(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), SocketEnd> {
         self.driver.set(Some(cx.waker().clone()));
         // What has come is read before anybody is called late.
         let mut bytes = 0;
         loop {
             line.incoming.bytes.reserve(READ_BYTES);
             match pin!(line.socket.read_buf(&mut line.incoming.bytes)).poll(cx) {
-                Poll::Ready(Ok(0)) => return Err(End::Closed("the server closed the connection".into())),
+                Poll::Ready(Ok(0)) => return Err(SocketEnd::Closed("the server closed the connection".into())),
                 Poll::Ready(Ok(count)) => {
                     line.heard = clock::now();
                     line.next_ping = None;
-                    self.pulse.heard(line.heard);
+                    self.pulse.mark_heard(line.heard);
                     self.lags.set(false);
                     self.hand_out(&mut line.incoming, line.heard)?;
                     bytes += count;
@@ -387,12 +387,12 @@ impl Connection {
                         return self.write(line, cx);
                     }
                 }
-                Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
+                Poll::Ready(Err(error)) => return Err(SocketEnd::Closed(error.to_string())),
                 Poll::Pending => break,
             }
         }
         if self.retired.get() && self.pending.borrow().iter().all(|step| step.is_ping) {
-            return Err(End::Retired);
+            return Err(SocketEnd::Retired);
         }
         self.write(line, cx)?;
         if let Some(first) = self.pending.borrow().front().filter(|first| !first.is_ping) {
@@ -419,7 +419,7 @@ impl Connection {
         Ok(())
     }
 
-    fn write(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), End> {
+    fn write(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), SocketEnd> {
         loop {
             if line.written == line.writing.len() {
                 line.written = 0;
@@ -430,19 +430,19 @@ impl Connection {
                 break;
             }
             match Pin::new(&mut line.socket).poll_write(cx, &line.writing[line.written..]) {
-                Poll::Ready(Ok(0)) => return Err(End::Closed("the server accepts no more data".into())),
+                Poll::Ready(Ok(0)) => return Err(SocketEnd::Closed("the server accepts no more data".into())),
                 Poll::Ready(Ok(count)) => {
                     line.written += count;
                     line.unflushed = true;
                 }
-                Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
+                Poll::Ready(Err(error)) => return Err(SocketEnd::Closed(error.to_string())),
                 Poll::Pending => return Ok(()),
             }
         }
         if line.unflushed {
             match Pin::new(&mut line.socket).poll_flush(cx) {
                 Poll::Ready(Ok(())) => line.unflushed = false,
-                Poll::Ready(Err(error)) => return Err(End::Closed(error.to_string())),
+                Poll::Ready(Err(error)) => return Err(SocketEnd::Closed(error.to_string())),
                 Poll::Pending => {}
             }
         }
@@ -451,7 +451,7 @@ impl Connection {
 
     /// Tells whoever waits for what is overdue, and says when to look again; or that time is up. The first step in line decides:
     /// one that comes later is due later.
-    fn look(&self, line: &Line, now: Instant) -> Result<Instant, End> {
+    fn look(&self, line: &Line, now: Instant) -> Result<Instant, SocketEnd> {
         let mut pending = self.pending.borrow_mut();
         let Some(first) = pending.iter_mut().find(|step| !step.is_ping) else { return Ok(now + IDLE) };
         let limit = Duration::from_millis(self.policy.request_timeout_ms.into());
@@ -462,10 +462,10 @@ impl Connection {
             return Err(match line.incoming.too_large() {
                 Some(why) => {
                     first.answered.refuse_too_large(why);
-                    End::TooLarge
+                    SocketEnd::TooLarge
                 }
-                None if silent <= now => End::Silent(stall),
-                None => End::Late(limit),
+                None if silent <= now => SocketEnd::Silent(stall),
+                None => SocketEnd::Late(limit),
             });
         }
         let overdue = self.pulse.overdue();
@@ -477,7 +477,7 @@ impl Connection {
                 break;
             }
             self.lags.set(true);
-            step.parcel.is_overdue();
+            step.parcel.mark_overdue();
         }
         Ok(next)
     }
@@ -490,7 +490,7 @@ impl Connection {
     }
 
     /// Gives each complete reply to the step that is first in line.
-    fn hand_out(&self, incoming: &mut Incoming, now: Instant) -> Result<(), End> {
+    fn hand_out(&self, incoming: &mut Incoming, now: Instant) -> Result<(), SocketEnd> {
         let mut pending = self.pending.borrow_mut();
         while !incoming.is_empty() {
             let Some(first) = pending.front_mut() else {
@@ -502,14 +502,14 @@ impl Connection {
             let about_asking = first.asking && first.left.is_multiple_of(2);
             let expect = if about_asking { Expect::Status } else { first.expect };
             match incoming.reply(expect, &mut first.answered.replies)? {
-                Progress::Incomplete => break,
-                Progress::Pushed => continue,
-                Progress::Done => {}
-                Progress::Refused(line) => first.answered.refuse(line, about_asking),
-                Progress::PassedOver(why) => first.answered.refuse_too_large(why),
-                Progress::Endless(why) => {
+                ReplyProgress::Incomplete => break,
+                ReplyProgress::Pushed => continue,
+                ReplyProgress::Done => {}
+                ReplyProgress::Refused(line) => first.answered.refuse(line, about_asking),
+                ReplyProgress::PassedOver(why) => first.answered.refuse_too_large(why),
+                ReplyProgress::Endless(why) => {
                     first.answered.refuse_too_large(why);
-                    return Err(End::TooLarge);
+                    return Err(SocketEnd::TooLarge);
                 }
             }
             first.left -= 1;
@@ -530,8 +530,8 @@ impl Connection {
             return;
         }
         let took = now.saturating_duration_since(first.since);
-        self.health.answered_after(took);
-        self.pulse.answered_after(took);
+        self.health.record_latency(took);
+        self.pulse.record_latency(took);
         let answered = std::mem::take(&mut first.answered);
         let sick = answered.refused.iter().find(|(_, line)| Trouble::of(line).is_the_servers());
         self.breaker.answered(sick.map(|(_, line)| StoreError::from_server(String::new(), line.clone())));

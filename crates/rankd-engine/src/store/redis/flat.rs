@@ -11,7 +11,7 @@ const BYTES_MAX: usize = 1 << 20;
 
 /// One value, or the opening of a list of so many.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ReplyPart {
     Text(Range<usize>),
     Int(i64),
     Null,
@@ -20,7 +20,7 @@ pub(super) enum Part {
 }
 
 /// A whole reply at the start of `bytes` and where it ends; `None` when more bytes are needed.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(Vec<Part>, usize)>, Malformed> {
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(Vec<ReplyPart>, usize)>, Malformed> {
     let mut parts = Vec::new();
     let end = walk(bytes, |part| parts.push(part))?;
     Ok(end.map(|end| (parts, end)))
@@ -31,7 +31,7 @@ pub(super) fn skip(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     walk(bytes, |_| {})
 }
 
-fn walk(bytes: &[u8], mut note: impl FnMut(Part)) -> Result<Option<usize>, Malformed> {
+fn walk(bytes: &[u8], mut note: impl FnMut(ReplyPart)) -> Result<Option<usize>, Malformed> {
     let (mut at, mut left) = (0, 1usize);
     while left > 0 {
         if at > BYTES_MAX {
@@ -44,12 +44,12 @@ fn walk(bytes: &[u8], mut note: impl FnMut(Part)) -> Result<Option<usize>, Malfo
         at = line.end + 2;
         left -= 1;
         let part = match kind {
-            b'+' | b',' | b'#' | b'(' => Part::Text(line.start + 1..line.end),
-            b'-' => Part::Error(line.start + 1..line.end),
-            b':' => Part::Int(number(text)?),
-            b'_' => Part::Null,
+            b'+' | b',' | b'#' | b'(' => ReplyPart::Text(line.start + 1..line.end),
+            b'-' => ReplyPart::Error(line.start + 1..line.end),
+            b':' => ReplyPart::Int(number(text)?),
+            b'_' => ReplyPart::Null,
             b'$' | b'=' | b'!' | b'*' | b'~' | b'>' | b'%' | b'|' => match number(text)? {
-                -1 => Part::Null,
+                -1 => ReplyPart::Null,
                 count => {
                     let most = count.try_into().ok().filter(|count: &usize| *count <= BYTES_MAX);
                     let count = most.ok_or(Malformed("an impossible length"))?;
@@ -63,13 +63,13 @@ fn walk(bytes: &[u8], mut note: impl FnMut(Part)) -> Result<Option<usize>, Malfo
                             if bytes[text.end..at] != *b"\r\n" {
                                 return Err(Malformed("an unterminated string"));
                             }
-                            if kind == b'!' { Part::Error(text) } else { Part::Text(text) }
+                            if kind == b'!' { ReplyPart::Error(text) } else { ReplyPart::Text(text) }
                         }
                         _ => {
                             // An attribute stands before the value that it is about.
                             let items = if kind == b'%' || kind == b'|' { 2 * count } else { count };
                             left += items + usize::from(kind == b'|');
-                            Part::List(items)
+                            ReplyPart::List(items)
                         }
                     }
                 }
@@ -101,24 +101,24 @@ fn number(text: &[u8]) -> Result<i64, Malformed> {
 /// Walks through the parts of a reply.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
-    parts: std::slice::Iter<'a, Part>,
+    parts: std::slice::Iter<'a, ReplyPart>,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8], parts: &'a [Part]) -> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8], parts: &'a [ReplyPart]) -> Cursor<'a> {
         Cursor { bytes, parts: parts.iter() }
     }
 
     pub(super) fn list(&mut self) -> Option<usize> {
         match self.parts.next()? {
-            Part::List(count) => Some(*count),
+            ReplyPart::List(count) => Some(*count),
             _ => None,
         }
     }
 
     pub(super) fn int(&mut self) -> Option<i64> {
         match self.parts.next()? {
-            Part::Int(value) => Some(*value),
+            ReplyPart::Int(value) => Some(*value),
             _ => None,
         }
     }
@@ -126,8 +126,8 @@ impl<'a> Cursor<'a> {
     /// Some text, or `Some(None)` for null.
     pub(super) fn text(&mut self) -> Option<Option<&'a str>> {
         match self.parts.next()? {
-            Part::Text(range) => Some(Some(std::str::from_utf8(self.bytes.get(range.clone())?).ok()?)),
-            Part::Null => Some(None),
+            ReplyPart::Text(range) => Some(Some(std::str::from_utf8(self.bytes.get(range.clone())?).ok()?)),
+            ReplyPart::Null => Some(None),
             _ => None,
         }
     }
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
         let mut left = values;
         while left > 0 {
             left -= 1;
-            if let Part::List(items) = self.parts.next()? {
+            if let ReplyPart::List(items) = self.parts.next()? {
                 left += items;
             }
         }

@@ -3,8 +3,8 @@
 //! All of the greeting leaves at once. A server that does not know HELLO is spoken to in the older protocol.
 
 use crate::store::Trouble;
-use crate::store::redis::address::{Address, Place};
-use crate::store::redis::flat::{self, Part};
+use crate::store::redis::address::{Address, ServerPlace};
+use crate::store::redis::flat::{self, ReplyPart};
 use crate::store::redis::resp::{Malformed, push_command};
 use crate::store::redis::tls::{self, Trust};
 use std::io;
@@ -103,8 +103,8 @@ impl Peer {
 
     async fn open(&self) -> Result<Socket, Refusal> {
         let (host, port) = match &self.address.place {
-            Place::Unix { path } => return Ok(Box::new(UnixStream::connect(path).await.map_err(words)?)),
-            Place::Tcp { host, port } => (host.as_str(), *port),
+            ServerPlace::Unix { path } => return Ok(Box::new(UnixStream::connect(path).await.map_err(words)?)),
+            ServerPlace::Tcp { host, port } => (host.as_str(), *port),
         };
         let socket = TcpStream::connect((host, port)).await.map_err(words)?;
         socket.set_nodelay(true).map_err(words)?;
@@ -119,12 +119,12 @@ impl Peer {
     }
 
     /// Sends one command on a greeted socket and gives its reply: the parts, and the bytes that they are of.
-    pub(super) async fn ask(socket: &mut Socket, command: &[&str]) -> Result<(Vec<Part>, Vec<u8>), Refusal> {
+    pub(super) async fn ask(socket: &mut Socket, command: &[&str]) -> Result<(Vec<ReplyPart>, Vec<u8>), Refusal> {
         say(socket, &[command]).await?;
         let mut heard = Heard::default();
         let parts = heard.parts(socket).await?;
         match parts.first() {
-            Some(Part::Error(line)) => Err(Refusal::Line(heard.text(line.clone()))),
+            Some(ReplyPart::Error(line)) => Err(Refusal::Line(heard.text(line.clone()))),
             _ => Ok((parts, heard.bytes)),
         }
     }
@@ -161,7 +161,7 @@ impl Heard {
     pub(super) async fn reply(&mut self, socket: &mut Socket) -> Result<Result<(), String>, Refusal> {
         let parts = self.parts(socket).await?;
         let result = match parts.first() {
-            Some(Part::Error(line)) => Err(self.text(line.clone())),
+            Some(ReplyPart::Error(line)) => Err(self.text(line.clone())),
             _ => Ok(()),
         };
         self.pass();
@@ -171,15 +171,15 @@ impl Heard {
     /// The values of the next reply, one after the other, or its error line.
     pub(super) async fn values(&mut self, socket: &mut Socket) -> Result<Result<Vec<Vec<u8>>, String>, Refusal> {
         let parts = self.parts(socket).await?;
-        if let Some(Part::Error(line)) = parts.first() {
+        if let Some(ReplyPart::Error(line)) = parts.first() {
             let line = self.text(line.clone());
             self.pass();
             return Ok(Err(line));
         }
         let values = parts.into_iter().filter_map(|part| match part {
-            Part::Text(range) => Some(self.bytes.get(range).unwrap_or_default().to_vec()),
-            Part::Int(number) => Some(number.to_string().into_bytes()),
-            Part::Null | Part::List(_) | Part::Error(_) => None,
+            ReplyPart::Text(range) => Some(self.bytes.get(range).unwrap_or_default().to_vec()),
+            ReplyPart::Int(number) => Some(number.to_string().into_bytes()),
+            ReplyPart::Null | ReplyPart::List(_) | ReplyPart::Error(_) => None,
         });
         let values = values.collect();
         self.pass();
@@ -193,7 +193,7 @@ impl Heard {
     }
 
     /// The parts of the next reply, which stays in `bytes`.
-    async fn parts(&mut self, socket: &mut Socket) -> Result<Vec<Part>, Refusal> {
+    async fn parts(&mut self, socket: &mut Socket) -> Result<Vec<ReplyPart>, Refusal> {
         loop {
             match flat::read(&self.bytes) {
                 Ok(Some((parts, _))) => return Ok(parts),

@@ -26,7 +26,7 @@ pub use load::{Entry, Preview};
 pub use tls::Trust;
 
 use crate::store::health::Health;
-use crate::store::{Open, Replies, Step, Store, StoreError, TooLarge, limits};
+use crate::store::{Open, ReadBatch, Replies, Store, StoreError, TooLarge, limits};
 use cluster::ClusterStore;
 use greeting::Peer;
 use rankd_plan::registry::Policy;
@@ -104,31 +104,31 @@ impl Open for RedisEndpoint {
 }
 
 /// Asks for the ids of a step batch by batch. What was answered together is bounded like one answer.
-async fn in_batches<'a, F>(step: Step<'a>, send: impl Fn(Step<'a>) -> F) -> Result<Replies, StoreError>
+async fn in_batches<'a, F>(step: ReadBatch<'a>, send: impl Fn(ReadBatch<'a>) -> F) -> Result<Replies, StoreError>
 where
     F: Future<Output = Result<Replies, StoreError>>,
 {
     let mut all = Replies::default();
     for ids in step.ids.chunks(BATCH_IDS) {
-        all.append(&send(Step { ids, ..step }).await?);
-        if all.byte_count() > limits::STEP_BYTES {
-            return Err(too_large(&step, all.len() - 1, TooLarge::Step));
+        all.append(&send(ReadBatch { ids, ..step }).await?);
+        if all.byte_count() > limits::BATCH_BYTES {
+            return Err(too_large(&step, all.len() - 1, TooLarge::Batch));
         }
     }
     Ok(all)
 }
 
 /// The error of a step one of whose commands was refused.
-fn refused(step: &Step<'_>, at: usize, line: &str) -> StoreError {
+fn refused(step: &ReadBatch<'_>, at: usize, line: &str) -> StoreError {
     StoreError::from_server(key(step, at), line.to_owned())
 }
 
 /// The error of a step one of whose replies is more than is read.
-fn too_large(step: &Step<'_>, at: usize, what: TooLarge) -> StoreError {
+fn too_large(step: &ReadBatch<'_>, at: usize, what: TooLarge) -> StoreError {
     StoreError::TooLarge { key: key(step, at), what }
 }
 
 /// The key that a command of the step reads.
-fn key(step: &Step<'_>, at: usize) -> String {
+fn key(step: &ReadBatch<'_>, at: usize) -> String {
     step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default()
 }

@@ -36,7 +36,7 @@ impl<T: Clone> Parcel<T> {
     }
 
     /// Tells all who wait, now and later, that it takes longer than is usual; only the first time.
-    pub(super) fn is_overdue(&self) {
+    pub(super) fn mark_overdue(&self) {
         let mut inside = self.0.borrow_mut();
         if std::mem::replace(&mut inside.overdue, true) {
             return;
@@ -127,8 +127,8 @@ mod tests {
     async fn that_it_is_overdue_is_said_once_to_each_and_the_answer_may_still_come() {
         let parcel = Parcel::new();
         let mut early = parcel.wait();
-        parcel.is_overdue();
-        parcel.is_overdue();
+        parcel.mark_overdue();
+        parcel.mark_overdue();
         let mut late = parcel.wait();
         assert_eq!(((&mut early).await, (&mut late).await), (News::Overdue, News::Overdue));
         parcel.deliver(7);

@@ -32,7 +32,7 @@ impl Default for Pulse {
 
 impl Pulse {
     /// Something came from the server, on any connection.
-    pub(super) fn heard(&self, now: Instant) {
+    pub(super) fn mark_heard(&self, now: Instant) {
         self.heard.set(now);
         if self.hangs.borrow().is_some() {
             *self.hangs.borrow_mut() = None;
@@ -44,16 +44,16 @@ impl Pulse {
     }
 
     /// Nothing has come on any connection for as long as the endpoint allows.
-    pub(super) fn hangs(&self, why: StoreError) {
+    pub(super) fn mark_hanging(&self, why: StoreError) {
         *self.hangs.borrow_mut() = Some(why);
     }
 
-    pub(super) fn why_it_hangs(&self) -> Option<StoreError> {
+    pub(super) fn hanging_because(&self) -> Option<StoreError> {
         self.hangs.borrow().clone()
     }
 
     /// An answer took so long: the middle of all moves up or down a little. A few that were held up do not move it far.
-    pub(super) fn answered_after(&self, took: Duration) {
+    pub(super) fn record_latency(&self, took: Duration) {
         let (usual, took) = (self.usual_us.get(), took.as_secs_f64() * 1e6);
         let moved = if took > usual { usual * (1.0 + STEP) } else { usual / (1.0 + STEP) };
         self.usual_us.set(moved.max(USUAL_MIN_US));
@@ -79,7 +79,7 @@ mod tests {
         let answers = |count: usize, ms: u64, held_up_every: usize| {
             for number in 1..=count {
                 let ms = if number % held_up_every == 0 { 200 } else { ms };
-                pulse.answered_after(Duration::from_millis(ms));
+                pulse.record_latency(Duration::from_millis(ms));
             }
             pulse.overdue()
         };

@@ -6,7 +6,7 @@
 //! can be trusted, so the connection is closed.
 
 use crate::store::redis::flat;
-use crate::store::{Replies, Step, TooLarge, Verb, limits};
+use crate::store::{ReadBatch, Replies, TooLarge, Verb, limits};
 
 /// What is passed over of a step's replies. Where there is more, a new connection costs less than waiting for the rest.
 const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
@@ -27,7 +27,7 @@ pub(super) fn push_command<'a>(
 
 /// Appends one command for each id of a step. With `asking`, each has the leave to be asked of a node that is only about to
 /// get its slot.
-pub(super) fn push_step(out: &mut Vec<u8>, step: &Step<'_>, asking: bool) {
+pub(super) fn push_step(out: &mut Vec<u8>, step: &ReadBatch<'_>, asking: bool) {
     // What stands before and after the key is the same for all ids.
     let (mut before, mut after) = (Vec::with_capacity(64), Vec::with_capacity(64));
     if asking {
@@ -105,7 +105,7 @@ impl Expect {
 
 /// What has become of the reply at hand.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ReplyProgress {
     /// More bytes are needed.
     Incomplete,
     Done,
@@ -154,26 +154,26 @@ struct Passing {
 
 impl Incoming {
     /// Reads on in the reply at hand; items go into `into`.
-    pub(super) fn reply(&mut self, expect: Expect, into: &mut Replies) -> Result<Progress, Malformed> {
+    pub(super) fn reply(&mut self, expect: Expect, into: &mut Replies) -> Result<ReplyProgress, Malformed> {
         if self.left.is_none() {
-            let Some((kind, line)) = self.line()? else { return Ok(Progress::Incomplete) };
+            let Some((kind, line)) = self.line()? else { return Ok(ReplyProgress::Incomplete) };
             let count = match kind {
                 b'-' => {
                     let message = String::from_utf8_lossy(line).into_owned();
                     self.consume_line();
-                    return Ok(Progress::Refused(message));
+                    return Ok(ReplyProgress::Refused(message));
                 }
                 b'+' if matches!(expect, Expect::Status) => {
                     self.consume_line();
-                    return Ok(Progress::Done);
+                    return Ok(ReplyProgress::Done);
                 }
                 b'*' | b'~' => number(line)?,
                 b'%' => number(line)?.checked_mul(2).ok_or(Malformed("a map too large"))?,
                 b'>' => {
                     // Nobody asked for it: it is no reply, and the next one is.
-                    let Some(end) = flat::skip(&self.bytes[self.at..])? else { return Ok(Progress::Incomplete) };
+                    let Some(end) = flat::skip(&self.bytes[self.at..])? else { return Ok(ReplyProgress::Incomplete) };
                     self.at += end;
-                    return Ok(Progress::Pushed);
+                    return Ok(ReplyProgress::Pushed);
                 }
                 _ => return Err(Malformed("a different kind of reply than requested")),
             };
@@ -183,7 +183,7 @@ impl Incoming {
                     return Err(Malformed("a different number of items than requested"));
                 };
                 if count.saturating_mul(ITEM_BYTES_MIN) > PASSED_OVER_BYTES_MAX {
-                    return Ok(Progress::Endless(TooLarge::Hash));
+                    return Ok(ReplyProgress::Endless(TooLarge::Hash));
                 }
                 self.pass_over(TooLarge::Hash);
             }
@@ -194,7 +194,7 @@ impl Incoming {
         while let Some(left) = self.left.filter(|left| *left > 0 && self.passing.is_none()) {
             match self.item(ids, into)? {
                 Item::Whole => self.left = Some(left - 1),
-                Item::Partial => return Ok(Progress::Incomplete),
+                Item::Partial => return Ok(ReplyProgress::Incomplete),
                 Item::TooLarge(why) => self.pass_over(why),
             }
         }
@@ -203,7 +203,7 @@ impl Incoming {
         }
         self.left = None;
         into.end_reply();
-        Ok(Progress::Done)
+        Ok(ReplyProgress::Done)
     }
 
     fn pass_over(&mut self, why: TooLarge) {
@@ -216,17 +216,17 @@ impl Incoming {
     }
 
     /// Passes over what has come of a reply that is too large.
-    fn pass_on(&mut self) -> Result<Progress, Malformed> {
+    fn pass_on(&mut self) -> Result<ReplyProgress, Malformed> {
         while let Some(passing) = &mut self.passing {
             let there = (self.bytes.len() - self.at).min(passing.bytes);
             self.at += there;
             passing.bytes -= there;
             if passing.bytes > 0 {
-                return Ok(Progress::Incomplete);
+                return Ok(ReplyProgress::Incomplete);
             }
             if passing.ends {
                 match self.bytes.get(self.at..self.at + 2) {
-                    None => return Ok(Progress::Incomplete),
+                    None => return Ok(ReplyProgress::Incomplete),
                     Some(b"\r\n") => self.at += 2,
                     Some(_) => return Err(Malformed("an unterminated string")),
                 }
@@ -235,10 +235,10 @@ impl Incoming {
             let Some(left) = self.left.filter(|left| *left > 0) else {
                 let why = passing.why;
                 (self.left, self.passing) = (None, None);
-                return Ok(Progress::PassedOver(why));
+                return Ok(ReplyProgress::PassedOver(why));
             };
             let why = passing.why;
-            let Some((kind, line)) = self.line()? else { return Ok(Progress::Incomplete) };
+            let Some((kind, line)) = self.line()? else { return Ok(ReplyProgress::Incomplete) };
             let head = line.len() + 3;
             let (bytes, ends) = match kind {
                 b'$' if line == b"-1" => (0, false),
@@ -248,13 +248,13 @@ impl Incoming {
             };
             self.passed_over = self.passed_over.saturating_add(head + bytes);
             if self.passed_over > PASSED_OVER_BYTES_MAX {
-                return Ok(Progress::Endless(why));
+                return Ok(ReplyProgress::Endless(why));
             }
             self.at += head;
             self.left = Some(left - 1);
             self.passing = Some(Passing { why, bytes, ends });
         }
-        Ok(Progress::Incomplete)
+        Ok(ReplyProgress::Incomplete)
     }
 
     /// The next reply is one of another step.
@@ -265,11 +265,12 @@ impl Incoming {
     /// Passes over what was pushed while nobody waits for a reply; false when it is not all there.
     pub(super) fn pushed(&mut self) -> Result<bool, Malformed> {
         match self.reply(Expect::Exactly(0), &mut Replies::default())? {
-            Progress::Pushed => Ok(true),
-            Progress::Incomplete => Ok(false),
-            Progress::Done | Progress::Refused(_) | Progress::PassedOver(_) | Progress::Endless(_) => {
-                Err(Malformed("an unsolicited reply"))
-            }
+            ReplyProgress::Pushed => Ok(true),
+            ReplyProgress::Incomplete => Ok(false),
+            ReplyProgress::Done
+            | ReplyProgress::Refused(_)
+            | ReplyProgress::PassedOver(_)
+            | ReplyProgress::Endless(_) => Err(Malformed("an unsolicited reply")),
         }
     }
 
@@ -301,7 +302,7 @@ impl Incoming {
             _ => return self.rare_item(ids, into),
         };
         match rest.get(head..head + len + 2) {
-            Some([text @ .., b'\r', b'\n']) if into.byte_count() + len <= limits::STEP_BYTES => {
+            Some([text @ .., b'\r', b'\n']) if into.byte_count() + len <= limits::BATCH_BYTES => {
                 match ids {
                     true => into.push_element(text),
                     false => into.push_item(Some(text)),
@@ -320,13 +321,13 @@ impl Incoming {
             (true, None) => into.skip_element(),
             (false, item) => into.push_item(item),
         };
-        let room = limits::STEP_BYTES.saturating_sub(into.byte_count());
+        let room = limits::BATCH_BYTES.saturating_sub(into.byte_count());
         let Some((kind, line)) = self.line()? else { return Ok(Item::Partial) };
         let head = line.len() + 3;
         match kind {
             b'$' if line == b"-1" => push(into, None),
             b'_' if line.is_empty() => push(into, None),
-            b':' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Step)),
+            b':' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Batch)),
             b':' => push(into, Some(line)),
             b'$' => {
                 let len = number(line)?;
@@ -334,7 +335,7 @@ impl Incoming {
                     return Ok(Item::TooLarge(TooLarge::Value));
                 }
                 if len > room {
-                    return Ok(Item::TooLarge(TooLarge::Step));
+                    return Ok(Item::TooLarge(TooLarge::Batch));
                 }
                 let start = self.at + head;
                 let Some(end) = self.bytes.get(start + len..start + len + 2) else { return Ok(Item::Partial) };
@@ -392,9 +393,9 @@ mod tests {
         for cut in 0..LIST.len() {
             let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
             incoming.bytes.extend_from_slice(&LIST[..cut]);
-            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Incomplete), "cut at {cut}");
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(ReplyProgress::Incomplete), "cut at {cut}");
             incoming.bytes.extend_from_slice(&LIST[cut..]);
-            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Done), "cut at {cut}");
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(ReplyProgress::Done), "cut at {cut}");
             assert!(incoming.is_empty());
             let items: Vec<Option<&[u8]>> = replies.items(0).collect();
             assert_eq!(items, [Some(&b"ab"[..]), None, Some(b"")]);
@@ -407,12 +408,12 @@ mod tests {
         let pushed = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n";
         for cut in 0..pushed.len() {
             incoming.bytes.extend_from_slice(&pushed[..cut]);
-            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Incomplete), "cut at {cut}");
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(ReplyProgress::Incomplete), "cut at {cut}");
             incoming.bytes.extend_from_slice(&pushed[cut..]);
-            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Pushed), "cut at {cut}");
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(ReplyProgress::Pushed), "cut at {cut}");
         }
         incoming.bytes.extend_from_slice(b"%1\r\n$1\r\na\r\n_\r\n");
-        assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(Progress::Done));
+        assert_eq!(incoming.reply(Expect::AtMost(3), &mut replies), Ok(ReplyProgress::Done));
         assert_eq!(replies.items(0).collect::<Vec<_>>(), [Some(&b"a"[..]), None]);
         let endless = [&b">1\r\n$900000\r\n"[..], &[b'x'; 20]].concat();
         incoming.bytes.extend_from_slice(&endless.repeat(100_000));
@@ -454,8 +455,8 @@ mod tests {
                     assert_eq!(passed_over, None);
                     incoming.bytes.extend_from_slice(piece);
                     match incoming.reply(Expect::AtMost(4), &mut replies) {
-                        Ok(Progress::Incomplete) => {}
-                        Ok(Progress::PassedOver(why)) => passed_over = Some(why),
+                        Ok(ReplyProgress::Incomplete) => {}
+                        Ok(ReplyProgress::PassedOver(why)) => passed_over = Some(why),
                         other => panic!("{other:?}"),
                     }
                     incoming.compact();
@@ -464,7 +465,7 @@ mod tests {
                 assert_eq!((passed_over, incoming.is_empty()), (Some(why), true));
                 assert!(most < 200_000, "{most} bytes were kept");
                 incoming.bytes.extend_from_slice(LIST);
-                assert_eq!(incoming.reply(Expect::AtMost(4), &mut Replies::default()), Ok(Progress::Done));
+                assert_eq!(incoming.reply(Expect::AtMost(4), &mut Replies::default()), Ok(ReplyProgress::Done));
             }
         }
     }
@@ -478,7 +479,7 @@ mod tests {
             (b"%100000000\r\n", TooLarge::Hash),
         ] {
             let mut incoming = Incoming { bytes: bytes.to_vec(), ..Incoming::default() };
-            assert_eq!(incoming.reply(Expect::AtMost(3), &mut Replies::default()), Ok(Progress::Endless(why)));
+            assert_eq!(incoming.reply(Expect::AtMost(3), &mut Replies::default()), Ok(ReplyProgress::Endless(why)));
         }
         // Many that are a little too large are as bad as one.
         let mut incoming = Incoming::default();
@@ -489,18 +490,18 @@ mod tests {
             incoming.compact();
             progress
         });
-        assert!(answers.by_ref().take(5).all(|progress| progress == Ok(Progress::PassedOver(TooLarge::Value))));
-        assert_eq!(answers.next(), Some(Ok(Progress::Endless(TooLarge::Value))));
+        assert!(answers.by_ref().take(5).all(|progress| progress == Ok(ReplyProgress::PassedOver(TooLarge::Value))));
+        assert_eq!(answers.next(), Some(Ok(ReplyProgress::Endless(TooLarge::Value))));
     }
 
     #[test]
     fn a_step_is_one_command_an_id() {
         let mut out = Vec::new();
         let fields: [std::sync::Arc<str>; 2] = ["a".into(), "bc".into()];
-        push_step(&mut out, &Step { verb: Verb::HashFields(&fields), prefix: "user", ids: &[5] }, true);
+        push_step(&mut out, &ReadBatch { verb: Verb::HashFields(&fields), prefix: "user", ids: &[5] }, true);
         assert_eq!(out, b"*1\r\n$6\r\nASKING\r\n*4\r\n$5\r\nHMGET\r\n$6\r\nuser:5\r\n$1\r\na\r\n$2\r\nbc\r\n");
         out.clear();
-        push_step(&mut out, &Step { verb: Verb::ListHead(10), prefix: "follow", ids: &[7, -1] }, false);
+        push_step(&mut out, &ReadBatch { verb: Verb::ListHead(10), prefix: "follow", ids: &[7, -1] }, false);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,

@@ -6,12 +6,12 @@
 
 use crate::store::health::Health;
 use crate::store::redis::budget::Budget;
-use crate::store::redis::connection::{Answered, Ask, Connection, Failed, Outcome};
+use crate::store::redis::connection::{Answered, Ask, Connection, Failed, ReadOutcome};
 use crate::store::redis::greeting::Peer;
 use crate::store::redis::parcel::News;
 use crate::store::redis::pulse::Pulse;
 use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, resp, too_large};
-use crate::store::{Answer, Replies, Step, Store, StoreError, Trouble};
+use crate::store::{Answer, ReadBatch, Replies, Store, StoreError, Trouble};
 use futures_util::future::{Either, select};
 use hashbrown::DefaultHashBuilder;
 use rankd_plan::registry::Policy;
@@ -34,8 +34,8 @@ impl ServerStore {
         ServerStore { connections, budget: Budget::new(policy.retry_percent), health: health.clone() }
     }
 
-    async fn send(&self, step: Step<'_>) -> Result<Replies, StoreError> {
-        self.budget.asked(step.ids.len());
+    async fn send(&self, step: ReadBatch<'_>) -> Result<Replies, StoreError> {
+        self.budget.count_first_tries(step.ids.len());
         let mut answered = self.connections.read(step.clone(), false, &self.budget).await;
         for _ in 0..SECOND_TRIES {
             if !worth_another_try(&answered) || !self.budget.take(step.ids.len()) {
@@ -66,7 +66,7 @@ fn worth_another_try(answered: &Result<Answered, Failed>) -> bool {
 }
 
 impl Store for ServerStore {
-    fn read<'a>(&'a self, step: Step<'a>) -> Answer<'a> {
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         match step.ids.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),
             1..=BATCH_IDS => Box::pin(self.send(step)),
@@ -102,7 +102,7 @@ impl Connections {
         }
     }
 
-    pub(super) async fn read(&self, step: Step<'_>, asking: bool, budget: &Budget) -> Outcome {
+    pub(super) async fn read(&self, step: ReadBatch<'_>, asking: bool, budget: &Budget) -> ReadOutcome {
         let mut commands = Vec::new();
         resp::push_step(&mut commands, &step, asking);
         let ask = Ask { step, commands: Rc::new(commands), asking };
@@ -131,10 +131,10 @@ impl Connections {
         if home.is_well() {
             return Ok(home);
         }
-        if let Some(why) = self.pulse.why_it_hangs() {
+        if let Some(why) = self.pulse.hanging_because() {
             // The connection itself finds out when it does so no longer.
             home.pass().await?;
-            return if self.pulse.why_it_hangs().is_some() { Err(why) } else { Ok(home) };
+            return if self.pulse.hanging_because().is_some() { Err(why) } else { Ok(home) };
         }
         let one = |is: fn(&Connection) -> bool| self.all.iter().chain(self.spare.get()).find(|other| is(other));
         if let Some(other) = one(Connection::is_well).or_else(|| one(Connection::is_up)) {
@@ -156,11 +156,17 @@ impl Connections {
 
     /// Asks on another connection what is overdue on the first, as soon as there is one that is well and the budget allows it;
     /// `sent` is set when it has been asked.
-    async fn second_try(&self, ask: &Ask<'_>, first: &Rc<Connection>, budget: &Budget, sent: &Cell<bool>) -> Outcome {
+    async fn second_try(
+        &self,
+        ask: &Ask<'_>,
+        first: &Rc<Connection>,
+        budget: &Budget,
+        sent: &Cell<bool>,
+    ) -> ReadOutcome {
         let commands = ask.step.ids.len();
         loop {
             // Without a budget there is no second connection either.
-            if budget.allows(commands) && self.other_than(first).connected().await {
+            if budget.has_room(commands) && self.other_than(first).connected().await {
                 let other = self.other_than(first);
                 if let Some(mut joined) = other.join(&ask.commands) {
                     sent.set(true);

@@ -1,6 +1,6 @@
 //! Which of a cluster's 16,384 slots a key is in, and which node has each slot. Asks nobody.
 
-use crate::store::redis::flat::{Cursor, Part};
+use crate::store::redis::flat::{Cursor, ReplyPart};
 
 pub(super) const SLOTS: usize = 16_384;
 /// Nobody has the slot.
@@ -87,7 +87,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Reads the answer to CLUSTER SLOTS; `told_by` is the host that gave it.
-    pub(super) fn read(bytes: &[u8], parts: &[Part], told_by: &str) -> Option<Layout> {
+    pub(super) fn read(bytes: &[u8], parts: &[ReplyPart], told_by: &str) -> Option<Layout> {
         let mut layout = Layout { masters: Vec::new(), owners: vec![NOBODY; SLOTS] };
         let mut cursor = Cursor::new(bytes, parts);
         for _ in 0..cursor.list()? {
