@@ -2,7 +2,7 @@
 
 use crate::clock::{self, Instant};
 use crate::cost::Stopwatch;
-use crate::error::{ErrorKind, TaskError};
+use crate::error::TaskError;
 use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::Policy;
@@ -337,13 +337,10 @@ fn contain<T>(stats: &Stats, call: impl FnOnce() -> T) -> Result<T, TaskError> {
 }
 
 pub(crate) fn bug(message: &str) -> TaskError {
-    TaskError { kind: ErrorKind::Bug, ..TaskError::failed("E901", message) }
+    TaskError::bug(message)
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> TaskError {
     let what = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    TaskError {
-        kind: ErrorKind::Bug,
-        ..TaskError::failed("E901", format!("the task panicked: {}", what.unwrap_or("?")))
-    }
+    TaskError::bug(format!("the task panicked: {}", what.unwrap_or("?")))
 }

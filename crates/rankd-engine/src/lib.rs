@@ -1,6 +1,6 @@
 //! Everything that waits or decides when: how a linked plan becomes an answer.
 //!
-//! Names no task and no HTTP. Reading order: [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
+//! Names no task and no HTTP. Reading order: [`codes`] and [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
 //! plan made ready), `defaults` (what is written where there is no value) and `fuse` (what of it is done in one go), [`steps`] and
 //! `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`], `exact` (a loop's timers) and [`deadline`], [`pool`], [`place`] (where a step
 //! runs), [`loop_context`] (what the runs of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes
@@ -9,6 +9,7 @@
 //! [`thread_pools`], [`loop_handle`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
 
 pub mod clock;
+pub mod codes;
 pub mod cost;
 pub mod deadline;
 mod defaults;
@@ -38,8 +39,9 @@ pub mod trace;
 mod turn;
 mod usage;
 
+pub use codes::{ErrorCode, ErrorKind};
 pub use engine::{Engine, Scheduler, Settings};
-pub use error::{ErrorKind, RunError};
+pub use error::RunError;
 pub use link::Linked;
 pub use loop_handle::LoopHandle;
 pub use place::Policy;

@@ -1,7 +1,8 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
+use crate::codes;
 use crate::defaults::with_defaults;
-use crate::error::{ErrorKind, FailedNode, RunError, TaskError};
+use crate::error::{FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
 use crate::request::Request;
 use crate::steps::{StepSpec, Steps};
@@ -104,7 +105,7 @@ impl Linked {
                     "the plan {:?} needs the parameter {name:?}: it is not nullable and has no default",
                     self.name
                 );
-                Err(RunError::new(ErrorKind::BadRequest, "E110", message))
+                Err(RunError::new(codes::MISSING_PARAM, message))
             }
         }
     }
@@ -129,8 +130,8 @@ impl Linked {
     pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
         let ix = error.node.unwrap_or(ix);
         let at = error.source.and_then(|source| self.sources.span(source));
-        let TaskError { kind, code, message, detail, .. } = error;
-        self.failed(ix, RunError { detail, ..RunError::new(kind, code, message) }, at)
+        let TaskError { code, message, detail, .. } = error;
+        self.failed(ix, RunError { detail, ..RunError::new(code, message) }, at)
     }
 
     /// Names the node in an error that came to it from outside.

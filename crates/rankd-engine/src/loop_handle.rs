@@ -150,7 +150,7 @@ impl<F: Future<Output = ()>> Future for Timed<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::codes::ErrorKind;
     use crate::{Engine, Settings};
     use crossbeam_channel::bounded;
 
@@ -173,8 +173,8 @@ mod tests {
         }));
         let (done, panicked, late) = told.recv().unwrap();
         assert_eq!(done.unwrap().as_deref(), Some("rankd-cpu-0"));
-        assert_eq!(panicked.unwrap_err().kind, ErrorKind::Bug);
-        assert_eq!(late.unwrap_err().kind, ErrorKind::Timeout);
+        assert_eq!(panicked.unwrap_err().code.kind, ErrorKind::Bug);
+        assert_eq!(late.unwrap_err().code.kind, ErrorKind::Timeout);
         assert_eq!(engine.stats().panics(), 1);
         engine.stop(Duration::from_secs(10));
     }

@@ -6,8 +6,9 @@
 //! the loop itself, and for how long, is in [`crate::turn`].
 
 use crate::clock::{self, Instant};
+use crate::codes::ErrorKind;
 use crate::deadline::{Deadline, Limits};
-use crate::error::{ErrorKind, RunError, TaskError};
+use crate::error::{RunError, TaskError};
 use crate::job::{self, JobProgress, JobSpec, Results, StepResult};
 use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext, RunBuffers};
@@ -291,7 +292,7 @@ impl<'r> Run<'r> {
 
     /// A step's failure as the run's. One that stopped because its time was up has no other reason.
     pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
-        match self.limits.request.filter(|_| error.kind == ErrorKind::Cancelled) {
+        match self.limits.request.filter(|_| error.code.kind == ErrorKind::Cancelled) {
             Some(request) if request.has_passed(clock::now()) => self.plan.at_node(ix, RunError::timeout(&request)),
             _ => self.plan.blame(ix, error),
         }

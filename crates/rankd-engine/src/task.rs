@@ -1,7 +1,7 @@
 //! What a task is to the engine. Which of the two traits it implements decides where it runs.
 
 use crate::clock::{self, Instant};
-use crate::error::{ErrorKind, TaskError};
+use crate::error::TaskError;
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::{ReadBatch, Replies, Stores};
@@ -174,7 +174,7 @@ impl FetchContext<'_> {
     /// Reads one step from an endpoint.
     pub async fn read(&self, endpoint: u32, step: ReadBatch<'_>) -> Result<Replies, TaskError> {
         let Some((name, store)) = self.stores.get(endpoint) else {
-            return Err(TaskError { kind: ErrorKind::Bug, ..TaskError::failed("E901", "an endpoint without a store") });
+            return Err(TaskError::bug("an endpoint without a store"));
         };
         self.tally.commands.set(self.tally.commands.get() + step.ids.len() as u64);
         self.stats.count_commands(endpoint, step.ids.len() as u64);

@@ -83,7 +83,7 @@ fn play_one(scene: &Scene, sequential: &Sequential, verdicts: &mut Verdicts) -> 
     for outcome in &together.outcomes {
         let verdict = match outcome.as_ref().map(|outcome| &outcome.result) {
             Some(Ok(_)) => "rows",
-            Some(Err(error)) => error.code,
+            Some(Err(error)) => error.code.id,
             None => "dropped",
         };
         *verdicts.entry(verdict).or_default() += 1;

@@ -82,10 +82,10 @@ fn start(engine: &Engine, plans: &Plans, rng: &mut Rng) -> (Ticket, Option<Error
 }
 
 fn check(outcome: &Outcome, expected: Option<ErrorKind>) {
-    let kind = outcome.result.as_ref().err().map(|error| error.kind);
+    let kind = outcome.result.as_ref().err().map(|error| error.code.kind);
     assert_eq!(kind, expected, "{:?}", outcome.result);
     let scripted = |message: &str| message.contains(quiet::SCRIPTED);
-    let bug = outcome.result.as_ref().err().filter(|error| error.kind == ErrorKind::Bug);
+    let bug = outcome.result.as_ref().err().filter(|error| error.code.kind == ErrorKind::Bug);
     assert!(bug.is_none_or(|error| scripted(&error.message)), "a bug of the engine: {bug:?}");
 }
 

@@ -95,7 +95,7 @@ fn an_answer_leaves_at_its_deadline() {
     let plan = after_first("a_minute", "");
     let late = least_late(|| {
         let outcome = engine.run(&plan, Request { deadline: Some(deadline), ..Request::default() });
-        assert_eq!(outcome.result.unwrap_err().kind, ErrorKind::Timeout);
+        assert_eq!(outcome.result.unwrap_err().code.kind, ErrorKind::Timeout);
         // The deadline counts from before the run began.
         outcome.took.saturating_sub(deadline)
     });
@@ -108,7 +108,7 @@ fn a_node_s_own_time_is_as_exact() {
     let plan = after_first("a_minute", r#","timeout_ms":1"#);
     let late = least_late(|| {
         let outcome = engine.run(&plan, Request::default());
-        assert_eq!(outcome.result.unwrap_err().code, "E302");
+        assert_eq!(outcome.result.unwrap_err().code.id, "E302");
         outcome.took.saturating_sub(Duration::from_millis(1))
     });
     assert!(late < LATE_MAX, "the answer left {late:?} late");

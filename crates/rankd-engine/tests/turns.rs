@@ -92,12 +92,12 @@ fn a_deadline_is_noticed_where_it_passes() {
     // On the loop: they say that they are cheap, and are not.
     let (outcome, late) = late_starts(Policy { chaining: false, ..Policy::default() });
     let error = outcome.result.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
+    assert_eq!(error.code.kind, ErrorKind::Timeout, "{error}");
     assert!(error.node.is_some() && late <= LATE_MAX, "{late} steps began after the deadline");
     // In one job on the pool.
     let (outcome, late) = late_starts(Policy { inline: false, ..Policy::default() });
     let error = outcome.result.unwrap_err();
-    assert_eq!((error.kind, error.code), (ErrorKind::Timeout, "E301"));
+    assert_eq!((error.code.kind, error.code.id), (ErrorKind::Timeout, "E301"));
     assert!(late <= LATE_MAX, "{late} steps began after the deadline");
     // The node that is named is the one that it was at, not the head of the job.
     let trace = outcome.trace.unwrap();

@@ -267,7 +267,7 @@ fn random_plans_leave_no_null_where_a_default_or_a_value_has_to_be() {
         fused += usize::from(linked.fused.is_some());
         let seen = agreed(&linked, &reference, &rigs, &format!("seed {seed}\n{text}"));
         match &seen.result {
-            Err(error) => refused += usize::from(error.code == "E506"),
+            Err(error) => refused += usize::from(error.code.id == "E506"),
             Ok(outputs) => {
                 rows += usize::from(outputs.iter().any(|rows| !rows.is_empty()));
                 for (key, rows) in

@@ -59,7 +59,7 @@ fn fault_injection_has_no_deadlock() {
         for _ in 0..5 {
             let seen = rig.run(&plan, without_limits());
             let error = seen.error();
-            assert_eq!((error.kind, error.code, seen.blamed()), (ErrorKind::Task, "E504", "fails"));
+            assert_eq!((error.code.kind, error.code.id, seen.blamed()), (ErrorKind::Task, "E504", "fails"));
             assert_eq!(seen.ended("fails"), End::Failed);
             assert!(seen.record("left").is_none() && seen.record("all").is_none(), "nothing starts after a failure");
         }
@@ -81,7 +81,7 @@ fn a_failure_is_answered_without_waiting_for_the_other_branches() {
             concat("all", "left", "works"),
         ]);
         let seen = rig.run(&plan, without_limits());
-        assert_eq!(seen.error().code, "E504");
+        assert_eq!(seen.error().code.id, "E504");
         seen.answered_promptly();
         assert_eq!((seen.ended("waits"), seen.ended("works")), (End::Abandoned, End::Abandoned));
         rig.drain();
@@ -137,8 +137,8 @@ fn very_short_deadline_1ms() {
         let plan = rig.plan(&[source("s", 1), busy("b", "s", LONG_MS)]);
         let seen = rig.run(&plan, deadline(1));
         // A crowded machine may take the millisecond before the first node.
-        assert!(matches!(seen.error().code, "E301" | "E303"), "{}", seen.error());
-        assert_eq!(seen.error().kind, ErrorKind::Timeout);
+        assert!(matches!(seen.error().code.id, "E301" | "E303"), "{}", seen.error());
+        assert_eq!(seen.error().code.kind, ErrorKind::Timeout);
         seen.answered_promptly();
     });
 }

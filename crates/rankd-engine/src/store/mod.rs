@@ -11,6 +11,7 @@ mod replies;
 
 pub use replies::Replies;
 
+use crate::codes::{self, ErrorCode};
 use health::Health;
 use std::fmt;
 use std::future::Future;
@@ -125,18 +126,18 @@ impl Trouble {
         }
     }
 
-    fn code(self) -> &'static str {
+    fn code(self) -> &'static ErrorCode {
         match self {
-            Trouble::Loading => "E411",
-            Trouble::Busy => "E412",
-            Trouble::ReadOnly => "E413",
-            Trouble::MasterDown => "E414",
-            Trouble::ClusterDown => "E415",
-            Trouble::Moved => "E416",
-            Trouble::Access | Trouble::Forbidden => "E417",
-            Trouble::MaxClients => "E418",
-            Trouble::Other => "E419",
-            Trouble::TryAgain => "E420",
+            Trouble::Loading => codes::STORE_LOADING,
+            Trouble::Busy => codes::STORE_BUSY,
+            Trouble::ReadOnly => codes::STORE_READ_ONLY,
+            Trouble::MasterDown => codes::MASTER_DOWN,
+            Trouble::ClusterDown => codes::CLUSTER_DOWN,
+            Trouble::Moved => codes::KEY_MOVED,
+            Trouble::Access | Trouble::Forbidden => codes::ACCESS_DENIED,
+            Trouble::MaxClients => codes::TOO_MANY_CLIENTS,
+            Trouble::Other => codes::STORE_ERROR,
+            Trouble::TryAgain => codes::KEY_MOVING,
         }
     }
 
@@ -167,14 +168,14 @@ impl StoreError {
         }
     }
 
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static ErrorCode {
         match self {
-            StoreError::Unavailable(_) => "E401",
-            StoreError::WrongType { .. } => "E402",
-            StoreError::Injected { .. } => "E403",
-            StoreError::TimedOut { .. } => "E404",
+            StoreError::Unavailable(_) => codes::UNREACHABLE,
+            StoreError::WrongType { .. } => codes::WRONG_STORED_TYPE,
+            StoreError::Injected { .. } => codes::INJECTED_READ,
+            StoreError::TimedOut { .. } => codes::NO_ANSWER,
             StoreError::Server { trouble, .. } => trouble.code(),
-            StoreError::TooLarge { .. } => "E421",
+            StoreError::TooLarge { .. } => codes::STORED_TOO_LARGE,
         }
     }
 
@@ -200,6 +201,8 @@ impl StoreError {
         }
     }
 }
+
+impl std::error::Error for StoreError {}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,7 @@
 
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Cells, Column, Key, RowSet, Value};
+use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
 use rankd_plan::signature::*;
@@ -73,7 +74,7 @@ struct Failing;
 
 impl Compute for Failing {
     fn run(&self, _: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Err(TaskError::failed("E504", "as the plan says"))
+        Err(TaskError::new(codes::INJECTED_FAILURE, "as the plan says"))
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn alone(scene: &Scene, together: &Played, alone: &Played, number: us
     // What ends in the very moment in which its time is up may be on either side of it.
     let end = |played: &Played| {
         let outcome = played.outcomes[number].as_ref()?;
-        let timeout = outcome.result.as_ref().is_err_and(|error| error.kind == ErrorKind::Timeout);
+        let timeout = outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout);
         Some((outcome.took, timeout))
     };
     if let (Some((at, true)), Some((then, false))) | (Some((at, false)), Some((then, true))) =
@@ -403,8 +403,8 @@ impl Run<'_> {
             }
             Err(error) => error,
         };
-        match error.kind {
-            ErrorKind::Timeout if error.code == "E303" => self.too_late_to_start(error),
+        match error.code.kind {
+            ErrorKind::Timeout if error.code.id == "E303" => self.too_late_to_start(error),
             ErrorKind::Timeout => self.timeout(error),
             ErrorKind::Cancelled => {
                 let asked = self.script.interruption == Some(Interruption::Cancel(self.total() / MS));
@@ -430,7 +430,7 @@ impl Run<'_> {
         };
         ensure!(tick(limit.at) == self.total(), "the limit of n{node} was at {}", limit.at);
         ensure!(self.named(error)? == node, "the limit of n{node} passed first, not {error}");
-        ensure!(error.code == if limit.request { "E301" } else { "E302" }, "another limit than {error}");
+        ensure!(error.code.id == if limit.request { "E301" } else { "E302" }, "another limit than {error}");
         Ok(())
     }
 
@@ -453,7 +453,7 @@ impl Run<'_> {
             Fate::Upstream if self.nodes[node].reads => (ErrorKind::Upstream, "E401"),
             _ => (ErrorKind::Task, "E504"),
         };
-        ensure!((error.kind, error.code) == (kind, code), "{error} is not of kind {kind:?}");
+        ensure!((error.code.kind, error.code.id) == (kind, code), "{error} is not of kind {kind:?}");
         let scripted = error.message == format!("the task panicked: {SCRIPTED} node {node}");
         ensure!(kind != ErrorKind::Bug || scripted, "a bug of the engine: {error}");
         // Of the failures of one moment, the first among the reads or the first among the jobs.

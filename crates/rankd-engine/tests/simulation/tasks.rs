@@ -5,6 +5,7 @@
 use crate::quiet::SCRIPTED;
 use rankd_column::{Cells, Column, Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
+use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{Answer, Open, ReadBatch, Replies, Store, StoreError, Verb};
 use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
@@ -106,7 +107,7 @@ impl Script {
             }
             Fate::Fails | Fate::Upstream => {
                 see(run, self.node, What::Failed);
-                Err(TaskError::failed("E504", "as the script says"))
+                Err(TaskError::new(codes::INJECTED_FAILURE, "as the script says"))
             }
             Fate::Panics | Fate::PanicsAtOnce => self.panic(run),
         }

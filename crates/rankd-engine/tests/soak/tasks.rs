@@ -2,6 +2,7 @@
 
 use crate::quiet::SCRIPTED;
 use rankd_column::{Batch, RowSet};
+use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
 use rankd_plan::signature::*;
@@ -26,7 +27,7 @@ fn fate(args: &Args<'_>) -> Fate {
 }
 
 fn failed() -> TaskError {
-    TaskError::failed("E504", "as the plan says")
+    TaskError::new(codes::INJECTED_FAILURE, "as the plan says")
 }
 
 struct Read(Fate);

@@ -16,6 +16,7 @@
 //! ```
 
 use rankd_column::RowSet;
+use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Fetch, FetchContext};
 use rankd_plan::signature::*;
@@ -43,7 +44,7 @@ impl Fetch for Task {
         let Some(candidates) = &cx.request.candidates else { return Ok(RowSet::empty()) };
         match candidates.rows() {
             Ok(rows) => Ok(rows.clone()),
-            Err(id) => Err(TaskError::bad_request("E505", format!("the candidate id {id} appears twice"))),
+            Err(id) => Err(TaskError::new(codes::REPEATED_CANDIDATE, format!("the candidate id {id} appears twice"))),
         }
     }
 }

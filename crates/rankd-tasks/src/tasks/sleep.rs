@@ -13,6 +13,7 @@
 //! ```
 
 use rankd_column::RowSet;
+use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Args, Fetch, FetchContext};
 use rankd_plan::signature::*;
@@ -56,7 +57,7 @@ impl Fetch for Task {
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         cx.sleep(self.duration).await;
         if self.fails {
-            return Err(TaskError::failed("E504", "configured to fail after its sleep"));
+            return Err(TaskError::new(codes::INJECTED_FAILURE, "configured to fail after its sleep"));
         }
         Ok(inputs[0].clone())
     }

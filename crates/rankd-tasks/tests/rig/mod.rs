@@ -202,7 +202,7 @@ impl Seen {
     /// Checks that time won: which limit it was, and that nobody waited for the node that was cut off.
     pub(crate) fn timed_out(&self, code: &str, message: &str) {
         let error = self.error();
-        assert_eq!((error.kind, error.code, &*error.message), (ErrorKind::Timeout, code, message));
+        assert_eq!((error.code.kind, error.code.id, &*error.message), (ErrorKind::Timeout, code, message));
         assert!(error.node.is_some(), "a node is named");
         self.answered_promptly();
     }

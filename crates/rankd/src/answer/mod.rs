@@ -177,8 +177,8 @@ pub(crate) fn failure(
             w.field("plan").string(plan);
         }
         w.field("error").object(|w| {
-            w.field("code").string(error.code);
-            w.field("kind").string(error.kind.name());
+            w.field("code").string(error.code.id);
+            w.field("kind").string(error.code.kind.name());
             w.field("message").string(&error.message);
             if let Some(node) = &error.node {
                 w.field("node").string(&node.id);

@@ -13,7 +13,7 @@ use crate::perfetto::Perfetto;
 use crate::signals::{Manners, Signals};
 use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
-use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock};
+use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock, codes};
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::render::excerpt;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -260,7 +260,7 @@ impl Session<'_> {
         if let Some(other) = input.plan.filter(|other| *other != self.plan.name) {
             let (asked, runs) = (quoted(&other), quoted(&self.plan.name));
             let message = format!("the request is for plan {asked}, but this process runs {runs}");
-            return refused(&id, &self.plan.name, &RunError::new(ErrorKind::BadRequest, "E108", message));
+            return refused(&id, &self.plan.name, &RunError::new(codes::OTHER_PLAN, message));
         }
         let with_trace = input.request.trace || self.args.dump_run_trace;
         input.request.trace = with_trace || self.perfetto.is_some();
@@ -270,7 +270,7 @@ impl Session<'_> {
             perfetto.add(&self.plan, &id, trace, started);
         }
         if let Err(error) = &outcome.result
-            && error.kind == ErrorKind::Bug
+            && error.code.kind == ErrorKind::Bug
         {
             say::to_people(&format!("bug: plan {}, request {id}: {error}", self.plan.name));
         }

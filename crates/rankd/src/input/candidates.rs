@@ -1,10 +1,10 @@
 //! The rows that a request brings along, read into columns. What a row costs is paid for every row of every request: no text
 //! is made that only an error would show, and a name is looked up only where it is not the one that is likely to come.
 
-use super::{Given, Place, Scalar, bad, find, not_json, scalar};
+use super::{Given, Place, Scalar, find, not_json, scalar};
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Key, RowSet};
-use rankd_engine::RunError;
+use rankd_engine::{RunError, codes};
 use rankd_plan::json::{FieldName, Kind, Reader};
 use rankd_plan::registry::{Entry, Named};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl<'k> Rows<'k> {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), RunError> {
         let row = self.ids.len();
         if reader.peek().map_err(not_json)? != Kind::Object {
-            return Err(bad("E105", format!("candidates[{row}] must be an object")));
+            return Err(RunError::new(codes::WRONG_VALUE, format!("candidates[{row}] must be an object")));
         }
         let (mut id, mut next) = (None, 0);
         let mut open = reader.open_object().map_err(not_json)?;
@@ -70,28 +70,34 @@ impl<'k> Rows<'k> {
             next = at + 1;
             let field = &mut self.fields[at];
             if std::mem::replace(&mut field.seen, row + 1) == row + 1 {
-                return Err(bad("E101", format!("candidates[{row}] has {:?} twice", field.entry.name)));
+                return Err(RunError::new(
+                    codes::NOT_A_REQUEST,
+                    format!("candidates[{row}] has {:?} twice", field.entry.name),
+                ));
             }
             let value = scalar(reader, field.entry, Place::Cell { row, name: &field.entry.name })?;
             if field.key == Key::ID {
                 id = if let Scalar::Int(value) = value { Some(value) } else { None };
             } else if !field.push(row, &value) {
                 let Entry { name, type_of, .. } = field.entry;
-                return Err(bad("E105", format!("candidates[{row}].{name} must be of type {type_of}")));
+                return Err(RunError::new(
+                    codes::WRONG_VALUE,
+                    format!("candidates[{row}].{name} must be of type {type_of}"),
+                ));
             }
         }
-        self.ids.push(id.ok_or_else(|| bad("E104", format!("candidates[{row}] has no id")))?);
+        self.ids.push(id.ok_or_else(|| RunError::new(codes::MISSING_FIELD, format!("candidates[{row}] has no id")))?);
         if self.ids.len() * self.fields.len() > CELLS_MAX {
             let message =
                 format!("candidates have more than {CELLS_MAX} cells: that is rows, times keys that any row has");
-            return Err(bad("E111", message));
+            return Err(RunError::new(codes::TOO_MANY_CELLS, message));
         }
         Ok(())
     }
 
     /// The position of the field with this name; new if it has not come before.
     fn position(&mut self, name: &str) -> Result<usize, RunError> {
-        let key = find(self.entries, name, "key", "E107")?;
+        let key = find(self.entries, name, "key", codes::WRONG_KEY)?;
         let position = &mut self.known[key as usize];
         if *position == 0 {
             let entry = self.entries.get(key);

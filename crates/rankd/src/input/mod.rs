@@ -6,7 +6,7 @@ mod candidates;
 use crate::request_id;
 use rankd_column::{Key, Type, Value};
 use rankd_engine::request::Candidates;
-use rankd_engine::{ErrorKind, Request, RunError};
+use rankd_engine::{ErrorCode, Request, RunError, codes};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::json::{Fault, Kind, Number, Reader};
@@ -76,22 +76,21 @@ fn find_request_id(bytes: &[u8]) -> Option<String> {
     None
 }
 
-fn bad(code: &'static str, message: impl Into<String>) -> RunError {
-    RunError::new(ErrorKind::BadRequest, code, message)
-}
-
 const NOT_JSON: &str = "this is not a request: ";
 
 fn not_json(fault: Fault) -> RunError {
-    bad("E101", format!("{NOT_JSON}{} (byte {})", fault.message, fault.at))
+    RunError::new(codes::NOT_A_REQUEST, format!("{NOT_JSON}{} (byte {})", fault.message, fault.at))
 }
 
 fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<Input, RunError> {
     if bytes.len() > REQUEST_BYTES_MAX {
-        return Err(bad("E102", format!("a request has at most {REQUEST_BYTES_MAX} bytes")));
+        return Err(RunError::new(
+            codes::REQUEST_TOO_LARGE,
+            format!("a request has at most {REQUEST_BYTES_MAX} bytes"),
+        ));
     }
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| bad("E101", format!("byte {} is not UTF-8", error.valid_up_to())))?;
+        .map_err(|error| RunError::new(codes::NOT_A_REQUEST, format!("byte {} is not UTF-8", error.valid_up_to())))?;
     let mut reader = Reader::new(text, DEPTH_MAX);
     let params = registry.params.list().iter().map(|param| param.default.clone().unwrap_or(Value::Null)).collect();
     let mut input = Input { request: Request { params, ..Request::default() }, plan: None, output_keys: None };
@@ -100,7 +99,7 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
     let mut fields = reader.open_object().map_err(not_json)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         if repeated {
-            return Err(bad("E101", format!("the field {} appears twice", quoted(&name))));
+            return Err(RunError::new(codes::NOT_A_REQUEST, format!("the field {} appears twice", quoted(&name))));
         }
         has_user |= name == "user_id";
         let value = Given { reader: &mut reader, registry, what: &name };
@@ -108,7 +107,7 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
     }
     reader.end().map_err(not_json)?;
     if !has_user {
-        return Err(bad("E104", "the field \"user_id\" is missing"));
+        return Err(RunError::new(codes::MISSING_FIELD, "the field \"user_id\" is missing"));
     }
     Ok(input)
 }
@@ -130,7 +129,7 @@ fn read_field(
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
         "trace" => input.request.trace = value.bool_or_null()?,
-        _ => return Err(unknown("E103", "field", name, FIELDS.iter().copied())),
+        _ => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
     }
     Ok(())
 }
@@ -143,9 +142,9 @@ fn in_field(error: RunError, name: &str) -> RunError {
     }
 }
 
-fn unknown<'n>(code: &'static str, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
+fn unknown<'n>(code: &'static ErrorCode, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
     let hint = nearest(name, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    bad(code, format!("there is no {what} {}{hint}", quoted(name)))
+    RunError::new(code, format!("there is no {what} {}{hint}", quoted(name)))
 }
 
 /// What a value is called in messages.
@@ -187,7 +186,7 @@ impl From<Scalar<'_>> for Value {
 
 /// Reads a scalar of the entry's type, or null.
 fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: Place<'_>) -> Result<Scalar<'a>, RunError> {
-    let wrong = || bad("E105", format!("{place} must be of type {}", entry.type_of));
+    let wrong = || RunError::new(codes::WRONG_VALUE, format!("{place} must be of type {}", entry.type_of));
     Ok(match (reader.peek().map_err(not_json)?, entry.type_of) {
         (Kind::Null, _) => {
             reader.null().map_err(not_json)?;
@@ -197,12 +196,18 @@ fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: Place<'_>) -> Resul
         (Kind::String, Type::Str) => Scalar::Str(reader.string().map_err(not_json)?),
         (Kind::Number, type_of) => match (reader.number().map_err(not_json)?, type_of) {
             (Number::OutOfRange, _) => {
-                return Err(bad("E105", format!("{place} is a number that does not fit 64 bits")));
+                return Err(RunError::new(
+                    codes::WRONG_VALUE,
+                    format!("{place} is a number that does not fit 64 bits"),
+                ));
             }
             (Number::Int(value), Type::Int) => Scalar::Int(value),
             (Number::Int(value), Type::Float) if is_a_float(value) => Scalar::Float(value as f64),
             (Number::Int(_), Type::Float) => {
-                return Err(bad("E105", format!("{place} is an int that a float cannot represent exactly")));
+                return Err(RunError::new(
+                    codes::WRONG_VALUE,
+                    format!("{place} is an int that a float cannot represent exactly"),
+                ));
             }
             (Number::Float(value), Type::Float) => Scalar::Float(value),
             (Number::Int(_) | Number::Float(_), Type::Int | Type::Bool | Type::Str) => return Err(wrong()),
@@ -224,7 +229,7 @@ struct Given<'r, 'a> {
 
 impl Given<'_, '_> {
     fn wrong(&self, takes: &str) -> RunError {
-        bad("E105", format!("{} must be {takes}", self.what))
+        RunError::new(codes::WRONG_VALUE, format!("{} must be {takes}", self.what))
     }
 
     fn peek(&mut self) -> Result<Kind, RunError> {
@@ -291,24 +296,30 @@ impl Given<'_, '_> {
         let mut fields = self.reader.open_object().map_err(not_json)?;
         while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
             if repeated {
-                return Err(bad("E101", format!("the parameter {} appears twice", quoted(&name))));
+                return Err(RunError::new(
+                    codes::NOT_A_REQUEST,
+                    format!("the parameter {} appears twice", quoted(&name)),
+                ));
             }
             let entries = &self.registry.params;
-            let at = find(entries, &name, "parameter", "E106")?;
+            let at = find(entries, &name, "parameter", codes::WRONG_PARAM)?;
             let entry = entries.get(at);
             if !entry.allow_write {
-                return Err(bad("E106", format!("the parameter {name:?} cannot be set by a request")));
+                return Err(RunError::new(
+                    codes::WRONG_PARAM,
+                    format!("the parameter {name:?} cannot be set by a request"),
+                ));
             }
             let value = Value::from(scalar(self.reader, entry, Place::Param(&name))?);
             if value == Value::Null && !entry.nullable {
-                return Err(bad("E105", format!("the parameter {name:?} cannot be null")));
+                return Err(RunError::new(codes::WRONG_VALUE, format!("the parameter {name:?} cannot be null")));
             }
             let slot = &mut params[at as usize];
             if set[..before].contains(&at) && *slot != value {
                 let message = format!(
                     "\"params\" and \"param_overrides\" set the parameter {name:?} to different values: use one of them"
                 );
-                return Err(bad("E112", message));
+                return Err(RunError::new(codes::CONFLICTING_PARAMS, message));
             }
             *slot = value;
             set.push(at);
@@ -328,7 +339,7 @@ impl Given<'_, '_> {
                 return Err(self.wrong("a list of key names"));
             }
             let name = self.reader.string().map_err(not_json)?;
-            let at = find(&self.registry.keys, &name, "key", "E107")?;
+            let at = find(&self.registry.keys, &name, "key", codes::WRONG_KEY)?;
             // A name that comes again adds nothing, and a million of them would take long to look through.
             if !std::mem::replace(&mut named[at as usize], true) {
                 keys.push(Key(at));
@@ -338,13 +349,13 @@ impl Given<'_, '_> {
     }
 }
 
-fn find(entries: &Named<Entry>, name: &str, what: &str, code: &'static str) -> Result<u32, RunError> {
+fn find(entries: &Named<Entry>, name: &str, what: &str, code: &'static ErrorCode) -> Result<u32, RunError> {
     let Some(at) = entries.named(name) else {
         return Err(unknown(code, what, name, entries.list().iter().map(|entry| entry.name.as_str())));
     };
     let entry = entries.get(at);
     if entry.status == Status::Blocked || !entry.allow_read {
-        return Err(bad(code, format!("the {what} {name:?} cannot be used")));
+        return Err(RunError::new(code, format!("the {what} {name:?} cannot be used")));
     }
     Ok(at)
 }

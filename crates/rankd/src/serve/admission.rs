@@ -154,7 +154,7 @@ impl Admission {
             took: outcome.took,
             waited: outcome.cpu.waited,
             worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
-            timed_out: outcome.result.as_ref().is_err_and(|error| error.kind == ErrorKind::Timeout),
+            timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
         });
         outcome
     }

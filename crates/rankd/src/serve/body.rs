@@ -11,7 +11,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
 use hyper::{HeaderMap, StatusCode};
 use rankd_engine::clock::{self, Instant};
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{RunError, codes};
 use std::error::Error;
 use std::io;
 use std::rc::Rc;
@@ -78,7 +78,7 @@ impl RequestBody {
             if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
                 desk.metrics.memory_rejected.add(1);
                 let message = "request bodies have used up the memory set by --bodies_mb; try again";
-                return Err((RunError::new(ErrorKind::Overloaded, "E604", message), None));
+                return Err((RunError::new(codes::BODIES_TOO_LARGE, message), None));
             }
             if read.bytes.is_empty() && gathered.is_empty() {
                 read.bytes = data;
@@ -140,12 +140,12 @@ impl RequestBody {
 
 fn too_large() -> Unread {
     let message = format!("a request has at most {REQUEST_BYTES_MAX} bytes");
-    (RunError::new(ErrorKind::BadRequest, "E102", message), Some(StatusCode::PAYLOAD_TOO_LARGE))
+    (RunError::new(codes::REQUEST_TOO_LARGE, message), Some(StatusCode::PAYLOAD_TOO_LARGE))
 }
 
 fn too_slow(desk: &Desk) -> Unread {
     let message = format!("the body did not arrive within {} ms", desk.app.settings.patience.body.as_millis());
-    (RunError::new(ErrorKind::BadRequest, "E124", message), Some(StatusCode::REQUEST_TIMEOUT))
+    (RunError::new(codes::BODY_TOO_SLOW, message), Some(StatusCode::REQUEST_TIMEOUT))
 }
 
 /// A body that ended before its end: the client wrote something that is no body, or it is gone and nobody will read this.
@@ -155,7 +155,7 @@ fn broken(error: &hyper::Error) -> Unread {
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
             let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
             let message = format!("the body's chunks cannot be read{cause}");
-            (RunError::new(ErrorKind::BadRequest, "E126", message), None)
+            (RunError::new(codes::BROKEN_BODY, message), None)
         }
         _ => (RunError::cancelled(), None),
     }

@@ -3,19 +3,19 @@
 use crate::serve::reply::JSON;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{RunError, codes};
 use rankd_plan::diagnostic::quoted;
 
 /// Whether a body says that it is JSON, and that nothing was done to it. One that does not say what it is, is taken for JSON only by a
 /// lenient server: a page in a browser may send such a body to any address without asking, but none that says that it is JSON.
 pub(crate) fn check(headers: &HeaderMap, lenient: bool) -> Result<(), RunError> {
-    let refused = |code, message: String| Err(RunError::new(ErrorKind::BadRequest, code, message));
+    let refused = |code, message: String| Err(RunError::new(code, message));
     for encoding in headers.get_all(CONTENT_ENCODING) {
         let encoding = encoding.to_str().unwrap_or("").trim();
         if !encoding.eq_ignore_ascii_case("identity") {
             let encoding = quoted(encoding);
             return refused(
-                "E129",
+                codes::ENCODED_BODY,
                 format!("the body has the content-encoding {encoding}, which is not supported: send it uncompressed"),
             );
         }
@@ -24,7 +24,7 @@ pub(crate) fn check(headers: &HeaderMap, lenient: bool) -> Result<(), RunError> 
         if lenient {
             return Ok(());
         }
-        return refused("E123", format!("the header content-type is missing: a request is {JSON}"));
+        return refused(codes::NOT_JSON, format!("the header content-type is missing: a request is {JSON}"));
     };
     // Almost everybody writes it just so.
     if given == JSON {
@@ -34,7 +34,7 @@ pub(crate) fn check(headers: &HeaderMap, lenient: bool) -> Result<(), RunError> 
     if media.eq_ignore_ascii_case(JSON) {
         return Ok(());
     }
-    refused("E123", format!("a request is {JSON}, not {}: set the header content-type", quoted(media)))
+    refused(codes::NOT_JSON, format!("a request is {JSON}, not {}: set the header content-type", quoted(media)))
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
         let code = |fields: &[(HeaderName, &'static str)], lenient| {
             let fields = fields.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
             let headers: HeaderMap = fields.collect();
-            check(&headers, lenient).map_or_else(|error| error.code, |()| "")
+            check(&headers, lenient).map_or_else(|error| error.code.id, |()| "")
         };
         for (fields, strict, lenient) in [
             (&[][..], "E123", ""),

@@ -17,7 +17,7 @@ use hyper::http::request::Parts;
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use rankd_engine::clock::{self, Instant, nanos_between};
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{ErrorKind, RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 use std::convert::Infallible;
@@ -89,7 +89,7 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
         }
         Found::OtherMethod(methods) => {
             let message = format!("{} takes {methods}, not {}", quoted(path), quoted(head.method.as_str()));
-            let error = RunError::new(ErrorKind::BadRequest, "E122", message);
+            let error = RunError::new(codes::WRONG_METHOD, message);
             Reply::error(visit.id(), None, &error).with_status(StatusCode::METHOD_NOT_ALLOWED).allowing(methods)
         }
         Found::OtherListener | Found::Nowhere => {
@@ -99,7 +99,7 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
                 _ => "",
             };
             let message = format!("there is no path {} here{hint}", quoted(path));
-            let error = RunError::new(ErrorKind::BadRequest, "E121", message);
+            let error = RunError::new(codes::UNKNOWN_PATH, message);
             Reply::error(visit.id(), None, &error).with_status(StatusCode::NOT_FOUND)
         }
     }
@@ -178,14 +178,14 @@ impl Visit {
         let kept = self.vitals.untaken.bytes();
         let message =
             format!("{kept} bytes of answers on this connection have not been read yet: read them, then try again");
-        Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E607", message))
+        Reply::error(self.id(), None, &RunError::new(codes::UNREAD_ANSWERS, message))
     }
 
     /// Connections are so many that this one got a place where only health is answered.
     fn no_place(&mut self) -> Reply {
         self.desk.metrics.place_rejected.add(1);
         let message = "the connection limit is reached and all connections are busy; try again";
-        Reply::error(self.id(), None, &RunError::new(ErrorKind::Overloaded, "E606", message))
+        Reply::error(self.id(), None, &RunError::new(codes::NO_CONNECTION, message))
     }
 
     fn panicked(&mut self) -> Reply {

@@ -12,7 +12,7 @@ use crate::serve::reply::Reply;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::http::request::Parts;
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{ErrorKind, RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::{Fault, Kind, Reader};
 
@@ -49,7 +49,7 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
         return Reply::error(visit.id(), None, &no_plan(&plan, shelf.nearest(&plan)));
     };
     let Some(good) = &shelved.good else {
-        let error = RunError::new(ErrorKind::InvalidPlan, "E202", format!("the plan {plan:?} has no good version"));
+        let error = RunError::new(codes::NO_GOOD_VERSION, format!("the plan {plan:?} has no good version"));
         return Reply::error(visit.id(), Some(&plan), &error);
     };
     let mut outcome = None;
@@ -63,7 +63,7 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
         let ran = rank::run(visit, &good.linked, request).await;
         audit::tell(visit, &good.linked, &ran);
         if let Err(error) = &ran.result
-            && error.kind == ErrorKind::Overloaded
+            && error.code.kind == ErrorKind::Overloaded
         {
             return Reply::error(visit.id(), Some(&plan), error);
         }
@@ -81,17 +81,21 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
 }
 
 fn question(bytes: &Bytes) -> Result<Question, RunError> {
-    let bad = |code, message: String| RunError::new(ErrorKind::BadRequest, code, message);
-    let not_json = |fault: Fault| bad("E101", format!("this is not a request: {} (byte {})", fault.message, fault.at));
-    let wrong = |name: &str, takes: &str| bad("E105", format!("{name} must be {takes}"));
-    let text = std::str::from_utf8(bytes).map_err(|_| bad("E101", "the body is not UTF-8".to_owned()))?;
+    let not_json = |fault: Fault| {
+        RunError::new(codes::NOT_A_REQUEST, format!("this is not a request: {} (byte {})", fault.message, fault.at))
+    };
+    let wrong = |name: &str, takes: &str| RunError::new(codes::WRONG_VALUE, format!("{name} must be {takes}"));
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| RunError::new(codes::NOT_A_REQUEST, "the body is not UTF-8".to_owned()))?;
     let mut reader = Reader::new(text, DEPTH_MAX);
     let (mut plan, mut analyze, mut request) = (None, false, None);
     let mut fields = reader.open_object().map_err(not_json)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         let kind = reader.peek().map_err(not_json)?;
         match (&*name, kind) {
-            _ if repeated => return Err(bad("E101", format!("the field {} appears twice", quoted(&name)))),
+            _ if repeated => {
+                return Err(RunError::new(codes::NOT_A_REQUEST, format!("the field {} appears twice", quoted(&name))));
+            }
             ("plan", Kind::String) => plan = Some(reader.string().map_err(not_json)?.into_owned()),
             ("plan", _) => return Err(wrong("plan", "a string")),
             ("analyze", Kind::Bool) => analyze = reader.bool().map_err(not_json)?,
@@ -102,11 +106,11 @@ fn question(bytes: &Bytes) -> Result<Question, RunError> {
                 request = Some(text[from..reader.at()].trim());
             }
             ("request", _) => return Err(wrong("request", "an object")),
-            _ => return Err(bad("E103", format!("there is no field {}", quoted(&name)))),
+            _ => return Err(RunError::new(codes::UNKNOWN_FIELD, format!("there is no field {}", quoted(&name)))),
         }
     }
     reader.end().map_err(not_json)?;
-    let plan = plan.ok_or_else(|| bad("E104", "the field \"plan\" is missing".to_owned()))?;
+    let plan = plan.ok_or_else(|| RunError::new(codes::MISSING_FIELD, "the field \"plan\" is missing".to_owned()))?;
     let request = request.map_or(Bytes::from_static(ANYONE), |request| bytes.slice_ref(request.as_bytes()));
     Ok(Question { plan, analyze, request })
 }

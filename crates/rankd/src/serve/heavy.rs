@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rankd_column::Key;
 use rankd_engine::clock::timeout_at;
 use rankd_engine::deadline::Deadline;
-use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
+use rankd_engine::{Linked, Outcome, RunError, codes};
 use rankd_plan::Registry;
 use std::sync::Arc;
 
@@ -81,12 +81,12 @@ pub(crate) async fn write(visit: &Visit, asked: Asked<'_>, outcome: Outcome) -> 
 
 fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
     match &outcome.result {
-        Err(error) => Reply::failed(error.kind, answer.render(outcome)),
+        Err(error) => Reply::failed(error.code.kind, answer.render(outcome)),
         Ok(outputs) if arrow => match answer.arrow(outputs, outcome.trace.as_ref()) {
             Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
             Err(arrow::TooMuchText { key }) => {
                 let message = format!("{key:?} has more text than an Arrow stream can hold: ask for {JSON}");
-                let error = RunError::new(ErrorKind::BadRequest, "E125", message);
+                let error = RunError::new(codes::TOO_LARGE_FOR_ARROW, message);
                 Reply::error(answer.request_id, Some(&answer.plan.name), &error)
             }
         },

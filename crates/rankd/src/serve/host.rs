@@ -4,7 +4,7 @@
 use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Version};
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -42,8 +42,8 @@ impl Hosts {
     /// Whether a request is for one host, and for one of these; the error and its status where it is not. Where `any` is set, any
     /// one host will do.
     pub(crate) fn check(&self, head: &Parts, any: bool) -> Result<(), (Box<RunError>, StatusCode)> {
-        let refused = |code, message: String| Box::new(RunError::new(ErrorKind::BadRequest, code, message));
-        let bad = |message: String| (refused("E127", message), StatusCode::BAD_REQUEST);
+        let refused = |code, message: String| Box::new(RunError::new(code, message));
+        let bad = |message: String| (refused(codes::BAD_HOST, message), StatusCode::BAD_REQUEST);
         let mut given = head.headers.get_all(HOST).iter();
         let (host, second) = (given.next(), given.next());
         if second.is_some() {
@@ -69,7 +69,7 @@ impl Hosts {
         }
         let message =
             format!("this server does not answer for the host {}; --hosts sets which it answers for", quoted(name));
-        Err((refused("E128", message), StatusCode::MISDIRECTED_REQUEST))
+        Err((refused(codes::OTHER_HOST, message), StatusCode::MISDIRECTED_REQUEST))
     }
 }
 

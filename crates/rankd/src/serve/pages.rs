@@ -11,7 +11,7 @@ use crate::serve::routes::Answers;
 use crate::serve::shelf::{Problem, Shelved};
 use crate::serve::slices::Slices;
 use hyper::StatusCode;
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 
@@ -74,7 +74,7 @@ fn version() -> String {
 
 pub(crate) fn no_plan(name: &str, near: Option<&str>) -> RunError {
     let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    RunError::new(ErrorKind::UnknownPlan, "E201", format!("there is no plan {}{hint}", quoted(name)))
+    RunError::new(codes::UNKNOWN_PLAN, format!("there is no plan {}{hint}", quoted(name)))
 }
 
 /// What the listing says about a plan.

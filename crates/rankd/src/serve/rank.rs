@@ -18,7 +18,7 @@ use hyper::StatusCode;
 use hyper::http::request::Parts;
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
-use rankd_engine::{ErrorKind, Linked, Outcome, RunError};
+use rankd_engine::{ErrorKind, Linked, Outcome, RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
         visit.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
     }
     if let Err(error) = &outcome.result {
-        if error.kind == ErrorKind::Bug {
+        if error.code.kind == ErrorKind::Bug {
             let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
             visit.desk.app.log.event("error", &message);
         }
@@ -93,23 +93,23 @@ async fn prepare(
     let name = match (named, &input.plan) {
         (Some(path), Some(plan)) if path != plan => {
             let message = format!("the path names plan {}, but the request names {}", quoted(path), quoted(plan));
-            return Err(failed(id, Some(path), &RunError::new(ErrorKind::BadRequest, "E108", message)));
+            return Err(failed(id, Some(path), &RunError::new(codes::OTHER_PLAN, message)));
         }
         (Some(name), _) => name,
         (None, Some(name)) => name,
         (None, None) => {
             let message = "which plan? Name it in \"plan\", or use /rank/{plan}";
-            return Err(failed(id, None, &RunError::new(ErrorKind::BadRequest, "E109", message)));
+            return Err(failed(id, None, &RunError::new(codes::NO_PLAN_NAMED, message)));
         }
     };
     let Some(plan) = shelf.get(name) else {
         if desk.app.readiness.phase() == Phase::Loading {
             let message = "the server is still loading its plans; try again";
-            return Err(failed(id, None, &RunError::new(ErrorKind::Overloaded, "E605", message)));
+            return Err(failed(id, None, &RunError::new(codes::STILL_LOADING, message)));
         }
         let hint = shelf.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
         let message = format!("there is no plan {}{hint}", quoted(name));
-        let error = RunError::new(ErrorKind::UnknownPlan, "E201", message);
+        let error = RunError::new(codes::UNKNOWN_PLAN, message);
         return Err(failed(id, None, &error));
     };
     visit.plan = Some(plan.clone());
@@ -118,7 +118,7 @@ async fn prepare(
         None => {
             let why = plan.problem.as_ref().map_or("it was never loaded", |problem| &problem.message);
             let message = format!("the plan {name:?} cannot run: {why}");
-            Err(failed(id, Some(name), &RunError::new(ErrorKind::InvalidPlan, "E202", message)))
+            Err(failed(id, Some(name), &RunError::new(codes::NO_GOOD_VERSION, message)))
         }
     }
 }
@@ -126,7 +126,7 @@ async fn prepare(
 /// Runs a plan on this loop, if it may run now.
 pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_engine::Request) -> Outcome {
     let overloaded = |code, message: &str| Outcome {
-        result: Err(Box::new(RunError::new(ErrorKind::Overloaded, code, message))),
+        result: Err(Box::new(RunError::new(code, message))),
         trace: None,
         took: std::time::Duration::ZERO,
         cpu: rankd_engine::run::Cpu::default(),
@@ -140,12 +140,12 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
         }
         Err(refused) => {
             desk.metrics.rejected[refused as usize].add(1);
-            return overloaded("E601", "the server is overloaded; try again");
+            return overloaded(codes::OVERLOADED, "the server is overloaded; try again");
         }
     };
     let Some(_under_way) = visit.plan.as_ref().map(|plan| plan.standing.enter()).unwrap_or_default() else {
         desk.metrics.plan_limit_rejected.add(1);
-        return overloaded("E602", "this plan has reached its concurrency limit; try again");
+        return overloaded(codes::PLAN_LIMIT, "this plan has reached its concurrency limit; try again");
     };
     desk.metrics.queued.add(visit.queued_ns);
     let listed = Listed::new(&visit.vitals);

@@ -40,7 +40,7 @@ impl Reply {
 
     /// An error object.
     pub(crate) fn error(request_id: &str, plan: Option<&str>, error: &RunError) -> Reply {
-        Reply::failed(error.kind, answer::failure(request_id, plan, error, |_| {}))
+        Reply::failed(error.code.kind, answer::failure(request_id, plan, error, |_| {}))
     }
 
     /// Another status than the kind's, where HTTP has a closer one.

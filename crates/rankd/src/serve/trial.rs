@@ -36,7 +36,7 @@ pub(crate) fn run(engine: &Engine, new: &Arc<Linked>, registry: &Registry, serve
     for _ in 0..TRIES {
         match run_once(engine, new, registry) {
             Ok(()) => return Ok(()),
-            Err(error) => match error.kind {
+            Err(error) => match error.code.kind {
                 ErrorKind::Task | ErrorKind::Bug => return Err(format!("its trial run failed: {error}")),
                 ErrorKind::Timeout => {}
                 // Not the plan's fault, as far as one run can tell.
@@ -51,7 +51,7 @@ pub(crate) fn run(engine: &Engine, new: &Arc<Linked>, registry: &Registry, serve
     }
     // The stores may be slow: then the version that is served times out, too.
     match run_once(engine, &served.good.linked, served.registry) {
-        Err(error) if error.kind == ErrorKind::Timeout => Ok(()),
+        Err(error) if error.code.kind == ErrorKind::Timeout => Ok(()),
         _ => Err(format!(
             "its trial run timed out {TRIES} times at {} ms, and the version that is served does not; \
              if it may take that long, start the server with --no_trial",

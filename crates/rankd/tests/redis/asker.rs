@@ -120,7 +120,7 @@ impl Asker {
     fn judge(&self, users: &[i64], outcome: &Outcome) -> (Rows, String) {
         let rows = match &outcome.result {
             Ok(outputs) => &outputs[0],
-            Err(error) => return (Err((error.kind.name(), error.code)), error.message.clone()),
+            Err(error) => return (Err((error.code.kind.name(), error.code.id)), error.message.clone()),
         };
         for (at, id) in rows.ids().enumerate() {
             let Value::Int(parent) = rows.value(self.parent_id, at) else { panic!("a row without its parent") };

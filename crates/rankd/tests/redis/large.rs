@@ -28,14 +28,14 @@ fn with_store(url: &str, policy: Policy, read: impl AsyncFnOnce(&dyn Store)) -> 
 /// How many ids the list of `good:1` has, or the error's code.
 async fn good(store: &dyn Store) -> Result<usize, &'static str> {
     let replies = store.read(ReadBatch { verb: Verb::ListHead(10), prefix: "good", ids: &[1, 2] }).await;
-    replies.map(|replies| replies.ids(0).len()).map_err(|error| error.code())
+    replies.map(|replies| replies.ids(0).len()).map_err(|error| error.code().id)
 }
 
 /// The code and the words of an error that must be there.
 async fn bad(store: &dyn Store, verb: Verb<'_>, prefix: &str) -> (&'static str, String) {
     match store.read(ReadBatch { verb, prefix, ids: &[7, 1, 8] }).await {
         Ok(_) => panic!("{prefix}:1 was read"),
-        Err(error) => (error.code(), error.to_string()),
+        Err(error) => (error.code().id, error.to_string()),
     }
 }
 

@@ -36,7 +36,7 @@ impl Tally {
     fn add(&mut self, took: Duration, outcome: &Outcome) {
         self.nanos.saturating_record(took.as_nanos() as u64);
         if let Err(error) = &outcome.result {
-            *self.errors.entry(error.kind.name()).or_default() += 1;
+            *self.errors.entry(error.code.kind.name()).or_default() += 1;
         }
         for node in outcome.trace.iter().flat_map(|Trace { nodes, .. }| nodes) {
             let (runs, run_ns, queue_ns) = self.nodes.entry(node.node).or_default();
