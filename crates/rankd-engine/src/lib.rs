@@ -19,7 +19,6 @@ pub mod error;
 mod exact;
 mod expand_passes;
 mod fuse;
-mod job;
 pub mod link;
 pub mod loop_context;
 pub mod loop_handle;
@@ -34,10 +33,7 @@ pub mod steps;
 pub mod store;
 pub mod task;
 pub mod thread_pools;
-mod timeouts;
 pub mod trace;
-mod turn;
-mod usage;
 
 pub use codes::{ErrorCode, ErrorKind};
 pub use engine::{Engine, Scheduler, Settings};

@@ -1,14 +1,14 @@
 //! What the runs of one loop share, and what each of them needs while it goes on: kept from run to run, so that a run allocates
 //! none of it. What a run does with it is in [`crate::run`].
 
-use crate::job::{JobProgress, StepResult};
 use crate::place::Policy;
 use crate::pool::Offload;
 use crate::progress::Progress;
+use crate::run::job::{JobProgress, StepResult};
+use crate::run::timeouts::Timeouts;
+use crate::run::turn::InlineClock;
 use crate::stats::Stats;
 use crate::store::Stores;
-use crate::timeouts::Timeouts;
-use crate::turn::InlineClock;
 use futures_util::stream::FuturesUnordered;
 use rankd_plan::plan::NodeIx;
 use std::cell::RefCell;

@@ -3,10 +3,10 @@
 use crate::clock::{self, Instant};
 use crate::deadline::Limits;
 use crate::error::RunError;
-use crate::job;
 use crate::link::Linked;
 use crate::progress::Progress;
 use crate::request::Request;
+use crate::run::job;
 use crate::run::{Cpu, Outcome};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};

@@ -6,11 +6,11 @@
 use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::error::RunError;
-use crate::job::{self, StepResult};
 use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
 use crate::progress::Progress;
 use crate::request::Request;
+use crate::run::job::{self, StepResult};
 use crate::run::{Cpu, Outcome};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};

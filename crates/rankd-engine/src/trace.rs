@@ -2,8 +2,8 @@
 
 use crate::clock::{Instant, nanos_between};
 use crate::expand_passes::{PassReport, expand_passes};
-use crate::job::BegunSteps;
 use crate::link::Linked;
+use crate::run::job::BegunSteps;
 use crate::steps::Steps;
 use crate::task::Tally;
 use rankd_column::{Key, RowSet};

@@ -1,7 +1,7 @@
 //! What a run has of the processor, and how long it waits for it: the sign by which admission sees that there is too much to do.
 
 use crate::clock::{self, Instant, nanos_between};
-use crate::job::{Results, StepResult};
+use crate::run::job::{Results, StepResult};
 use std::time::Duration;
 
 /// What a run on a loop had of the processor; nothing under the other schedulers.

@@ -2,7 +2,7 @@
 
 use crate::clock::{Instant, Timer};
 use crate::deadline::{Deadline, Limits};
-use crate::job::JobProgress;
+use crate::run::job::JobProgress;
 use crate::steps::{Step, Steps};
 use rankd_plan::plan::NodeIx;
 use std::cmp::Reverse;

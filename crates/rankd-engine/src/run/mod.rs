@@ -3,23 +3,26 @@
 //! All state of a run is touched by the loop's thread only. The walk is a loop over a closed set of events; nothing here
 //! recurses and nothing here waits except for the next event. Invariants: a node starts once, after all its inputs; nothing
 //! starts after the verdict; when time wins, the answer goes out now and what still finishes is counted as late. What runs on
-//! the loop itself, and for how long, is in [`crate::turn`].
+//! the loop itself, and for how long, is in [`crate::run::turn`].
+
+pub(crate) mod job;
+pub(crate) mod timeouts;
+pub(crate) mod turn;
+mod usage;
 
 use crate::clock::{self, Instant};
 use crate::codes::ErrorKind;
 use crate::deadline::{Deadline, Limits};
 use crate::error::{RunError, TaskError};
-use crate::job::{self, JobProgress, JobSpec, Results, StepResult};
 use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext, RunBuffers};
 use crate::place::{Place, place};
 use crate::request::Request;
+use crate::run::job::{JobProgress, JobSpec, Results, StepResult};
+use crate::run::turn::Paused;
 use crate::steps::{Step, Steps};
 use crate::task::Task;
 use crate::trace::{Recorder, Trace, Where};
-use crate::turn::Paused;
-pub use crate::usage::Cpu;
-use crate::usage::Usage;
 use futures_util::stream::StreamExt;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
@@ -30,6 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+pub use usage::Cpu;
+use usage::Usage;
 
 /// What came of a request.
 #[derive(Debug)]
