@@ -16,11 +16,11 @@ pub(crate) fn files(patterns: &[&str]) -> Vec<String> {
 
 pub(crate) fn run() -> bool {
     let mut wrong = Vec::new();
-    for file in files(&["*.rs"]) {
+    for file in files(&["*.rs", "*.js"]) {
         let text = read(&file);
         check_source(&file, &text, &mut wrong);
     }
-    for file in files(&["*.md", "*.rs", "*.toml", "*.ts", "*.json", "*.sh"]) {
+    for file in files(&["*.md", "*.rs", "*.toml", "*.ts", "*.js", "*.json", "*.sh"]) {
         check_words(&file, &read(&file), &mut wrong);
     }
     check_rooms(&mut wrong);
@@ -35,8 +35,9 @@ fn read(file: &str) -> String {
 }
 
 fn check_source(file: &str, text: &str, wrong: &mut Vec<String>) {
-    if !text.starts_with("//!") {
-        wrong.push(format!("{file}: a file opens with //! and what it is"));
+    let opening = if file.ends_with(".js") { "// " } else { "//!" };
+    if !text.starts_with(opening) {
+        wrong.push(format!("{file}: a file opens with {opening} and what it is"));
     }
     let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or(text);
     let lines = code.lines().count();

@@ -5,7 +5,7 @@
 //! file and knows no task: a [`Folder`] gives texts, signatures say which tasks there are.
 //!
 //! Reading order: [`compile()`] (one plan from end to end), [`mod@resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
-//! (text to JavaScript), [`mod@config`], `runtime.js`, `guards.js` and [`sandbox`] (running it), [`places`], [`pattern`] and [`mod@emit`] (the artifact), [`report`]
+//! (text to JavaScript), [`mod@config`], [`runtime`] and [`sandbox`] (running it), [`places`], [`pattern`] and [`mod@emit`] (the artifact), [`report`]
 //! (what went wrong, at its line), [`current`] (whether an artifact is up to date), [`types`] (declarations for editors).
 
 mod compile;
@@ -19,6 +19,7 @@ mod places;
 mod report;
 mod resolve;
 mod rewrite;
+mod runtime;
 mod sandbox;
 pub mod types;
 

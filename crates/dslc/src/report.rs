@@ -114,7 +114,7 @@ impl Reporter<'_> {
     pub(crate) fn failure(&self, failure: &Failure, found: &mut Diagnostics) {
         let message = &failure.message;
         let diagnostic = match failure.kind {
-            FailureKind::Told => return,
+            FailureKind::Reported => return,
             FailureKind::Time => Diagnostic::new(Code::OutOfTime, "", "the plan's code did not end in time")
                 .help("look for an endless loop, or a regular expression that backtracks"),
             FailureKind::Memory => Diagnostic::new(Code::OutOfMemory, "", "the plan's code needs too much memory"),

@@ -4,6 +4,7 @@
 //! its own. These are limits for mistakes and mischief in plan code; they are no protection from a bug in the engine itself.
 
 use crate::resolve::{Import, RUNTIME_MODULE, resolve};
+use crate::runtime;
 use rankd_plan::json::Writer;
 use rquickjs::context::intrinsic::{Eval, Json, MapSet, Promise, Proxy, RegExp, RegExpCompiler};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -29,9 +30,6 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How long plan code may take in all, however little of the processor it got.
 const WALL_MAX: Duration = Duration::from_secs(15);
 
-const RUNTIME: &str = include_str!("runtime.js");
-const GUARDS: &str = include_str!("guards.js");
-
 /// How a run ended that did not end well.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -49,7 +47,7 @@ pub(crate) enum FailureKind {
     Memory,
     Stack,
     /// The mistake is among the problems.
-    Told,
+    Reported,
 }
 
 /// What a run gave.
@@ -73,8 +71,8 @@ pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: Strin
     let asking = asked.clone();
     let work = move || {
         let late = Rc::new(Cell::new(false));
-        let outcome = match start(modules, late.clone(), asking) {
-            Ok(context) => context.with(|ctx| Run { ctx, late }.run(&entry, &config)),
+        let outcome = match start(Modules { plan: modules, config }, late.clone(), asking) {
+            Ok(context) => context.with(|ctx| Run { ctx, late }.run(&entry)),
             Err(error) => failed(FailureKind::Memory, error.to_string()),
         };
         // Nobody listens any more when it was late.
@@ -112,7 +110,7 @@ fn failed(kind: FailureKind, message: String) -> Outcome {
 }
 
 /// An engine that counts in `asked` how often it asked for the time.
-fn start(modules: HashMap<String, String>, late: Rc<Cell<bool>>, asked: Arc<AtomicU64>) -> rquickjs::Result<Context> {
+pub(crate) fn start(modules: Modules, late: Rc<Cell<bool>>, asked: Arc<AtomicU64>) -> rquickjs::Result<Context> {
     let runtime = Runtime::new()?;
     runtime.set_memory_limit(MEMORY_BYTES_MAX);
     runtime.set_max_stack_size(STACK_BYTES_MAX);
@@ -122,8 +120,15 @@ fn start(modules: HashMap<String, String>, late: Rc<Cell<bool>>, asked: Arc<Atom
         late.set(late.get() || processor_time().saturating_sub(began) > TIME_MAX);
         late.get()
     })));
-    runtime.set_loader(Specifiers, Modules(modules));
+    runtime.set_loader(Specifiers, modules);
     Context::custom::<(Eval, RegExpCompiler, RegExp, Json, Proxy, MapSet, Promise)>(&runtime)
+}
+
+/// Evaluates a module and gives what it exports.
+pub(crate) fn evaluate<'js>(ctx: &Ctx<'js>, name: &str, code: impl Into<Vec<u8>>) -> rquickjs::Result<Object<'js>> {
+    let (module, done) = Module::declare(ctx.clone(), name, code)?.eval()?;
+    done.finish::<()>()?;
+    module.namespace()
 }
 
 struct Run<'js> {
@@ -132,30 +137,23 @@ struct Run<'js> {
 }
 
 impl<'js> Run<'js> {
-    fn run(&self, entry: &str, config: &str) -> Outcome {
-        let runtime: Object<'js> = match self.runtime(config).catch(&self.ctx) {
-            Ok(runtime) => runtime,
-            Err(error) => return failed(FailureKind::Threw, format!("the runtime itself failed: {error}")),
-        };
+    fn run(&self, entry: &str) -> Outcome {
+        let runtime: Object<'js> =
+            match evaluate(&self.ctx, runtime::MAIN, runtime::code(runtime::MAIN)).catch(&self.ctx) {
+                Ok(runtime) => runtime,
+                Err(error) => return failed(FailureKind::Threw, format!("the runtime itself failed: {error}")),
+            };
         let mut outcome = Outcome::default();
-        match self.evaluate(entry, &runtime).catch(&self.ctx) {
+        match self.plan(entry, &runtime).catch(&self.ctx) {
             Ok(plan) => outcome.plan = plan,
             Err(error) => outcome.failure = Some(self.failure(error, &runtime)),
         }
-        outcome.problems = self.call(&runtime, "problems", ()).unwrap_or_default();
+        outcome.problems = self.call(&runtime, "writtenProblems", ()).unwrap_or_default();
         outcome
     }
 
-    fn runtime(&self, config: &str) -> rquickjs::Result<Object<'js>> {
-        let make: Function<'js> = self.ctx.eval(RUNTIME)?;
-        let guards: Function<'js> = self.ctx.eval(GUARDS)?;
-        make.call((self.ctx.json_parse(config)?, guards))
-    }
-
-    fn evaluate(&self, entry: &str, runtime: &Object<'js>) -> rquickjs::Result<Option<String>> {
-        let (module, done) = Module::declare(self.ctx.clone(), "(plan)", self.entry_code(entry))?.eval()?;
-        done.finish::<()>()?;
-        let plan: Value<'js> = module.namespace()?.get("plan")?;
+    fn plan(&self, entry: &str, runtime: &Object<'js>) -> rquickjs::Result<Option<String>> {
+        let plan: Value<'js> = evaluate(&self.ctx, "(plan)", self.entry_code(entry))?.get("plan")?;
         runtime.get::<_, Function<'js>>("finish")?.call((plan,))
     }
 
@@ -178,14 +176,16 @@ impl<'js> Run<'js> {
             CaughtError::Value(value) => (shown(value), String::new()),
             CaughtError::Error(error) => (error.to_string(), String::new()),
         };
-        let is_told = || match &error {
-            CaughtError::Exception(exception) => self.call(runtime, "isTold", (exception.clone(),)).unwrap_or(false),
+        let is_reported = || match &error {
+            CaughtError::Exception(exception) => {
+                self.call(runtime, "isReported", (exception.clone(),)).unwrap_or(false)
+            }
             _ => false,
         };
         let kind = if self.late.get() {
             FailureKind::Time
-        } else if is_told() {
-            FailureKind::Told
+        } else if is_reported() {
+            FailureKind::Reported
         } else if ["out of memory", "string too long"].iter().any(|words| message.contains(words)) || message == "null"
         {
             FailureKind::Memory
@@ -216,6 +216,7 @@ fn shown(value: &Value<'_>) -> String {
 }
 
 /// Finds modules by the rules of [`resolve()`]. Every import was resolved before, so a refusal here is for code that made one up.
+/// The files of the runtime import one another by name; nothing else can import them.
 struct Specifiers;
 
 impl Resolver for Specifiers {
@@ -226,6 +227,9 @@ impl Resolver for Specifiers {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
+        if runtime::is_part(base) && runtime::is_part(name) {
+            return Ok(name.to_owned());
+        }
         match resolve(base, name) {
             Ok(Import::Runtime) => Ok(RUNTIME_MODULE.to_owned()),
             Ok(Import::File(path)) => Ok(path),
@@ -235,7 +239,11 @@ impl Resolver for Specifiers {
 }
 
 /// The code of the modules, which was made before the run. No file is read here.
-struct Modules(HashMap<String, String>);
+pub(crate) struct Modules {
+    pub(crate) plan: HashMap<String, String>,
+    /// What the runtime knows before the plan runs, as JSON.
+    pub(crate) config: String,
+}
 
 impl Loader for Modules {
     fn load<'js>(
@@ -248,9 +256,21 @@ impl Loader for Modules {
             let names = "definePlan,Key,P,EP,E,Pred,regex,coalesce,abs,floor,ceil,round,sqrt,log,log1p,exp,sigmoid,min,max,clamp,pow";
             return Module::declare(ctx.clone(), name, format!("export const {{{names}}} = $rankd.exports;"));
         }
-        match self.0.remove(name) {
+        if name == runtime::CONFIG {
+            return Module::declare(ctx.clone(), name, config_code(&self.config));
+        }
+        if runtime::is_part(name) {
+            return Module::declare(ctx.clone(), name, runtime::code(name));
+        }
+        match self.plan.remove(name) {
             Some(code) => Module::declare(ctx.clone(), name, code),
             None => Err(Error::new_loading(name)),
         }
     }
+}
+
+fn config_code(config: &str) -> String {
+    let mut text = Writer::new();
+    text.string(config);
+    format!("export const config = JSON.parse({});", text.finish())
 }

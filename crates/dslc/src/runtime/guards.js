@@ -3,10 +3,9 @@
 // Every function that the language brings is found by looking, not by a list, and refuses an expression as its receiver or argument:
 // it would take the expression for an ordinary object, and a key would silently be unequal to everything. The exceptions are
 // listed: functions that only move a value from one place to another, and those that mean something for expressions.
-// What reads a property of an expression, or makes a text or number of it, is stopped by the expression itself (`runtime.js`).
-(runtime) => {
-  "use strict";
-  const { isPart, given, now, contains, tooLong, listMax, math, hidden, globals } = runtime;
+// What reads a property of an expression, or makes a text or number of it, is stopped by the expression itself (`expressions.js`).
+export function guardLanguage(runtime) {
+  const { isExpression, given, now, contains, tooLong, listMax, math, hidden, globals } = runtime;
   const { defineProperties, defineProperty, getOwnPropertyDescriptor, getOwnPropertyDescriptors, getOwnPropertyNames, hasOwn, keys } = Object;
   const { isArray } = Array;
   const { apply, construct } = Reflect;
@@ -68,7 +67,7 @@
   // Functions that take descriptions of properties, whose flags JavaScript decides by.
   const FLAGS = ["enumerable", "configurable", "writable"];
   const checkDescriptor = (it) => {
-    if (typeof it === "object" && it !== null) for (const flag of FLAGS) if (isPart(it[flag])) now(it[flag]);
+    if (typeof it === "object" && it !== null) for (const flag of FLAGS) if (isExpression(it[flag])) now(it[flag]);
   };
   const checkAll = (all) => {
     if (typeof all === "object" && all !== null) for (const name of getOwnPropertyNames(all)) checkDescriptor(all[name]);
@@ -97,8 +96,8 @@
   const closed = (name, native, owner) =>
     ({
       guarded(...list) {
-        if (isPart(this)) refuse(this, labelOf(owner, name));
-        for (let i = 0; i < list.length; i++) if (isPart(list[i])) refuse(list[i], labelOf(owner, name));
+        if (isExpression(this)) refuse(this, labelOf(owner, name));
+        for (let i = 0; i < list.length; i++) if (isExpression(list[i])) refuse(list[i], labelOf(owner, name));
         return apply(native, this, list);
       },
     }).guarded;
@@ -117,9 +116,9 @@
     const searches = inArray && SEARCHING[name];
     return {
       [name](...list) {
-        if (isPart(this)) refuse(this, label);
+        if (isExpression(this)) refuse(this, label);
         for (let i = 0; i < list.length; i++) {
-          if (!isPart(list[i]) || moves(i)) continue;
+          if (!isExpression(list[i]) || moves(i)) continue;
           if (ours !== undefined) return ours(...list);
           // `["US", "DE"].includes(Key.country)` says what `in` does.
           if (searches && name === "includes" && isArray(this) && list.length === 1) return contains(this, list[0]);
@@ -129,7 +128,7 @@
           if (isTooLong(this)) tooLong();
           if (name === "concat") for (let i = 0; i < list.length; i++) if (isArray(list[i]) && isTooLong(list[i])) tooLong();
         }
-        if (searches) for (let i = 0; i < this.length; i++) if (isPart(this[i])) refuse(this[i], label);
+        if (searches) for (let i = 0; i < this.length; i++) if (isExpression(this[i])) refuse(this[i], label);
         if (asks) for (let i = 0; i < list.length; i++) list[i] = checked(list[i]);
         if (describes !== undefined) describes(list);
         return apply(native, this, list);
@@ -178,7 +177,7 @@
   const NativeArray = Array;
   const List = {
     Array: function (...list) {
-      if (list.length === 1 && isPart(list[0])) refuse(list[0], "Array");
+      if (list.length === 1 && isExpression(list[0])) refuse(list[0], "Array");
       return construct(NativeArray, list, new.target === undefined || new.target === List ? NativeArray : new.target);
     },
   }.Array;
@@ -193,4 +192,4 @@
     },
   }.Boolean;
   replace(NativeBoolean, Truth);
-};
+}

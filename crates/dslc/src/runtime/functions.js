@@ -1,0 +1,123 @@
+// Functions over expressions. With plain numbers they compute at once, by the same rules as a run.
+import { BROKEN, BROKEN_IR, describe, Expression, irOf, isExpression, leaf, make, report, wrap } from "rankd:expressions";
+import { value } from "rankd:operands";
+import { coalesced } from "rankd:operators";
+import { argument, current, stop } from "rankd:problems";
+
+const { defineProperty } = Object;
+const json = JSON.stringify;
+
+export const named = (name, fn) => defineProperty(fn, "name", { value: name });
+const onlyNow = (list) => {
+  for (let i = 0; i < list.length; i++) if (isExpression(list[i]) || typeof list[i] === "bigint") return false;
+  return true;
+};
+const counted = (count) => `${count} argument${count === 1 ? "" : "s"}`;
+export function exactly(count, list, name, at) {
+  if (list.length !== count) stop("D012", at, `${name} takes ${counted(count)}, not ${list.length}`);
+}
+function atLeast(count, list, name, at) {
+  if (list.length < count) stop("D012", at, `${name} takes at least ${counted(count)}, not ${list.length}`);
+}
+// Null in, null out; what is no number is refused, where JavaScript would make one of it.
+function computed(name, native, list, at, count) {
+  for (let i = 0; i < list.length; i++) {
+    if (list[i] === null || typeof list[i] === "number") continue;
+    return report("D012", argument(at, count, i), `${name} takes numbers, not ${describe(list[i])}`);
+  }
+  return list.includes(null) ? null : native(...list);
+}
+export const values = (list, at, count) => {
+  const irs = [];
+  for (let i = 0; i < list.length; i++) irs.push(value(list[i], argument(at, count, i)));
+  return irs;
+};
+const joined = (irs, join, at) => {
+  let all = irs[0];
+  for (let i = 1; i < irs.length; i++) all = join(all, irs[i], at);
+  return all;
+};
+const unary = (op, native) =>
+  named(op, (...list) => {
+    const { at, count } = current;
+    exactly(1, list, op, at);
+    if (onlyNow(list)) return computed(op, native, list, at, count);
+    return wrap(make(op, "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
+  });
+export const pair = (op) => (a, b, at) => make(op, "value", "number", at, ["a", a, "b", b]);
+const folded = (op, native) =>
+  named(op, (...list) => {
+    const { at, count } = current;
+    atLeast(2, list, op, at);
+    if (onlyNow(list)) return computed(op, native, list, at, count);
+    return wrap(joined(values(list, at, count), pair(op), at));
+  });
+// Half away from zero, as the engine rounds.
+const round = (x) => {
+  const whole = Math.trunc(x);
+  return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole;
+};
+// As IEEE 754 has it; JavaScript's differs in these two places.
+const pow = (a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : Math.pow(a, b));
+export const math = {
+  abs: unary("abs", Math.abs),
+  floor: unary("floor", Math.floor),
+  ceil: unary("ceil", Math.ceil),
+  round: unary("round", round),
+  sqrt: unary("sqrt", Math.sqrt),
+  log: unary("log", Math.log),
+  log1p: unary("log1p", Math.log1p),
+  exp: unary("exp", Math.exp),
+  sigmoid: unary("sigmoid", (x) => 1 / (1 + Math.exp(-x))),
+  min: folded("min", Math.min),
+  max: folded("max", Math.max),
+  pow: named("pow", (...list) => {
+    const { at, count } = current;
+    exactly(2, list, "pow", at);
+    if (onlyNow(list)) return computed("pow", pow, list, at, count);
+    const [a, b] = values(list, at, count);
+    return wrap(pair("pow")(a, b, at));
+  }),
+  clamp: named("clamp", (...list) => {
+    const { at, count } = current;
+    exactly(3, list, "clamp", at);
+    if (onlyNow(list)) return computed("clamp", (x, lo, hi) => Math.min(Math.max(x, lo), hi), list, at, count);
+    const [x, lo, hi] = values(list, at, count);
+    return wrap(make("clamp", "value", "number", at, ["x", x, "lo", lo, "hi", hi]));
+  }),
+  coalesce: named("coalesce", (...list) => {
+    const { at, count } = current;
+    atLeast(2, list, "coalesce", at);
+    const irs = values(list, at, count);
+    if (!onlyNow(list)) return wrap(joined(irs, coalesced, at));
+    if (irs.includes(BROKEN_IR)) return BROKEN;
+    const types = new Set(irs.map((ir) => ir.type));
+    types.delete(null);
+    if (types.size > 1) return report("D012", at, `coalesce takes values of one type, not ${[...types].join(" and ")}`);
+    return list.find((x) => x !== null) ?? null;
+  }),
+};
+export function regex(...list) {
+  const { at, count } = current;
+  if (list.length !== 2 && list.length !== 3) stop("D012", at, `regex takes 2 or 3 arguments, not ${list.length}`);
+  const [key, pattern] = list;
+  if (!isExpression(key) || (irOf(key).op !== "key_ref" && irOf(key) !== BROKEN_IR)) {
+    report("D012", argument(at, count, 0), `regex looks at a key, not at ${describe(key)}`, { help: "regex(Key.title, \"…\")" });
+    return BROKEN;
+  }
+  const place = argument(at, count, 1);
+  const isRegExp = !isExpression(pattern) && pattern instanceof RegExp;
+  const flags = list.length === 3 ? list[2] : isRegExp ? pattern.flags.replace("u", "") : "";
+  let text;
+  // A RegExp has JavaScript's syntax, which the compiler turns into that of the engine.
+  if (isRegExp) text = `{"${pattern.unicode ? "regexp_u" : "regexp"}":${json(pattern.source)}}`;
+  else if (typeof pattern === "string" && pattern.isWellFormed()) text = `{"literal":${json(pattern)}}`;
+  else if (isExpression(pattern) && irOf(pattern).op === "param_ref") text = `{"param":${json(irOf(pattern).name)}}`;
+  else if (isExpression(pattern) && irOf(pattern) === BROKEN_IR) return BROKEN;
+  else return report("D012", place, `a pattern is a text or a parameter, not ${describe(pattern)}`);
+  if (flags !== "" && flags !== "i") {
+    return report("D012", argument(at, count, 2), `the flags ${describe(flags)} are not known`, { help: 'flags are "" or "i"' });
+  }
+  if (irOf(key) === BROKEN_IR) return BROKEN;
+  return new Expression(leaf("regex", "pred", "bool", at, ["key", json(irOf(key).name), "pattern", text, "flags", json(flags)]));
+}

@@ -1,0 +1,134 @@
+// The options of a task, read by their kind into the JSON text of a parameter.
+import { BROKEN_IR, describe, irOf, isBroken, isExpression, report } from "rankd:expressions";
+import { Endpoint, Rows } from "rankd:handles";
+import { intText, numberText, pred, written } from "rankd:operands";
+import { limits, record, stop } from "rankd:problems";
+
+const { keys } = Object;
+const { isArray } = Array;
+const { isSafeInteger, isFinite } = Number;
+const json = JSON.stringify;
+
+export const wrongOption = (at, option, message, help) => (record("D017", at, message, { option, help }), null);
+// An object that is no expression and none of ours.
+export const isPlain = (x) => typeof x === "object" && x !== null && !isExpression(x) && !Rows.is(x) && !Endpoint.is(x) && !isArray(x);
+
+// Plain data as JSON text; keys of objects are the author's.
+function plainData(x, depth) {
+  if (depth > 8) return null;
+  if (x === null || typeof x === "boolean") return `${x}`;
+  if (typeof x === "number") return isFinite(x) ? numberText(x) : null;
+  if (typeof x === "bigint") return intText(x);
+  if (typeof x === "string") return x.isWellFormed() ? json(x) : null;
+  if (isArray(x)) {
+    const items = [...x].map((item) => plainData(item, depth + 1));
+    return items.includes(null) ? null : `[${items.join(",")}]`;
+  }
+  if (!isPlain(x)) return null;
+  const fields = [];
+  for (const name of keys(x)) {
+    const text = plainData(x[name], depth + 1);
+    if (text === null || !name.isWellFormed()) return null;
+    fields.push(`${json(name)}:${text}`);
+  }
+  return `{${fields.join(",")}}`;
+}
+
+// By kind of parameter: the JSON text of an option; null where a problem was reported.
+export const readers = {
+  endpoint(x, { at, option }) {
+    if (Endpoint.is(x)) return json(Endpoint.nameOf(x));
+    return wrongOption(at, option, `${option} takes an endpoint, not ${describe(x)}`, "EP.redis.redis_default is one");
+  },
+  int(x, { at, option }) {
+    if (typeof x === "number" && isSafeInteger(x)) return numberText(x + 0);
+    if (typeof x === "bigint" && intText(x) !== null) return intText(x);
+    const help = isExpression(x) ? "it must be known when the plan is compiled: expressions belong into vm and filter" : undefined;
+    return wrongOption(at, option, `${option} takes a whole number, not ${describe(x)}`, help);
+  },
+  bool(x, { at, option }) {
+    if (typeof x === "boolean") return `${x}`;
+    return wrongOption(at, option, `${option} takes true or false, not ${describe(x)}`);
+  },
+  text(x, { at, option, param }) {
+    if (typeof x === "string" && x.isWellFormed()) return json(x);
+    const help = param?.choices ? `one of ${param.choices.map((it) => json(it)).join(", ")}` : undefined;
+    return wrongOption(at, option, `${option} takes a text, not ${describe(x)}`, help);
+  },
+  key(x, { at, option }) {
+    if (isExpression(x) && irOf(x).op === "key_ref") return json(irOf(x).name);
+    return wrongOption(at, option, `${option} takes a key, not ${describe(x)}`, "Key.score is one");
+  },
+  keys(x, { at, option }) {
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of keys, not ${describe(x)}`, "[Key.country, Key.age]");
+    const names = [];
+    for (const item of [...x]) {
+      if (isBroken(item)) return null;
+      if (!isExpression(item) || irOf(item).op !== "key_ref") {
+        return wrongOption(at, option, `${option} takes keys, not ${describe(item)}`, "Key.score is one");
+      }
+      names.push(json(irOf(item).name));
+    }
+    return `[${names.join(",")}]`;
+  },
+  expr: (x, { at, option, plan }) => entry(plan, plan.exprs, "e", written(x, `${at}:${option}`)),
+  pred: (x, { at, option, plan }) => entry(plan, plan.preds, "p", pred(x, `${at}:${option}`)),
+  node(x, { at, option, plan }) {
+    if (!Rows.is(x)) return wrongOption(at, option, `${option} takes a set of rows, not ${describe(x)}`);
+    return input(plan, x, at, option);
+  },
+  columns(x, { at, option }) {
+    const text = isPlain(x) ? plainData(x, 0) : null;
+    return text ?? wrongOption(at, option, `${option} takes an object of plain values by key name, not ${describe(x)}`);
+  },
+};
+// The id of the node that gives these rows.
+export function input(plan, rows, at, option) {
+  if (Rows.plan(rows) !== plan) {
+    const help = "a plan is made of the rows that its own ctx gives";
+    report("D018", at, "these rows belong to another plan", { option, help });
+    return null;
+  }
+  return Rows.node(rows) < 0 ? null : `"n${Rows.node(rows)}"`;
+}
+// The table id of an expression; the same text is kept once. An expression that nobody holds any more is let go.
+function entry(plan, table, letter, ir) {
+  if (ir === BROKEN_IR) return null;
+  let id = table.ids.get(ir);
+  if (id === undefined) {
+    const text = textOf(ir);
+    id = table.texts.get(text);
+    if (id === undefined) {
+      plan.size += ir.size;
+      if (plan.size > limits.planSize) {
+        stop("P204", ir.at, `all expressions together are larger than the limit of ${limits.planSize}`);
+      }
+      id = `"${letter}${table.texts.size}"`;
+      table.texts.set(text, id);
+    }
+    table.ids.set(ir, id);
+  }
+  return id;
+}
+export const textOf = (ir) => {
+  let text = `{"op":"${ir.op}"`;
+  for (let i = 0; i < ir.fields.length; i += 2) {
+    const it = ir.fields[i + 1];
+    text += `,"${ir.fields[i]}":${typeof it === "string" ? it : textOf(it)}`;
+  }
+  return `${text},"source":${typeof ir.at === "number" ? ir.at : json(ir.at)}}`;
+};
+
+export function scheduling(x, at) {
+  const wrong = (message, help) => wrongOption(at, "scheduling", message, help);
+  if (!isPlain(x)) return wrong(`scheduling takes an object, not ${describe(x)}`, "{ inline: false, costEstimateUs: 50 }");
+  const fields = [];
+  for (const name of keys(x)) {
+    if (name === "inline" && typeof x.inline === "boolean") fields.push(`"inline":${x.inline}`);
+    else if (name === "costEstimateUs" && isSafeInteger(x.costEstimateUs)) fields.push(`"cost_estimate_us":${x.costEstimateUs}`);
+    else if (name === "inline") return wrong(`inline takes true or false, not ${describe(x.inline)}`);
+    else if (name === "costEstimateUs") return wrong(`costEstimateUs takes a whole number, not ${describe(x.costEstimateUs)}`);
+    else return (report("D015", at, `scheduling has no option ${name}`, { option: "scheduling", wrong: name, known: ["inline", "costEstimateUs"] }), null);
+  }
+  return `{${fields.join(",")}}`;
+}

@@ -1,0 +1,109 @@
+// Tasks: the methods of contexts and rows, each of which adds a node to the plan.
+import { config } from "rankd:config";
+import { describe, isBroken, NOTHING, report } from "rankd:expressions";
+import { Context, NO_VALUE, NO_VALUE_HELP, Rows } from "rankd:handles";
+import { input, isPlain, readers, scheduling, wrongOption } from "rankd:options";
+import { HERE, current, limits, problems, stop } from "rankd:problems";
+
+const { create, freeze, hasOwn, keys, setPrototypeOf } = Object;
+const { Proxy } = globalThis;
+
+const COMMON = { __proto__: null, trace: true, scheduling: true, timeoutMs: true };
+function run(task, plan, from, list, at) {
+  if (plan.closed) stop("D018", at, "this plan is built already", { help: "use ctx and its rows inside build only" });
+  if (list.length > 1) report("D017", at, `${task.method} takes one object with its options, not ${list.length} arguments`);
+  const given = list.length === 0 ? {} : list[0];
+  const inputs = from === null ? "" : (input(plan, from, at) ?? "");
+  const texts = [];
+  let more = "";
+  let trace = null;
+  if (!isPlain(given)) {
+    report("D017", at, `${task.method} takes an object with its options, not ${describe(given)}`);
+    return new Rows(plan, -1);
+  }
+  const before = problems.length;
+  for (const option of keys(given)) {
+    const param = task.byOption[option];
+    const x = given[option];
+    if (param === undefined && COMMON[option] === undefined) {
+      const known = [...task.params.map((it) => it.option), ...keys(COMMON)];
+      report("D015", at, `${task.method} has no option ${option}`, { option, onName: true, wrong: option, known });
+    } else if (x === undefined) {
+      wrongOption(at, option, `${option} is undefined`, "give it a value, or leave it out");
+    } else if (isBroken(x)) {
+      continue;
+    } else if (option === "scheduling") {
+      more = `,"scheduling":${scheduling(x, at)}${more}`;
+    } else if (option === "timeoutMs") {
+      more += `,"timeout_ms":${readers.int(x, { at, option })}`;
+    } else if (option === "trace") {
+      trace = readers.text(x, { at, option });
+    } else {
+      const text = readers[param.kind](x, { at, option, param, plan });
+      if (text !== null) texts[param.position] = `"${param.name}":${text}`;
+    }
+  }
+  for (const { option, required } of task.params) {
+    if (required && !hasOwn(given, option)) {
+      report("D016", at, `${task.method} needs the option ${option}`, { help: task.usage });
+    }
+  }
+  if (problems.length > before || (from !== null && Rows.node(from) < 0)) return new Rows(plan, -1);
+  if (plan.nodes.length === limits.nodes) {
+    stop("P201", at, `there are more nodes than the limit of ${limits.nodes}`);
+  }
+  let params = "";
+  for (let i = 0; i < texts.length; i++) if (texts[i] !== undefined) params += `${params === "" ? "" : ","}${texts[i]}`;
+  if (trace !== null) params += `${params === "" ? "" : ","}"trace":${trace}`;
+  plan.nodes.push(`{"op":"${task.op}","inputs":[${inputs}],"params":{${params}}${more},"source":${at}}`);
+  return new Rows(plan, plan.nodes.length - 1);
+}
+
+const method = (name, fn) => ({ [name](...list) { return fn(this, list); } })[name];
+// A task that was named and not called.
+const uncalled = (fn, message, help) => {
+  delete fn.length;
+  const get = (_, name) => {
+    if (name === "call" || name === "apply" || name === "bind") return Function.prototype[name];
+    return stop("D014", HERE, message(typeof name === "symbol" ? "a value" : name), { help });
+  };
+  return freeze(setPrototypeOf(fn, new Proxy(NOTHING, { get })));
+};
+const notCalled = (task, fn) => {
+  const help = `write ${task.source ? "ctx" : "rows"}.${task.usage}`;
+  return uncalled(fn, (name) => `${task.method} is a task: it is called before ${name} is taken from it`, help);
+};
+for (const task of config.tasks) {
+  task.byOption = create(null);
+  task.params.forEach((param, position) => (task.byOption[param.option] = { ...param, position }));
+  const [home, guest] = task.source ? [Context, Rows] : [Rows, Context];
+  home.prototype[task.method] = notCalled(task, method(task.method, (self, list) => {
+    const { at } = current;
+    if (!home.is(self)) stop("D012", at, `${task.method} was taken off the object that it belongs to`);
+    return run(task, home.plan(self), task.source ? null : self, list, at);
+  }));
+  guest.prototype[task.method] = method(task.method, (self) => {
+    const help = task.source ? `write ctx.${task.method}(…)` : `write ctx.viewer(…).${task.method}(…), for example`;
+    const message = task.source ? `${task.method} starts from nothing, not from rows` : `${task.method} works on rows, and ctx has none`;
+    report("D014", current.at, message, { help });
+    return new Rows(guest.is(self) ? guest.plan(self) : null, -1);
+  });
+}
+const methods = config.tasks.map((task) => task.method);
+for (const type of [Context, Rows]) {
+  delete type.prototype.constructor;
+  const missing = (name) => {
+    if (name === "then") return undefined;
+    if (name === "toJSON") return stop("D012", HERE, NO_VALUE, { help: NO_VALUE_HELP });
+    const nameless = method(name, (self) => {
+      report("D014", current.at, `there is no task ${name}`, { wrong: name, known: methods });
+      return new Rows(type.is(self) ? type.plan(self) : null, -1);
+    });
+    return uncalled(nameless, () => `there is no task ${name}`, NO_VALUE_HELP);
+  };
+  setPrototypeOf(
+    type.prototype,
+    new Proxy(freeze(create(null)), { get: (_, name) => (typeof name === "symbol" ? undefined : missing(name)) }),
+  );
+  freeze(type.prototype);
+}
