@@ -70,7 +70,9 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rankd-engine", &["rankd-column", "rankd-plan"]),
     ("rankd-tasks", &["rankd-column", "rankd-plan", "rankd-engine"]),
     ("dslc", &["rankd-column", "rankd-plan"]),
-    ("rankd", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc"]),
+    ("rankd-edge", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc"]),
+    ("rankd-serve", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "rankd-edge"]),
+    ("rankd", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc", "rankd-edge", "rankd-serve"]),
 ];
 
 /// What must never be found below a room, however it got there.

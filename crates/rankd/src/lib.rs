@@ -1,26 +1,11 @@
-//! The programs `rankd` and `dslc`. The only room that knows arguments, the environment, files and terminals.
+//! The programs `rankd` and `dslc`. The only room that knows arguments, the environment, terminals and signals.
 //!
-//! Reading order: [`cli`] (what the user typed), [`library`] (plans and registries on disk), [`endpoints`] and [`late_data`] (stores for the
-//! engine), [`input`], [`request_id`] and [`answer`] (a request's JSON in, a response's out), [`arrow`] (rows as an Arrow stream),
-//! [`perfetto`] (traces for a viewer), [`explain`] (a plan told), [`serve`] (all of it behind HTTP), [`status`], [`signals`], [`files`], [`process`] (what
-//! the system says about this process), [`confinement`] (what it keeps one from).
+//! Reading order: [`cli`] (what the user typed), [`signals`], [`compile_child`] and [`confinement`] (plan code in a process of its own).
 
-mod answer;
-mod arrow;
 mod cli;
+mod compile_child;
 mod confinement;
-mod endpoints;
-mod explain;
-mod files;
-mod input;
-mod late_data;
-mod library;
-mod perfetto;
-mod process;
-mod request_id;
-mod serve;
 mod signals;
-mod status;
 
 use std::process::ExitCode;
 

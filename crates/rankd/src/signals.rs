@@ -4,17 +4,18 @@
 //! As process 1, too, where the system ignores every signal without a handler. A second signal to stop ends the process at once.
 
 use crate::cli::FAILED;
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::bounded;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What the process was told to do.
+/// What the process is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Asked {
     Stop,
     Reload,
 }
@@ -36,7 +37,7 @@ struct Ending {
 }
 
 pub(crate) struct Signals {
-    told: Receiver<Told>,
+    asked: UnboundedReceiver<Asked>,
     /// Readable from the first signal to stop on, for whoever waits for descriptors.
     stopped: UnixStream,
 }
@@ -48,7 +49,7 @@ impl Signals {
     /// Installs the handlers and starts the thread. Call it before anything that may take time.
     pub(crate) fn listen(manners: Manners) -> Result<Signals, String> {
         let failed = |error: io::Error| format!("cannot install signal handlers: {error}");
-        let (tell, told) = unbounded();
+        let (tell, asked) = unbounded_channel();
         let (stopped, stop) = UnixStream::pair().map_err(failed)?;
         let (ready, installed) = bounded(1);
         std::thread::Builder::new()
@@ -70,7 +71,7 @@ impl Signals {
             })
             .map_err(failed)?;
         installed.recv().unwrap_or_else(|_| Err(io::Error::other("the thread for signals ended"))).map_err(failed)?;
-        Ok(Signals { told, stopped })
+        Ok(Signals { asked, stopped })
     }
 
     /// From now on a first signal to stop is handed to the process, which ends within this time, or is ended.
@@ -80,9 +81,9 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub(crate) fn next(&self) -> Told {
+    pub(crate) async fn next(&mut self) -> Asked {
         // The thread ends only with the process.
-        self.told.recv().unwrap_or(Told::Stop)
+        self.asked.recv().await.unwrap_or(Asked::Stop)
     }
 
     /// Becomes readable when the process is told to stop, and stays so.
@@ -106,15 +107,15 @@ impl Handlers {
         })
     }
 
-    async fn attend(mut self, manners: Manners, tell: &Sender<Told>, stop: UnixStream) {
-        while self.next().await == Told::Reload {
+    async fn attend(mut self, manners: Manners, tell: &UnboundedSender<Asked>, stop: UnixStream) {
+        while self.next().await == Asked::Reload {
             // Nobody listens only while the process ends.
-            let _ = tell.send(Told::Reload);
+            let _ = tell.send(Asked::Reload);
         }
         let Some(ending) = ENDING.get() else { std::process::exit(manners.early.into()) };
         drop(stop);
-        let _ = tell.send(Told::Stop);
-        let again = async { while self.next().await == Told::Reload {} };
+        let _ = tell.send(Asked::Stop);
+        let again = async { while self.next().await == Asked::Reload {} };
         match ending.within {
             // Running out of time ends it as a second signal does.
             Some(within) => drop(tokio::time::timeout(within, again).await),
@@ -124,7 +125,7 @@ impl Handlers {
         std::process::exit(FAILED.into());
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> Asked {
         let hung_up = async {
             match &mut self.hang_up {
                 Some(signal) => drop(signal.recv().await),
@@ -132,9 +133,9 @@ impl Handlers {
             }
         };
         tokio::select! {
-            _ = self.terminate.recv() => Told::Stop,
-            _ = self.interrupt.recv() => Told::Stop,
-            () = hung_up => Told::Reload,
+            _ = self.terminate.recv() => Asked::Stop,
+            _ = self.interrupt.recv() => Asked::Stop,
+            () = hung_up => Asked::Reload,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! `rankd check`: everything that is wrong with plans and registries, at once.
 
-use crate::cli::listing::Listing;
 use crate::cli::{DONE, Places, WRONG, say};
-use crate::endpoints;
-use crate::library::{self, LoadedRegistry, PlanFile};
 use clap::Args;
+use rankd_edge::endpoints;
+use rankd_edge::library::{self, LoadedRegistry, PlanFile};
+use rankd_edge::listing::Listing;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
 use rankd_plan::registry::Backend;

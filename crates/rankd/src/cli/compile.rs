@@ -2,9 +2,9 @@
 
 use crate::cli::check::{print_json, print_registry_problems, print_words};
 use crate::cli::{DONE, WRONG, say};
-use crate::files;
-use crate::library::{self, LoadedRegistry, PLAN_SUFFIX, PlanFile};
 use clap::Args;
+use rankd_edge::files;
+use rankd_edge::library::{self, LoadedRegistry, PLAN_SUFFIX, PlanFile};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

@@ -5,9 +5,8 @@
 
 use crate::cli::{DONE, WRONG, say};
 use crate::confinement;
-use crate::library::{PlanFile, RegistryTexts};
-use crate::serve::fresh;
 use clap::Args;
+use rankd_edge::library::{PlanFile, PlanProblem, RegistryTexts};
 use rankd_plan::json::Writer;
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
@@ -75,7 +74,7 @@ fn compile(path: PathBuf, confinement: &str) -> Option<String> {
                 w.field("artifact").string(artifact);
             }
             _ => {
-                let (message, diagnostics) = fresh::wrong(&file);
+                let PlanProblem { message, diagnostics } = PlanProblem::of(&file);
                 w.field("message").string(&message).field("diagnostics").string(&diagnostics);
             }
         }

@@ -2,9 +2,9 @@
 
 use crate::cli::run::{self, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
-use crate::explain::Explanation;
-use crate::input::{self, REQUEST_BYTES_MAX};
 use clap::Args;
+use rankd_edge::explain::Explanation;
+use rankd_edge::input::{self, REQUEST_BYTES_MAX};
 use rankd_plan::Registry;
 use std::io::{BufRead, IsTerminal, Read};
 use std::time::Duration;

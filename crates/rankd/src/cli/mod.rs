@@ -8,7 +8,6 @@ pub(crate) mod dslc;
 mod engine;
 mod explain;
 mod healthcheck;
-pub(crate) mod listing;
 mod plans;
 mod run;
 pub(crate) mod say;

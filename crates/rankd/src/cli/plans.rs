@@ -1,10 +1,10 @@
 //! `rankd plans`: the plans of the plan folder and whether they are good.
 
 use crate::cli::check::{load_plans, no_plans, print_registry_problems};
-use crate::cli::listing::Listing;
 use crate::cli::{DONE, Places, WRONG, say};
-use crate::library::{self, PlanFile};
 use clap::Args;
+use rankd_edge::library::{self, PlanFile};
+use rankd_edge::listing::Listing;
 use rankd_plan::json::Writer;
 use rankd_plan::render::Report;
 

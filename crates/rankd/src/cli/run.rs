@@ -2,17 +2,17 @@
 //!
 //! Told to stop, it reads no further, answers the requests that it has read, and ends as if the input had ended there.
 
-use crate::answer::{self, Answer};
 use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::check::print_registry_problems;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
-use crate::input::{self, REQUEST_BYTES_MAX};
-use crate::library::{self, LoadedRegistry, PlanFile};
-use crate::perfetto::Perfetto;
 use crate::signals::{Manners, Signals};
-use crate::{endpoints, files};
 use clap::{Args, ValueEnum};
+use rankd_edge::answer::{self, Answer};
+use rankd_edge::input::{self, REQUEST_BYTES_MAX};
+use rankd_edge::library::{self, LoadedRegistry, PlanFile};
+use rankd_edge::perfetto::Perfetto;
+use rankd_edge::{endpoints, files};
 use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock, codes};
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::render::excerpt;
@@ -127,7 +127,7 @@ pub(crate) fn run(command: &RunCommand) -> u8 {
     };
     let mut session =
         Session { args, loaded: &loaded, plan, file, engine: &engine, perfetto: None, began: clock::now() };
-    session.perfetto = args.trace.is_some().then(Perfetto::new);
+    session.perfetto = args.trace.is_some().then(Perfetto::default);
     let mut code = session.serve(requests, std::io::stdout().lock());
     if let (Some(path), Some(perfetto)) = (&args.trace, session.perfetto)
         && let Err(error) = files::write(path, &perfetto.finish())
@@ -147,7 +147,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Option<(LoadedRegistry, Arc<Linked>, Pl
         return None;
     }
     let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), &loaded)?;
-    let engine = endpoints::open(&loaded.registry).and_then(|stores| {
+    let engine = endpoints::open(&loaded.registry, &mut say::note).and_then(|stores| {
         Engine::start(args.settings(), stores).map_err(|error| format!("cannot start threads: {error}"))
     });
     match engine {

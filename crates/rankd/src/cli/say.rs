@@ -35,6 +35,11 @@ pub(crate) fn to_people(text: &str) {
     let _ = writeln!(err, "{}", text.trim_end());
 }
 
+/// Writes something that is worth knowing.
+pub(crate) fn note(text: String) {
+    to_people(&format!("note: {text}"));
+}
+
 /// Whether people see colours.
 pub(crate) fn in_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()

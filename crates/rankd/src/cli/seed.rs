@@ -5,8 +5,8 @@
 
 use crate::cli::check::print_registry_problems;
 use crate::cli::{DONE, WRONG, say};
-use crate::{endpoints, files, library};
 use clap::Args;
+use rankd_edge::{endpoints, files, library};
 use rankd_engine::store::closing;
 use rankd_engine::store::redis::Preview;
 use rankd_plan::json::Writer;

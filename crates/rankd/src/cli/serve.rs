@@ -3,21 +3,16 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, Places, WRONG, say};
-use crate::late_data::{self, LateData};
-use crate::library;
-use crate::serve::app::ServeSettings;
-use crate::serve::collector::{CollectorSettings, Destination};
-use crate::serve::desk::{ADMIN_PLACES, HEALTH_PLACES};
-use crate::serve::gate::AdmissionSettings;
-use crate::serve::host::{self, Hosts};
-use crate::serve::listen::listen;
-use crate::serve::log::{Log, Target};
-use crate::serve::reload::ReloadSettings;
-use crate::serve::vitals::Patience;
-use crate::serve::{self, Start};
-use crate::signals::{Manners, Signals};
+use crate::compile_child::CompileChild;
+use crate::signals::{Asked, Manners, Signals};
 use clap::Args;
+use rankd_edge::late_data::{self, LateData};
+use rankd_edge::library::{self, LoadedRegistry};
 use rankd_engine::{Engine, Scheduler};
+use rankd_serve::{
+    ADMIN_PLACES, AdmissionSettings, CollectorSettings, Destination, HEALTH_PLACES, Hosts, Log, Patience,
+    ReloadSettings, Report, ServeSettings, Server, Start, Target, listed_host, listen,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -36,7 +31,7 @@ pub(crate) struct ServeArgs {
     admin: Option<SocketAddr>,
     /// Answer on --listen only requests whose host header names one of these hosts; health checks are always answered [default: on
     /// loopback the names of loopback, elsewhere any host]
-    #[arg(long, value_name = "HOST,…", value_delimiter = ',', value_parser = host::listed)]
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',', value_parser = listed_host)]
     hosts: Vec<String>,
     /// Accept a body without a content type as JSON
     #[arg(long)]
@@ -107,8 +102,20 @@ fn plan_limit(text: &str) -> Result<(String, usize), String> {
     Ok((plan.to_owned(), limit))
 }
 
+/// What the server is made of, besides its settings.
+struct Parts {
+    listeners: Vec<TcpListener>,
+    admin: Option<TcpListener>,
+    loaded: LoadedRegistry,
+    late: LateData,
+    engine: Engine,
+    log: Log,
+    compiler: CompileChild,
+}
+
 impl ServeArgs {
-    fn start(&self, listeners: Vec<TcpListener>, admin: Option<TcpListener>, late: LateData) -> Start {
+    fn start(&self, parts: Parts) -> Start {
+        let Parts { listeners, admin, loaded, late, engine, log, compiler } = parts;
         let ms = Duration::from_millis;
         let patience = Patience {
             head: ms(self.head_ms),
@@ -137,7 +144,11 @@ impl ServeArgs {
         Start {
             listeners,
             admin,
+            loaded,
             late,
+            engine,
+            log,
+            compiler: Box::new(compiler),
             settings,
             reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
             collector: self.otlp.clone().map(|to| CollectorSettings { to, sample: self.otlp_sample }),
@@ -162,7 +173,7 @@ pub(crate) fn run(args: &ServeArgs) -> u8 {
 /// An empty message means that what is wrong has been told.
 fn try_run(args: &ServeArgs) -> Result<(), String> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
-    let signals = Signals::listen(Manners { early: DONE, reloads: true })?;
+    let mut signals = Signals::listen(Manners { early: DONE, reloads: true })?;
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
     let listeners = listen(args.listen, settings.loops)?;
@@ -176,7 +187,23 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let (stores, late) = late_data::open(&loaded.registry)?;
     let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
-    serve::serve(args.start(listeners, admin, late), loaded, engine, log, &signals)
+    let compiler = CompileChild::new()?;
+    let start = args.start(Parts { listeners, admin, loaded, late, engine, log, compiler });
+    signals.finish_first(Some(start.stop_time_max()));
+    let server = Server::start(start, |report| match report {
+        Report::Note(note) => say::note(note),
+        Report::Ready(greeting) => say::to_people(&greeting),
+        Report::Failed(message) => {
+            say::to_people(&format!("error: {message}"));
+            std::process::exit(WRONG.into());
+        }
+    })?;
+    server.run_until(async {
+        while signals.next().await == Asked::Reload {
+            server.reload();
+        }
+    });
+    Ok(())
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {

@@ -196,7 +196,7 @@ pub(crate) fn read_requests(requests: &Requests, registry: &rankd_plan::Registry
         Requests::Users(..) => vec![requests.text(0)],
     };
     let read = texts.iter().enumerate().map(|(at, text)| {
-        let input = crate::input::read(text.as_bytes(), registry);
+        let input = rankd_edge::input::read(text.as_bytes(), registry);
         input.map(|input| input.request).map_err(|refused| format!("request {}: {}", at + 1, refused.error.message))
     });
     read.collect()

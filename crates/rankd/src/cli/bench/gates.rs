@@ -1,8 +1,8 @@
 //! Figures that a bench is judged by: against limits on the command line (`--fail_if`) and against an earlier bench (`--baseline`).
 
 use crate::cli::bench::load::micros;
-use crate::cli::listing::Listing;
-use crate::files;
+use rankd_edge::files;
+use rankd_edge::listing::Listing;
 use rankd_plan::diagnostic::nearest;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use std::path::Path;

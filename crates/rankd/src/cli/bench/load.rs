@@ -1,6 +1,6 @@
 //! What a bench asks for: how much, how fast and for whom, read from the command line before anything runs.
 
-use crate::files;
+use rankd_edge::files;
 use rankd_engine::clock::Instant;
 use std::borrow::Cow;
 use std::path::Path;

@@ -17,10 +17,10 @@ pub(crate) use report::Wanted;
 
 use crate::cli::run::{self, RunArgs};
 use crate::cli::{WRONG, say};
-use crate::process;
 use clap::Args;
 use drive::Target;
 use gates::{Figures, Gate};
+use rankd_edge::process;
 use rankd_engine::clock;
 use report::{Counted, Report};
 use std::path::PathBuf;

@@ -1,0 +1,193 @@
+//! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`].
+
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use crate::arrow::{self, Field, TooMuchText};
+use rankd_column::{Key, RowSet};
+use rankd_engine::trace::{NodeTrace, Trace};
+use rankd_engine::{Linked, Outcome, RunError};
+use rankd_plan::Registry;
+use rankd_plan::json::Writer;
+
+/// About what an answer takes besides its rows.
+const AROUND_ROWS: usize = 256;
+
+/// What a response is made of, besides its outcome.
+pub struct Answer<'a> {
+    pub request_id: &'a str,
+    pub plan: &'a Linked,
+    pub registry: &'a Registry,
+    pub output_keys: Option<&'a [Key]>,
+    /// Whether the caller asked how the answer came about.
+    pub with_trace: bool,
+}
+
+impl Answer<'_> {
+    pub fn render(&self, outcome: &Outcome) -> Vec<u8> {
+        let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
+        match &outcome.result {
+            Ok(outputs) => self.response(outputs, true, trace).into_bytes(),
+            Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
+        }
+    }
+
+    /// How much there is to write, counted in cells.
+    pub fn weight(&self, outcome: &Outcome) -> usize {
+        const CELLS_A_NODE: usize = 32;
+        let nodes = outcome.trace.as_ref().filter(|_| self.with_trace).map_or(0, |trace| trace.nodes.len());
+        CELLS_A_NODE * nodes + outcome.result.as_ref().map_or(0, |outputs| rows::weight(outputs))
+    }
+
+    /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
+    pub fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooMuchText> {
+        let about = self.response(outputs, false, trace.filter(|_| self.with_trace)).finish();
+        arrow::stream(&self.fields(outputs), outputs, ("response", &about))
+    }
+
+    /// The keys that were asked for, or those that any output has, in registry order.
+    fn fields(&self, outputs: &[RowSet]) -> Vec<Field<'_>> {
+        let mut keys: Vec<Key> = match self.output_keys {
+            Some(keys) => keys.to_vec(),
+            None => outputs.iter().flat_map(|output| output.batch().columns()).map(|(key, _)| *key).collect(),
+        };
+        keys.sort_unstable();
+        keys.dedup();
+        let entries = keys.into_iter().filter(|key| *key != Key::ID).map(|key| (key, self.registry.key(key)));
+        entries.map(|(key, entry)| Field { key, name: &entry.name, type_of: entry.type_of }).collect()
+    }
+
+    /// With the rows themselves, or with everything but them.
+    fn response(&self, outputs: &[RowSet], with_rows: bool, trace: Option<&Trace>) -> Writer {
+        let mut writer = Writer::with_capacity(AROUND_ROWS + if with_rows { rows::bytes_about(outputs) } else { 0 });
+        writer.object(|w| {
+            w.field("request_id").string(self.request_id);
+            w.field("plan").string(&self.plan.name);
+            if with_rows {
+                w.field("candidates").pushed(|out| {
+                    out.push(b'[');
+                    for output in outputs {
+                        rows::push_rows(out, output, self.registry, self.output_keys);
+                    }
+                    out.push(b']');
+                });
+            }
+            if outputs.len() > 1 {
+                w.field("outputs").array(|w| {
+                    for (output, rows) in self.plan.outputs.iter().zip(outputs) {
+                        w.object(|w| {
+                            w.field("node").string(&self.plan.node(*output).id);
+                            w.field("rows").int(rows.len() as i64);
+                        });
+                    }
+                });
+            }
+            self.trace(trace, w);
+        });
+        writer
+    }
+
+    fn trace(&self, trace: Option<&Trace>, w: &mut Writer) {
+        let Some(trace) = trace else { return };
+        w.field("trace").object(|w| {
+            w.field("total_us").float(micros(trace.total_ns));
+            w.field("nodes").array(|w| {
+                for node in &trace.nodes {
+                    w.object(|w| self.node(node, w));
+                }
+            });
+            w.field("schema_deltas").array(|w| {
+                for node in &trace.nodes {
+                    w.object(|w| self.schema_delta(node, w));
+                }
+            });
+        });
+    }
+
+    fn node(&self, node: &NodeTrace, w: &mut Writer) {
+        let linked = self.plan.node(node.node);
+        w.field("node").string(&linked.id);
+        w.field("op").string(linked.op);
+        if let Some(label) = &linked.label {
+            w.field("label").string(label);
+        }
+        w.field("where").string(&node.on.name());
+        w.field("outcome").string(node.end.name());
+        w.field("ready_us").float(micros(node.ready_ns));
+        w.field("start_us").float(micros(node.start_ns));
+        w.field("end_us").float(micros(node.end_ns));
+        if let Some(queue_ns) = node.queue_ns() {
+            w.field("queue_us").float(micros(queue_ns));
+        }
+        if let Some(inlined) = node.inlined {
+            w.field("inline_depth").int(inlined.depth.into());
+            if let Some(parent) = inlined.parent {
+                w.field("inline_parent").string(&self.plan.node(parent).id);
+            }
+        }
+        if let Some(after) = node.chained_after {
+            w.field("chained_after").string(&self.plan.node(after).id);
+        }
+        if let Some(into) = node.fused_into {
+            w.field("fused_into").string(&self.plan.node(into).id);
+        }
+        for (name, value) in [("rows_in", node.rows_in), ("rows_out", node.rows_out)] {
+            w.field(name).int(value as i64);
+        }
+        for (name, value) in [("commands", node.commands), ("bytes", node.bytes), ("skipped", node.skipped)] {
+            if value > 0 {
+                w.field(name).int(value as i64);
+            }
+        }
+        if let Some(detail) = &node.detail {
+            w.field("detail").string(detail);
+        }
+        w.field("critical").bool(node.critical);
+    }
+
+    fn schema_delta(&self, node: &NodeTrace, w: &mut Writer) {
+        let mut list = |name: &str, keys: &mut dyn Iterator<Item = &Key>| {
+            w.field(name).array(|w| {
+                for key in keys {
+                    w.string(&self.registry.key(*key).name);
+                }
+            });
+        };
+        let (before, after) = (&node.keys_in, &node.keys_out);
+        list("in_keys", &mut before.iter());
+        list("out_keys", &mut after.iter());
+        list("new_keys", &mut after.iter().filter(|key| !before.contains(key)));
+        list("removed_keys", &mut before.iter().filter(|key| !after.contains(key)));
+        w.field("node").string(&self.plan.node(node.node).id);
+    }
+}
+
+/// A response that says why there are no rows.
+pub fn failure(request_id: &str, plan: Option<&str>, error: &RunError, more: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("request_id").string(request_id);
+        if let Some(plan) = plan {
+            w.field("plan").string(plan);
+        }
+        w.field("error").object(|w| {
+            w.field("code").string(error.code.id);
+            w.field("kind").string(error.code.kind.name());
+            w.field("message").string(&error.message);
+            if let Some(node) = &error.node {
+                w.field("node").string(&node.id);
+                w.field("op").string(node.op);
+                if let Some(at) = &node.at {
+                    w.field("at").string(at);
+                }
+            }
+        });
+        more(w);
+    });
+    writer.into_bytes()
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1e3
+}

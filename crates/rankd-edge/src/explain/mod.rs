@@ -1,0 +1,135 @@
+//! A linked plan told to people and programs: as it was written, as it runs, and what one run of it was like.
+//!
+//! Reading order: this file (what is told of a step), `json`, `tree` (for a terminal), `graph` (DOT and Mermaid). Nothing here
+//! runs anything or prints.
+
+mod graph;
+mod json;
+mod tree;
+
+use rankd_engine::steps::{Step, Steps};
+use rankd_engine::task::Task;
+use rankd_engine::trace::NodeTrace;
+use rankd_engine::{Linked, Outcome, Policy, Scheduler};
+use rankd_plan::plan::NodeIx;
+
+/// A plan, how it is to be run, and a run of it if there was one.
+pub struct Explanation<'a> {
+    pub plan: &'a Linked,
+    pub scheduler: Scheduler,
+    pub policy: &'a Policy,
+    /// Whether each node has a time limit: then each runs by itself.
+    pub limits_nodes: bool,
+    pub analyzed: Option<&'a Outcome>,
+}
+
+/// Where a step is expected to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Expected {
+    /// The one thread that does everything, in the reference scheduler.
+    Caller,
+    /// A read: its future waits on the event loop.
+    Reads,
+    /// A read of the two-pool scheduler.
+    IoPool,
+    Inline,
+    /// On the loop for so many rows, on the pool for more.
+    InlineUpTo(u64),
+    Pool,
+}
+
+impl Expected {
+    fn words(self) -> String {
+        match self {
+            Expected::Caller => "caller".into(),
+            Expected::Reads => "loop".into(),
+            Expected::IoPool => "io pool".into(),
+            Expected::Inline => "loop, inline".into(),
+            Expected::InlineUpTo(rows) => format!("loop, inline up to {rows} rows"),
+            Expected::Pool => "cpu pool".into(),
+        }
+    }
+}
+
+impl Explanation<'_> {
+    /// The way through the plan that a run takes.
+    fn steps(&self) -> &Steps {
+        let fuses = self.scheduler == Scheduler::Async && self.policy.chaining && !self.limits_nodes;
+        self.plan.steps(fuses)
+    }
+
+    fn expected(&self, step: &Step) -> Expected {
+        let fetch = matches!(step.task, Task::Fetch(_));
+        match self.scheduler {
+            Scheduler::Sequential => return Expected::Caller,
+            Scheduler::Pools if fetch => return Expected::IoPool,
+            Scheduler::Pools => return Expected::Pool,
+            Scheduler::Async if fetch => return Expected::Reads,
+            Scheduler::Async => {}
+        }
+        if !self.policy.inline || !step.may_inline {
+            return Expected::Pool;
+        }
+        if step.trivial {
+            return Expected::Inline;
+        }
+        let (cost, threshold) = (step.cost.line(), self.policy.inline_threshold_ns as f32);
+        let room = threshold - cost.fixed_ns;
+        if room.is_nan() || room <= 0.0 {
+            Expected::Pool
+        } else if cost.per_row_ns > 0.0 {
+            Expected::InlineUpTo((room / cost.per_row_ns) as u64)
+        } else {
+            Expected::Inline
+        }
+    }
+
+    /// What is special about how a step does its work.
+    fn ways(&self, step: &Step) -> Vec<&'static str> {
+        let Some(pass) = &step.pass else { return Vec::new() };
+        let mut ways = vec!["one pass"];
+        if pass.picks_best() {
+            ways.push("keeps only the best rows");
+        }
+        if pass.takes_early() {
+            ways.push("ends when enough rows are taken");
+        }
+        ways
+    }
+
+    /// The step that goes on in the same job, where the first one is a job.
+    fn chains_into(&self, step: &Step) -> Option<NodeIx> {
+        let chains = self.scheduler == Scheduler::Async && self.policy.chaining;
+        step.next.filter(|_| chains && !matches!(step.task, Task::Fetch(_)))
+    }
+
+    /// The nodes that no output needs.
+    fn unneeded(&self) -> impl Iterator<Item = NodeIx> {
+        (0..).zip(&self.plan.nodes).filter(|(_, node)| !node.needed).map(|(ix, _)| ix)
+    }
+
+    fn name(&self, ix: NodeIx) -> &str {
+        &self.plan.node(ix).id
+    }
+
+    /// A node as people know it: `n3 vm`.
+    fn title(&self, ix: NodeIx) -> String {
+        let node = self.plan.node(ix);
+        format!("{} {}", node.id, node.op)
+    }
+
+    fn record(&self, ix: NodeIx) -> Option<&NodeTrace> {
+        self.analyzed?.trace.as_ref()?.nodes.iter().find(|record| record.node == ix)
+    }
+
+    /// The nodes that the answer waited for, in order.
+    fn critical_path(&self) -> Vec<NodeIx> {
+        let trace = self.analyzed.and_then(|outcome| outcome.trace.as_ref());
+        let critical = trace.into_iter().flat_map(|trace| &trace.nodes).filter(|record| record.critical);
+        critical.map(|record| record.node).collect()
+    }
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1e3
+}

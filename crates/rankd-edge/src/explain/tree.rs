@@ -1,0 +1,129 @@
+//! An explanation for a terminal: trees that begin with the outputs.
+//!
+//! A step's first input stands below it, so that a line of steps is a list; further inputs branch off. A step that several
+//! read is shown once. The walk keeps a stack of its own: a plan may be ten thousand steps deep.
+
+use crate::explain::{Explanation, micros};
+use crate::listing::Listing;
+use rankd_engine::steps::Step;
+use rankd_plan::plan::NodeIx;
+
+/// Branches deeper than this are not indented further.
+const INDENT_MAX: usize = 12;
+
+impl Explanation<'_> {
+    /// The plan as written, the plan as it runs and, where there was one, the run.
+    pub fn to_tree(&self) -> String {
+        let (plan, steps) = (self.plan, self.steps());
+        let mut out = format!(
+            "plan {}: {}, {}; scheduler {}\n\nas written\n",
+            plan.name,
+            counted(plan.nodes.len(), "node"),
+            counted(plan.outputs.len(), "output"),
+            self.scheduler.name()
+        );
+        let mut written = Listing::new(&["node", "label", "at"]);
+        self.walk(
+            |ix| &plan.node(ix).inputs,
+            |ix, tree| {
+                let node = plan.node(ix);
+                let label = node.label.clone().unwrap_or_default();
+                written.row(vec![tree, label, node.at().unwrap_or_default().to_owned()]);
+            },
+        );
+        out.push_str(&written.render());
+        for ix in self.unneeded() {
+            out.push_str(&format!("{} never runs: no output needs it\n", self.title(ix)));
+        }
+        out.push_str(&format!("\nas it runs: {}\n", counted(steps.order.len(), "step")));
+        let mut runs = Listing::new(match self.analyzed {
+            Some(_) => &["step", "how", "expected", "predicted", "rows", "took", "on", ""],
+            None => &["step", "how", "expected", "predicted"],
+        });
+        self.walk(
+            |ix| &steps.step(ix).inputs,
+            |ix, tree| {
+                let step = steps.step(ix);
+                let mut row = vec![tree, self.how(step), self.expected(step).words(), predicted(step)];
+                row.extend(self.analyzed.is_some().then(|| self.ran(step)).into_iter().flatten());
+                runs.row(row);
+            },
+        );
+        out.push_str(&runs.render());
+        out.push_str(&self.summary());
+        out
+    }
+
+    /// Calls `line` for each step that the outputs need, with its place in the tree.
+    fn walk<'s>(&self, inputs: impl Fn(NodeIx) -> &'s [NodeIx], mut line: impl FnMut(NodeIx, String)) {
+        let mut shown = vec![false; self.plan.nodes.len()];
+        // Steps still to be shown, the next one last: its number of branches and whether it begins one.
+        let mut open: Vec<(NodeIx, usize, bool)> = self.plan.outputs.iter().rev().map(|ix| (*ix, 0, false)).collect();
+        while let Some((ix, depth, branches)) = open.pop() {
+            let bars = "│  ".repeat(depth.saturating_sub(usize::from(branches)).min(INDENT_MAX));
+            let fork = if branches { "├─ " } else { "" };
+            let seen = std::mem::replace(&mut shown[ix as usize], true);
+            let again = if seen { " (as above)" } else { "" };
+            line(ix, format!("{bars}{fork}{}{again}", self.title(ix)));
+            if seen {
+                continue;
+            }
+            let inputs = inputs(ix);
+            open.extend(inputs.first().map(|first| (*first, depth, false)));
+            open.extend(inputs.iter().skip(1).rev().map(|other| (*other, depth + 1, true)));
+        }
+    }
+
+    fn how(&self, step: &Step) -> String {
+        let mut how = self.ways(step).join(", ");
+        if let Some((_, others)) = step.nodes.split_last().filter(|(_, others)| !others.is_empty()) {
+            let others: Vec<String> = others.iter().map(|ix| self.title(*ix)).collect();
+            how = format!("with {}: {how}", others.join(", "));
+        }
+        how
+    }
+
+    fn ran(&self, step: &Step) -> Vec<String> {
+        let records: Vec<_> = step.nodes.iter().filter_map(|ix| self.record(*ix)).collect();
+        let [first, .., last] = records[..] else {
+            return match records.first() {
+                Some(only) => self.cells(only.rows_in, only),
+                None => vec!["".into(), "".into(), "did not start".into(), "".into()],
+            };
+        };
+        self.cells(first.rows_in, last)
+    }
+
+    fn cells(&self, rows_in: u64, last: &rankd_engine::trace::NodeTrace) -> Vec<String> {
+        vec![
+            format!("{rows_in} → {}", last.rows_out),
+            format!("{:.1} µs", micros(last.end_ns - last.start_ns)),
+            last.on.name(),
+            if last.critical { "critical".into() } else { "".into() },
+        ]
+    }
+
+    /// What came of the run.
+    fn summary(&self) -> String {
+        let Some(outcome) = self.analyzed else { return String::new() };
+        let path: Vec<&str> = self.critical_path().into_iter().map(|ix| self.name(ix)).collect();
+        let result = match &outcome.result {
+            Ok(outputs) => counted(outputs.iter().map(|rows| rows.len()).sum(), "row"),
+            Err(error) => error.to_string(),
+        };
+        let took = outcome.took.as_secs_f64() * 1e6;
+        format!("\n{result} after {took:.1} µs; critical path {}\n", path.join(" → "))
+    }
+}
+
+fn predicted(step: &Step) -> String {
+    let cost = step.cost.line();
+    match cost.fixed_ns.is_finite() && !step.trivial {
+        true => format!("{:.1} µs + {:.1} ns a row", cost.fixed_ns / 1e3, cost.per_row_ns),
+        false => String::new(),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,361 @@
+//! A request's JSON, read strictly: what is not known, not of its type or not in range is refused by name, nothing is guessed.
+//! The rows that a request brings along are read in [`candidates`].
+
+mod candidates;
+
+use crate::request_id;
+use rankd_column::{Key, Type, Value};
+use rankd_engine::request::Candidates;
+use rankd_engine::{ErrorCode, Request, RunError, codes};
+use rankd_plan::Registry;
+use rankd_plan::diagnostic::{nearest, quoted};
+use rankd_plan::json::{Fault, Kind, Number, Reader};
+use rankd_plan::registry::{Entry, Named, Status};
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// The largest document that is read.
+pub const REQUEST_BYTES_MAX: usize = 1 << 20;
+const DEPTH_MAX: usize = 64;
+const REQUEST_ID_BYTES_MAX: usize = 128;
+const FIELDS: &[&str] = &[
+    "user_id",
+    "request_id",
+    "plan",
+    "params",
+    "param_overrides",
+    "candidates",
+    "output_keys",
+    "deadline_ms",
+    "node_timeout_ms",
+    "trace",
+];
+
+/// A request and what the answer should look like.
+#[derive(Debug)]
+pub struct Input {
+    pub request: Request,
+    pub plan: Option<String>,
+    /// `None` for every key that the output has.
+    pub output_keys: Option<Vec<Key>>,
+}
+
+/// A request that cannot be read.
+pub struct Refused {
+    pub request_id: String,
+    pub error: Box<RunError>,
+}
+
+/// Reads a request. An error comes with the request's own id where that could be read.
+pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> {
+    let mut id = None;
+    let input = parse(bytes, registry, &mut id);
+    // The id may stand behind what was refused.
+    let id = id.or_else(|| input.is_err().then(|| find_request_id(bytes)).flatten());
+    let id = id.unwrap_or_else(request_id::make);
+    match input {
+        Ok(mut input) => {
+            input.request.request_id = id;
+            Ok(input)
+        }
+        Err(error) => Err(Refused { request_id: id, error: Box::new(error) }),
+    }
+}
+
+fn find_request_id(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes.get(..REQUEST_BYTES_MAX.min(bytes.len()))?).ok()?;
+    let mut reader = Reader::new(text, DEPTH_MAX);
+    let mut fields = reader.open_object().ok()?;
+    while let Some((name, _)) = reader.field(&mut fields).ok()? {
+        if name == "request_id" && reader.peek().ok()? == Kind::String {
+            return reader.string().ok().filter(|id| id.len() <= REQUEST_ID_BYTES_MAX).map(Into::into);
+        }
+        reader.skip().ok()?;
+    }
+    None
+}
+
+const NOT_JSON: &str = "this is not a request: ";
+
+fn not_json(fault: Fault) -> RunError {
+    RunError::new(codes::NOT_A_REQUEST, format!("{NOT_JSON}{} (byte {})", fault.message, fault.at))
+}
+
+fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<Input, RunError> {
+    if bytes.len() > REQUEST_BYTES_MAX {
+        return Err(RunError::new(
+            codes::REQUEST_TOO_LARGE,
+            format!("a request has at most {REQUEST_BYTES_MAX} bytes"),
+        ));
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| RunError::new(codes::NOT_A_REQUEST, format!("byte {} is not UTF-8", error.valid_up_to())))?;
+    let mut reader = Reader::new(text, DEPTH_MAX);
+    let params = registry.params.list().iter().map(|param| param.default.clone().unwrap_or(Value::Null)).collect();
+    let mut input = Input { request: Request { params, ..Request::default() }, plan: None, output_keys: None };
+    let mut has_user = false;
+    let mut set = Vec::new();
+    let mut fields = reader.open_object().map_err(not_json)?;
+    while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
+        if repeated {
+            return Err(RunError::new(codes::NOT_A_REQUEST, format!("the field {} appears twice", quoted(&name))));
+        }
+        has_user |= name == "user_id";
+        let value = Given { reader: &mut reader, registry, what: &name };
+        read_field(&mut input, id, &mut set, &name, value).map_err(|error| in_field(error, &name))?;
+    }
+    reader.end().map_err(not_json)?;
+    if !has_user {
+        return Err(RunError::new(codes::MISSING_FIELD, "the field \"user_id\" is missing"));
+    }
+    Ok(input)
+}
+
+fn read_field(
+    input: &mut Input,
+    id: &mut Option<String>,
+    set: &mut Vec<u32>,
+    name: &str,
+    mut value: Given<'_, '_>,
+) -> Result<(), RunError> {
+    match name {
+        "user_id" => input.request.user_id = value.user_id()?,
+        "request_id" => *id = Some(value.request_id()?),
+        "plan" => input.plan = Some(value.text()?),
+        "params" | "param_overrides" => value.params(&mut input.request.params, set)?,
+        "candidates" => input.request.candidates = Some(Candidates::new(value.candidates()?)),
+        "output_keys" => input.output_keys = Some(value.output_keys()?),
+        "deadline_ms" => input.request.deadline = Some(value.millis()?),
+        "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
+        "trace" => input.request.trace = value.bool_or_null()?,
+        _ => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
+    }
+    Ok(())
+}
+
+/// Names the field in an error that knows only its byte.
+fn in_field(error: RunError, name: &str) -> RunError {
+    match error.message.starts_with(NOT_JSON) {
+        true => RunError { message: format!("{}, in the field {}", error.message, quoted(name)), ..error },
+        false => error,
+    }
+}
+
+fn unknown<'n>(code: &'static ErrorCode, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
+    let hint = nearest(name, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+    RunError::new(code, format!("there is no {what} {}{hint}", quoted(name)))
+}
+
+/// What a value is called in messages.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Param(&'a str),
+    Cell { row: usize, name: &'a str },
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Param(name) => write!(f, "the parameter {name:?}"),
+            Place::Cell { row, name } => write!(f, "candidates[{row}].{name}"),
+        }
+    }
+}
+
+/// One value of a registered type, or null, as it stands in the text.
+enum Scalar<'a> {
+    Null,
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Str(Cow<'a, str>),
+}
+
+impl From<Scalar<'_>> for Value {
+    fn from(scalar: Scalar<'_>) -> Value {
+        match scalar {
+            Scalar::Null => Value::Null,
+            Scalar::Int(value) => Value::Int(value),
+            Scalar::Float(value) => Value::Float(value),
+            Scalar::Bool(value) => Value::Bool(value),
+            Scalar::Str(text) => Value::Str(text.into()),
+        }
+    }
+}
+
+/// Reads a scalar of the entry's type, or null.
+fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: Place<'_>) -> Result<Scalar<'a>, RunError> {
+    let wrong = || RunError::new(codes::WRONG_VALUE, format!("{place} must be of type {}", entry.type_of));
+    Ok(match (reader.peek().map_err(not_json)?, entry.type_of) {
+        (Kind::Null, _) => {
+            reader.null().map_err(not_json)?;
+            Scalar::Null
+        }
+        (Kind::Bool, Type::Bool) => Scalar::Bool(reader.bool().map_err(not_json)?),
+        (Kind::String, Type::Str) => Scalar::Str(reader.string().map_err(not_json)?),
+        (Kind::Number, type_of) => match (reader.number().map_err(not_json)?, type_of) {
+            (Number::OutOfRange, _) => {
+                return Err(RunError::new(
+                    codes::WRONG_VALUE,
+                    format!("{place} is a number that does not fit 64 bits"),
+                ));
+            }
+            (Number::Int(value), Type::Int) => Scalar::Int(value),
+            (Number::Int(value), Type::Float) if is_a_float(value) => Scalar::Float(value as f64),
+            (Number::Int(_), Type::Float) => {
+                return Err(RunError::new(
+                    codes::WRONG_VALUE,
+                    format!("{place} is an int that a float cannot represent exactly"),
+                ));
+            }
+            (Number::Float(value), Type::Float) => Scalar::Float(value),
+            (Number::Int(_) | Number::Float(_), Type::Int | Type::Bool | Type::Str) => return Err(wrong()),
+        },
+        (Kind::Bool | Kind::String | Kind::Array | Kind::Object, _) => return Err(wrong()),
+    })
+}
+
+fn is_a_float(value: i64) -> bool {
+    value.unsigned_abs() <= 1 << 53 || (value as f64) as i128 == i128::from(value)
+}
+
+/// The value of a field, and what it is called in messages.
+struct Given<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    registry: &'r Registry,
+    what: &'r str,
+}
+
+impl Given<'_, '_> {
+    fn wrong(&self, takes: &str) -> RunError {
+        RunError::new(codes::WRONG_VALUE, format!("{} must be {takes}", self.what))
+    }
+
+    fn peek(&mut self) -> Result<Kind, RunError> {
+        self.reader.peek().map_err(not_json)
+    }
+
+    fn user_id(&mut self) -> Result<i64, RunError> {
+        let takes = "an int from 1 to 9223372036854775807, or the same as a decimal string";
+        let id = match self.peek()? {
+            Kind::Number => match self.reader.number().map_err(not_json)? {
+                Number::Int(id) => Some(id),
+                _ => None,
+            },
+            Kind::String => {
+                let text = self.reader.string().map_err(not_json)?;
+                text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+            }
+            _ => None,
+        };
+        id.filter(|id| *id >= 1).ok_or_else(|| self.wrong(takes))
+    }
+
+    fn request_id(&mut self) -> Result<String, RunError> {
+        let takes = "a string of at most 128 bytes";
+        if self.peek()? != Kind::String {
+            return Err(self.wrong(takes));
+        }
+        let text = self.reader.string().map_err(not_json)?;
+        if text.len() > REQUEST_ID_BYTES_MAX { Err(self.wrong(takes)) } else { Ok(text.into_owned()) }
+    }
+
+    fn text(&mut self) -> Result<String, RunError> {
+        if self.peek()? != Kind::String {
+            return Err(self.wrong("a string"));
+        }
+        Ok(self.reader.string().map_err(not_json)?.into_owned())
+    }
+
+    /// A bool; null stands for false, as if the field were not there.
+    fn bool_or_null(&mut self) -> Result<bool, RunError> {
+        match self.peek()? {
+            Kind::Bool => self.reader.bool().map_err(not_json),
+            Kind::Null => self.reader.null().map(|()| false).map_err(not_json),
+            Kind::Number | Kind::String | Kind::Array | Kind::Object => Err(self.wrong("true or false")),
+        }
+    }
+
+    fn millis(&mut self) -> Result<Duration, RunError> {
+        let takes = "an int from 1 to 86400000";
+        if self.peek()? == Kind::Number
+            && let Number::Int(ms @ 1..=86_400_000) = self.reader.number().map_err(not_json)?
+        {
+            return Ok(Duration::from_millis(ms.unsigned_abs()));
+        }
+        Err(self.wrong(takes))
+    }
+
+    /// Reads parameters by name. `set` lists those that the other field has set: where both set one, they must agree.
+    fn params(&mut self, params: &mut [Value], set: &mut Vec<u32>) -> Result<(), RunError> {
+        if self.peek()? != Kind::Object {
+            return Err(self.wrong("an object of parameters by name"));
+        }
+        let before = set.len();
+        let mut fields = self.reader.open_object().map_err(not_json)?;
+        while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
+            if repeated {
+                return Err(RunError::new(
+                    codes::NOT_A_REQUEST,
+                    format!("the parameter {} appears twice", quoted(&name)),
+                ));
+            }
+            let entries = &self.registry.params;
+            let at = find(entries, &name, "parameter", codes::WRONG_PARAM)?;
+            let entry = entries.get(at);
+            if !entry.allow_write {
+                return Err(RunError::new(
+                    codes::WRONG_PARAM,
+                    format!("the parameter {name:?} cannot be set by a request"),
+                ));
+            }
+            let value = Value::from(scalar(self.reader, entry, Place::Param(&name))?);
+            if value == Value::Null && !entry.nullable {
+                return Err(RunError::new(codes::WRONG_VALUE, format!("the parameter {name:?} cannot be null")));
+            }
+            let slot = &mut params[at as usize];
+            if set[..before].contains(&at) && *slot != value {
+                let message = format!(
+                    "\"params\" and \"param_overrides\" set the parameter {name:?} to different values: use one of them"
+                );
+                return Err(RunError::new(codes::CONFLICTING_PARAMS, message));
+            }
+            *slot = value;
+            set.push(at);
+        }
+        Ok(())
+    }
+
+    fn output_keys(&mut self) -> Result<Vec<Key>, RunError> {
+        if self.peek()? != Kind::Array {
+            return Err(self.wrong("a list of key names"));
+        }
+        let mut keys = Vec::new();
+        let mut named = vec![false; self.registry.keys.list().len()];
+        let mut items = self.reader.open_array().map_err(not_json)?;
+        while self.reader.item(&mut items).map_err(not_json)? {
+            if self.peek()? != Kind::String {
+                return Err(self.wrong("a list of key names"));
+            }
+            let name = self.reader.string().map_err(not_json)?;
+            let at = find(&self.registry.keys, &name, "key", codes::WRONG_KEY)?;
+            // A name that comes again adds nothing, and a million of them would take long to look through.
+            if !std::mem::replace(&mut named[at as usize], true) {
+                keys.push(Key(at));
+            }
+        }
+        Ok(keys)
+    }
+}
+
+fn find(entries: &Named<Entry>, name: &str, what: &str, code: &'static ErrorCode) -> Result<u32, RunError> {
+    let Some(at) = entries.named(name) else {
+        return Err(unknown(code, what, name, entries.list().iter().map(|entry| entry.name.as_str())));
+    };
+    let entry = entries.get(at);
+    if entry.status == Status::Blocked || !entry.allow_read {
+        return Err(RunError::new(code, format!("the {what} {name:?} cannot be used")));
+    }
+    Ok(at)
+}

@@ -1,0 +1,108 @@
+//! Endpoints whose data files are read after the engine has started, so that a server answers for its health meanwhile.
+//!
+//! No plan is served before they are read, so nobody asks them earlier. Should somebody do so, the store is not available yet.
+
+use crate::endpoints;
+use rankd_engine::store::{Answer, Open, ReadBatch, Store, StoreError};
+use rankd_plan::Registry;
+use rankd_plan::registry::Backend;
+use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
+
+/// An endpoint once its data is there.
+type Slot = Arc<OnceLock<Arc<dyn Open>>>;
+
+/// The data files that are still to be read, by the endpoint's position.
+pub struct LateData(Vec<(usize, Slot)>);
+
+/// One store for each endpoint, in registry order, without what takes long. What is wrong is said in words.
+pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), String> {
+    let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData(Vec::new()));
+    for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
+        match &endpoint.backend {
+            Backend::Memory { .. } => {
+                let slot = Slot::default();
+                stores.push(Arc::new(LateEndpoint(slot.clone())));
+                late.0.push((at, slot));
+            }
+            Backend::Server { .. } | Backend::Cluster { .. } => stores.push(Arc::new(endpoints::redis(endpoint)?)),
+        }
+    }
+    Ok((stores, late))
+}
+
+impl LateData {
+    /// Reads the files. What is wrong with them is said in words; what is only worth knowing goes to `note`.
+    pub fn read(self, registry: &Registry, note: &mut dyn FnMut(String)) -> Result<(), String> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let stores = endpoints::open(registry, note)?;
+        for (at, slot) in self.0 {
+            // Each is set here and nowhere else.
+            let _ = stores.get(at).map(|store| slot.set(store.clone()));
+        }
+        Ok(())
+    }
+}
+
+struct LateEndpoint(Slot);
+
+impl Open for LateEndpoint {
+    fn open(&self) -> Box<dyn Store> {
+        Box::new(LateStore { slot: self.0.clone(), store: OnceCell::new() })
+    }
+}
+
+struct LateStore {
+    slot: Slot,
+    store: OnceCell<Box<dyn Store>>,
+}
+
+impl Store for LateStore {
+    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
+        if let (None, Some(endpoint)) = (self.store.get(), self.slot.get()) {
+            // It was just seen to be empty, and only this thread fills it.
+            let _ = self.store.set(endpoint.open());
+        }
+        match self.store.get() {
+            Some(store) => store.read(step),
+            None => Box::pin(async { Err(StoreError::Unavailable("its data is still being read".to_owned())) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rankd_engine::store::Verb;
+    use rankd_plan::registry::Text;
+
+    #[test]
+    fn a_store_answers_once_its_data_is_read() {
+        let path = std::env::temp_dir().join(format!("rankd-late-{}.ndjson", std::process::id()));
+        crate::files::write(&path, "{\"key\":\"follow:1\",\"list\":[7,8]}\n").unwrap();
+        let endpoints = format!(
+            "[[endpoint]]\nendpoint_id = \"ep_1\"\nname = \"here\"\nkind = \"redis\"\nurl = \"memory:{}\"\n",
+            path.display()
+        );
+        let text = |text| Text { file: "", text };
+        let (registry, _) = Registry::parse(text(""), text(""), text(&endpoints));
+        let (stores, late) = open(&registry).unwrap();
+        let store = stores[0].open();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let read = || {
+            let step = ReadBatch { verb: Verb::ListHead(10), prefix: "follow", ids: &[1] };
+            runtime.block_on(store.read(step)).map(drop)
+        };
+        assert!(matches!(read(), Err(StoreError::Unavailable(_))));
+        late.read(&registry, &mut |_| {}).unwrap();
+        assert_eq!(read(), Ok(()));
+        std::fs::remove_file(path).unwrap();
+        let (_, late) = open(&registry).unwrap();
+        assert!(
+            late.read(&registry, &mut |_| {}).unwrap_err().contains("No such file"),
+            "a file that is not there is reported"
+        );
+    }
+}

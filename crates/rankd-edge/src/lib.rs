@@ -1,0 +1,21 @@
+//! Requests in, answers out: what a program needs around the engine. No HTTP, no arguments, no terminal, no signals.
+//!
+//! Reading order: [`files`] and [`library`] (plans and registries on disk), [`endpoints`] and [`late_data`] (stores for the engine),
+//! [`input`] and [`request_id`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`explain`] (how a
+//! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
+//! [`process`] (what the system says).
+
+pub mod answer;
+pub mod arrow;
+pub mod date;
+pub mod endpoints;
+pub mod explain;
+pub mod files;
+pub mod input;
+pub mod late_data;
+pub mod library;
+pub mod listing;
+pub mod perfetto;
+pub mod process;
+pub mod request_id;
+pub mod task_list;

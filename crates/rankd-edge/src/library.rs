@@ -1,0 +1,380 @@
+//! Plans and registries on disk: finding them, reading them, checking them.
+
+use crate::files::{self, Contents};
+use dslc::{Compiled, Folder, SOURCE_BYTES_MAX, SourceFile, Unreadable};
+use rankd_plan::check::too_large;
+use rankd_plan::diagnostic::{Diagnostic, SourceSpan, nearest};
+use rankd_plan::json::{Reader, Writer};
+use rankd_plan::limits::{FILE_BYTES_MAX, REGISTRY_BYTES_MAX};
+use rankd_plan::registry::{FileProblems, Text};
+use rankd_plan::render::Report;
+use rankd_plan::{Checked, Code, Diagnostics, Registry, Severity, check};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How a plan's file is called: as an artifact, and as its author writes it.
+pub const PLAN_SUFFIX: &str = ".plan.json";
+pub use dslc::SOURCE_SUFFIX;
+
+/// The registry of one environment and all that is wrong with it.
+pub struct LoadedRegistry {
+    pub registry: Registry,
+    /// File name, text where there is one, and what was found in it.
+    pub problems: Vec<(String, Option<String>, Diagnostics)>,
+    pub texts: RegistryTexts,
+    /// The name of the file of endpoints.
+    pub endpoints_file: String,
+}
+
+/// What the files of a registry say: keys, parameters and endpoints. A file that cannot be read says nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryTexts(pub [String; 3]);
+
+impl RegistryTexts {
+    /// The registry that they describe, with whatever in them is right.
+    pub fn parse(&self) -> Registry {
+        let text = |at: usize| Text { file: "", text: &self.0[at] };
+        Registry::parse(text(0), text(1), text(2)).0
+    }
+
+    /// As a JSON array, for a process that is to use the same registry.
+    pub fn to_json(&self) -> String {
+        let mut writer = Writer::new();
+        writer.array(|w| {
+            for text in &self.0 {
+                w.string(text);
+            }
+        });
+        writer.finish()
+    }
+
+    /// From that array; `None` where it is something else.
+    pub fn from_json(text: &str) -> Option<RegistryTexts> {
+        let mut reader = Reader::new(text, 2);
+        let mut items = reader.open_array().ok()?;
+        let mut texts = Vec::new();
+        while reader.item(&mut items).ok()? {
+            texts.push(reader.string().ok()?.into_owned());
+        }
+        reader.end().ok()?;
+        Some(RegistryTexts(texts.try_into().ok()?))
+    }
+}
+
+impl LoadedRegistry {
+    pub fn has_errors(&self) -> bool {
+        self.problems.iter().any(|(.., found)| found.has_errors())
+    }
+}
+
+/// Reads the registry files of `env` and compares its endpoints with those of the other environments.
+pub fn load_registry(folder: &Path, env: &str) -> LoadedRegistry {
+    let mut problems = Vec::new();
+    let mut text_of = |name: &str| {
+        let path = folder.join(name);
+        files::read_text(&path, REGISTRY_BYTES_MAX).unwrap_or_else(|error| {
+            let mut found = Diagnostics::default();
+            let unreadable = Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"));
+            found.push(match nearest_environment(folder, name) {
+                Some(help) => unreadable.help(help),
+                None => unreadable,
+            });
+            problems.push((path.display().to_string(), None, found));
+            String::new()
+        })
+    };
+    let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
+    let texts = [text_of(&names[0]), text_of(&names[1]), text_of(&names[2])];
+    let paths = names.map(|name| folder.join(name).display().to_string());
+    let text = |at: usize| Text { file: &paths[at], text: &texts[at] };
+    let (registry, found) = Registry::parse(text(0), text(1), text(2));
+    for FileProblems { file, diagnostics } in found {
+        // What is wrong with an unreadable file is that it is unreadable.
+        if problems.iter().all(|(path, ..)| *path != file) {
+            let text = paths.iter().position(|path| *path == file).map(|at| texts[at].clone());
+            problems.push((file, text, diagnostics));
+        }
+    }
+    let [_, _, endpoints_file] = paths;
+    if problems.is_empty() {
+        let mut found = Diagnostics::default();
+        registry.check_kinds(rankd_tasks::SIGNATURES, &mut found);
+        compare_environments(folder, env, &registry, &mut found);
+        if !found.list().is_empty() {
+            problems.push((endpoints_file.clone(), Some(texts[2].clone()), found));
+        }
+    }
+    LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
+}
+
+fn compare_environments(folder: &Path, env: &str, registry: &Registry, found: &mut Diagnostics) {
+    for other in environments(folder).into_iter().filter(|other| other != env) {
+        let path = folder.join(format!("endpoints.{other}.toml"));
+        // An environment that cannot be read is told when it is used.
+        let Ok(endpoints) = files::read_text(&path, REGISTRY_BYTES_MAX) else { continue };
+        let empty = |file| Text { file, text: "" };
+        let (there, _) = Registry::parse(empty(""), empty(""), Text { file: "", text: &endpoints });
+        if let Some(difference) = registry.difference(env, &there, &other) {
+            let message = format!("endpoints.{env}.toml and endpoints.{other}.toml differ: {difference}");
+            let help = "every environment has the same endpoint names, ids and kinds";
+            found.push(Diagnostic::new(Code::EnvironmentsDiffer, "", message).help(help));
+        }
+    }
+}
+
+fn environments(folder: &Path) -> Vec<String> {
+    let paths = files::list(folder).unwrap_or_default();
+    let names = paths.iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        Some(name.strip_prefix("endpoints.")?.strip_suffix(".toml")?.to_owned())
+    });
+    names.collect()
+}
+
+fn nearest_environment(folder: &Path, file: &str) -> Option<String> {
+    let wanted = file.strip_prefix("endpoints.")?.strip_suffix(".toml")?;
+    let known = environments(folder);
+    match nearest(wanted, known.iter().map(String::as_str)) {
+        Some(name) => Some(format!("did you mean --env {name}?")),
+        None if known.is_empty() => None,
+        None => Some(format!("environments here: {}", known.join(", "))),
+    }
+}
+
+/// A plan file that was looked at.
+pub struct PlanFile {
+    pub path: PathBuf,
+    /// The artifact's text. `None` where it could not be read, is too large or is not text, and for a plan in TypeScript.
+    pub text: Option<String>,
+    pub checked: Checked,
+    /// What a plan in TypeScript was compiled to, if it could be.
+    pub artifact: Option<String>,
+    /// The sources of a plan in TypeScript.
+    sources: Vec<SourceFile>,
+}
+
+impl PlanFile {
+    /// Reads and checks the plan in a file; one in TypeScript is compiled for that.
+    pub fn load(path: &Path, registry: &Registry) -> PlanFile {
+        if path.extension().is_some_and(|extension| extension == "ts") {
+            return PlanFile::compile(path, registry);
+        }
+        let plan =
+            |text, checked| PlanFile { path: path.to_owned(), text, checked, artifact: None, sources: Vec::new() };
+        let refused = |diagnostic| plan(None, Checked::refused(diagnostic));
+        match files::read(path, FILE_BYTES_MAX) {
+            Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
+            Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),
+            Ok(Contents::Bytes(bytes)) => {
+                let mut checked = check(&bytes, registry, rankd_tasks::SIGNATURES);
+                let name = name_of(path);
+                checked.must_be_named_after(is_file_of(path, PLAN_SUFFIX).then_some(name.as_str()));
+                if let Some(stale) = checked.plan.as_ref().and_then(|plan| stale(path, plan)) {
+                    checked.diagnostics.push(stale);
+                }
+                plan(String::from_utf8(bytes).ok(), checked)
+            }
+        }
+    }
+
+    /// Whether the artifact's sources have changed since it was built.
+    pub fn is_stale(&self) -> bool {
+        self.checked.diagnostics.list().iter().any(|found| found.code == Code::StaleArtifact)
+    }
+
+    fn compile(path: &Path, registry: &Registry) -> PlanFile {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder = PlanFolder { root: folder_of(path) };
+        let Compiled { artifact, checked, files } = dslc::compile(&name, &folder, registry, rankd_tasks::SIGNATURES);
+        // People find a file by the path that they gave.
+        let mut diagnostics = Diagnostics::default();
+        for found in checked.diagnostics.list() {
+            let mut found = found.clone();
+            if let Some(source) = &mut found.source {
+                source.path = path.with_file_name(&source.path).display().to_string();
+            }
+            diagnostics.push(found);
+        }
+        let checked = Checked { plan: checked.plan, diagnostics };
+        PlanFile { path: path.to_owned(), text: None, checked, artifact, sources: files }
+    }
+
+    pub fn file(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Calls `with` with the report of what was found.
+    pub fn report<R>(&self, with: impl FnOnce(&Report<'_>) -> R) -> R {
+        with(&Report { file: &self.file(), text: self.text.as_deref(), found: &self.checked.diagnostics })
+    }
+
+    /// The text of a source that the artifact names, if it is still what was compiled.
+    pub fn source_text(&self, span: &SourceSpan) -> Option<String> {
+        let is_meant = |source: &&SourceFile| {
+            source.path == span.path || self.path.with_file_name(&source.path) == Path::new(&span.path)
+        };
+        if let Some(source) = self.sources.iter().find(is_meant) {
+            return Some(source.text.clone());
+        }
+        let path = self.path.parent().unwrap_or(Path::new("")).join(&span.path);
+        let text = files::read_text(&path, FILE_BYTES_MAX).ok()?;
+        let digest: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        (digest == span.sha256).then_some(text)
+    }
+}
+
+/// What keeps a plan from being used.
+#[derive(Clone, Debug)]
+pub struct PlanProblem {
+    /// In a sentence.
+    pub message: String,
+    /// All of it for programs: a JSON array.
+    pub diagnostics: String,
+}
+
+impl PlanProblem {
+    /// A problem that no diagnostic describes.
+    pub fn in_words(message: String) -> PlanProblem {
+        PlanProblem { message, diagnostics: "[]".to_owned() }
+    }
+
+    /// What is wrong with a plan: its first error in a sentence, and all of them for programs.
+    pub fn of(file: &PlanFile) -> PlanProblem {
+        let diagnostics = &file.checked.diagnostics;
+        let errors = diagnostics.errors();
+        let first = diagnostics.list().iter().find(|found| found.code.severity() == Severity::Error);
+        let first = first.map(|found| format!("{} {}", found.code.id(), found.message)).unwrap_or_default();
+        let message = if errors > 1 { format!("{first}, and {} more errors", errors - 1) } else { first };
+        let mut writer = Writer::new();
+        writer.array(|w| file.report(|report| report.for_programs(w)));
+        PlanProblem { message, diagnostics: writer.finish() }
+    }
+}
+
+/// What to say of an artifact whose source lies next to it and has changed since. One that was delivered alone is not stale.
+fn stale(path: &Path, plan: &rankd_plan::Plan) -> Option<Diagnostic> {
+    let files = plan.sources.files();
+    let source = path.with_file_name(&files.first()?.0);
+    if !source.is_file() {
+        return None;
+    }
+    let changed = dslc::changed(files, &PlanFolder { root: folder_of(path) })?;
+    let message = format!("{changed} has changed since this artifact was built");
+    Some(Diagnostic::new(Code::StaleArtifact, "", message).help(format!("dslc build {}", source.display())))
+}
+
+/// The source of a stale artifact, as it is now: what a run by name means.
+pub fn source_of(path: &Path) -> PathBuf {
+    path.with_file_name(name_of(path) + SOURCE_SUFFIX)
+}
+
+/// The artifact in `target`, if it is what compiling the plan in `source` would give. Nothing is compiled to know that.
+pub fn up_to_date(source: &Path, target: &Path, registry: &Registry) -> Option<PlanFile> {
+    let name = source.file_name()?.to_str()?;
+    let text = files::read_text(target, FILE_BYTES_MAX).ok()?;
+    if !dslc::is_current(&text, name, &PlanFolder { root: folder_of(source) }, registry) {
+        return None;
+    }
+    let file = PlanFile::load(target, registry);
+    file.checked.plan.is_some().then_some(file)
+}
+
+/// Reads and checks plans, in the order of their paths, on all the machine's cores.
+pub fn load_all(paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
+    on_all_cores(paths, |path| PlanFile::load(path, registry))
+}
+
+/// Does the same for every path, on all the machine's cores; the results are in the order of the paths.
+pub fn on_all_cores<R: Send>(paths: &[PathBuf], work: impl Fn(&Path) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    // Whoever is done takes the next: plans differ in size.
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut own = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(at) else { return own };
+            own.push((at, work(path)));
+        }
+    };
+    let mut loaded = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
+        let mut loaded = share();
+        for other in others {
+            loaded.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        loaded
+    });
+    loaded.sort_by_key(|(at, _)| *at);
+    loaded.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The folder that a plan's imports stay in: that of its file.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The files of a plan in TypeScript. A link that leads out of the folder leads nowhere.
+struct PlanFolder {
+    root: PathBuf,
+}
+
+impl Folder for PlanFolder {
+    fn read(&self, path: &str) -> Result<String, Unreadable> {
+        let because = |why: String| Unreadable::Because(why);
+        let root = self.root.canonicalize().map_err(|error| because(error.to_string()))?;
+        let path = root.join(path).canonicalize().map_err(|error| because(error.to_string()))?;
+        if !path.starts_with(&root) {
+            return Err(because("a link leads out of the plan's folder".to_owned()));
+        }
+        match files::read(&path, SOURCE_BYTES_MAX).map_err(|error| because(error.to_string()))? {
+            Contents::TooLarge(bytes) => Err(Unreadable::TooLarge(bytes)),
+            Contents::Bytes(bytes) => String::from_utf8(bytes).map_err(|_| because("it is not UTF-8".to_owned())),
+        }
+    }
+}
+
+/// The file that `plan` means: a path, or a name in the plan folder, where an artifact comes before its source.
+pub fn find(plan: &str, plan_dir: &Path) -> PathBuf {
+    if !is_name(plan) {
+        return PathBuf::from(plan);
+    }
+    let (artifact, source) =
+        (plan_dir.join(format!("{plan}{PLAN_SUFFIX}")), plan_dir.join(format!("{plan}{SOURCE_SUFFIX}")));
+    if !artifact.is_file() && source.is_file() { source } else { artifact }
+}
+
+/// Whether this is a plan's name rather than a path.
+pub fn is_name(plan: &str) -> bool {
+    !plan.is_empty() && plan.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The name of the plan in a file.
+pub fn name_of(path: &Path) -> String {
+    let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    file.strip_suffix(PLAN_SUFFIX).or_else(|| file.strip_suffix(SOURCE_SUFFIX)).unwrap_or(&file).to_owned()
+}
+
+/// The plan files of a folder, by name; a plan that is there in both forms is meant by its artifact.
+pub fn list(plan_dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = files::list(plan_dir)?;
+    paths.retain(|path| is_file_of(path, PLAN_SUFFIX) || is_file_of(path, SOURCE_SUFFIX));
+    // `.plan.json` comes before `.plan.ts`.
+    paths.dedup_by_key(|path| name_of(path));
+    Ok(paths)
+}
+
+/// The plans in TypeScript of a folder, by name.
+pub fn list_sources(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = files::list(folder)?;
+    paths.retain(|path| is_file_of(path, SOURCE_SUFFIX));
+    Ok(paths)
+}
+
+fn is_file_of(path: &Path, suffix: &str) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(suffix))
+}

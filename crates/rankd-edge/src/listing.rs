@@ -1,0 +1,31 @@
+//! A plain table for people: columns as wide as their widest cell.
+
+pub struct Listing {
+    rows: Vec<Vec<String>>,
+}
+
+impl Listing {
+    pub fn new(head: &[&str]) -> Listing {
+        Listing { rows: vec![head.iter().map(|cell| cell.to_string()).collect()] }
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            let line: Vec<String> = cells.collect();
+            out.push_str(line.join("  ").trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}

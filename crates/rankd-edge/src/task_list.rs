@@ -1,0 +1,72 @@
+//! What tasks declare, as JSON for programs and in words for people. Which tasks there are is the caller's business.
+
+use crate::listing::Listing;
+use rankd_column::Value;
+use rankd_plan::json::Writer;
+use rankd_plan::signature::{Cost, Need, Param, Signature, Writes};
+
+/// One task with all its parameters.
+pub fn in_full(task: &Signature) -> String {
+    let mut listing = Listing::new(&["parameter", "takes", "default", ""]);
+    for param in task.contract.params {
+        listing.row(vec![param.name.to_owned(), param.kind.name(), default(param), param.doc.to_owned()]);
+    }
+    let params = if task.contract.params.is_empty() { String::new() } else { format!("\n{}", listing.render()) };
+    format!("{}: {}\n{params}", task.op, task.summary)
+}
+
+fn default(param: &Param) -> String {
+    match &param.need {
+        Need::Required => "required".into(),
+        Need::Optional => "none".into(),
+        Need::Default(literal) => match literal.value() {
+            Value::Str(text) => text.to_string(),
+            other => other.to_string(),
+        },
+    }
+}
+
+/// Tasks with their parameters, as a JSON array.
+pub fn to_json(tasks: &[&Signature]) -> String {
+    let mut writer = Writer::new();
+    writer.array(|w| {
+        for Signature { op, summary, contract } in tasks {
+            w.object(|w| {
+                w.field("op").string(op);
+                w.field("summary").string(summary);
+                w.field("inputs").int(contract.inputs.count() as i64);
+                w.field("rows").string(contract.rows.name());
+                w.field("runs").string(contract.runs.name());
+                w.field("trivial").bool(contract.cost == Cost::Trivial);
+                w.field("writes").string(match contract.writes {
+                    Writes::Nothing => "nothing",
+                    Writes::AnyKey => "any key",
+                    Writes::Param(param) => param,
+                    Writes::Named(_) => "named",
+                });
+                w.field("params").array(|w| {
+                    for param in contract.params {
+                        w.object(|w| param_to_json(param, w));
+                    }
+                });
+            });
+        }
+    });
+    writer.finish()
+}
+
+fn param_to_json(param: &Param, w: &mut Writer) {
+    w.field("name").string(param.name);
+    w.field("kind").string(&param.kind.name());
+    w.field("required").bool(matches!(param.need, Need::Required));
+    if let Need::Default(literal) = &param.need {
+        w.field("default");
+        match literal.value() {
+            Value::Int(value) => w.int(value),
+            Value::Bool(value) => w.bool(value),
+            Value::Str(value) => w.string(&value),
+            _ => w.null(),
+        };
+    }
+    w.field("doc").string(param.doc);
+}

@@ -1,0 +1,311 @@
+//! Who may run now, who waits a little, and who is sent away at once.
+//!
+//! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, from the moment
+//! that a probe gets into the loop's line to the moment that it is through. The runs: how many are under way, by a limit that
+//! follows how long runs wait for a thread (`gate`); who does not fit waits in line. Sending somebody away is not work: it must not
+//! keep the next one out. But it takes the processor from computations in the pool, so while some wait there, clients who ask again
+//! at once are answered a little later. One of these for each loop; nothing here is shared.
+
+use crate::desk::Desk;
+use crate::gate::{AdmissionSettings, Decision, Gate, Ran, Refused};
+use rankd_engine::clock::{self, Instant, Timer, nanos_between, timeout_at};
+use rankd_engine::{ErrorKind, Outcome};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// So many are sent away at once in so much time; those after them when it has passed. A loop goes before the pool's threads, so
+/// without it a few clients that ask again and again would leave the pool no time.
+const PROMPT: u32 = 16;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The most that one turn of a run counts for. Runs give way long before; where one seems not to, it was the system that kept
+/// the thread waiting, and those who are next have nothing to do with it.
+const TURN_NS_MAX: u64 = 1_000_000;
+
+/// The loop and the pool, as admission sees them.
+pub(crate) trait Machine {
+    /// Calls back when the loop has been through everything that it has found ready by now.
+    fn after_this_round(&self, then: impl FnOnce() + 'static);
+    /// Whether a thread of the pool has nothing to do.
+    fn pool_has_room(&self) -> bool;
+    /// Whether the pool has anything to do.
+    fn pool_is_busy(&self) -> bool;
+}
+
+impl Machine for Desk {
+    fn after_this_round(&self, then: impl FnOnce() + 'static) {
+        self.loop_handle.spawn(async move {
+            tokio::task::yield_now().await;
+            then();
+        });
+    }
+
+    fn pool_has_room(&self) -> bool {
+        self.app.gauges.pool_has_room()
+    }
+
+    fn pool_is_busy(&self) -> bool {
+        self.app.gauges.pool_depth() > 0
+    }
+}
+
+pub(crate) struct Admission {
+    gate: RefCell<Gate<oneshot::Sender<Permit>>>,
+    /// Whether a probe is in the loop's line, and what runs have done on the loop since it got there.
+    probing: Cell<bool>,
+    round_ns: Cell<u64>,
+    /// When the pause under way is over, and how many have been sent away in it.
+    pause: Cell<(Option<Instant>, u32)>,
+}
+
+impl Admission {
+    pub(crate) fn new(settings: &AdmissionSettings) -> Rc<Admission> {
+        Rc::new(Admission {
+            gate: RefCell::new(Gate::new(settings)),
+            probing: Cell::new(false),
+            round_ns: Cell::new(0),
+            pause: Cell::default(),
+        })
+    }
+
+    /// Lets a request in, at once or after a while in line: for so many nanoseconds.
+    pub(crate) async fn enter(
+        self: &Rc<Admission>,
+        machine: &impl Machine,
+        deadline: Option<Instant>,
+    ) -> Result<(Permit, u64), Refused> {
+        let entered = self.try_enter(machine, deadline).await;
+        // Where all is done on the loop, there is nobody to make room for, and waiting would only be more work.
+        if entered.is_err() && machine.pool_is_busy() {
+            self.pace().await;
+        }
+        entered
+    }
+
+    async fn try_enter(
+        self: &Rc<Admission>,
+        machine: &impl Machine,
+        deadline: Option<Instant>,
+    ) -> Result<(Permit, u64), Refused> {
+        self.probe(machine);
+        let (asked, round) = (clock::now(), Duration::from_nanos(self.round_ns.get()));
+        let decision = self.gate.borrow_mut().ask(asked, deadline, round, || machine.pool_has_room());
+        let until = match decision {
+            Decision::Enter => return Ok((Permit::new(self), 0)),
+            Decision::Refuse(refused) => return Err(refused),
+            Decision::WaitUntil(until) => until,
+        };
+        let (turn, come) = oneshot::channel();
+        self.gate.borrow_mut().wait(turn, deadline.is_some());
+        // There may be more room than there was.
+        self.admit_next();
+        match timeout_at(until, come).await {
+            Some(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
+            _ => Err(Refused::Line),
+        }
+    }
+
+    /// Comes back when one who is sent away may be told so.
+    async fn pace(&self) {
+        let now = clock::now();
+        let (over, told) = match self.pause.get() {
+            (Some(over), told) if now < over => (over, told),
+            _ => (now + PAUSE, 0),
+        };
+        self.pause.set((Some(over), told + 1));
+        if told >= PROMPT {
+            Timer::new(over).await;
+        }
+    }
+
+    /// Puts a probe into the loop's line, if none is there: with it a new round begins.
+    fn probe(self: &Rc<Admission>, machine: &impl Machine) {
+        if self.probing.replace(true) {
+            return;
+        }
+        self.round_ns.set(0);
+        let admission = self.clone();
+        machine.after_this_round(move || admission.probing.set(false));
+    }
+
+    /// Does a piece of work on the loop; its time is counted for the round, and given back with what came of it.
+    pub(crate) fn timed<T>(&self, piece: impl FnOnce() -> T) -> (T, u64) {
+        let began = clock::now();
+        let done = piece();
+        let took_ns = nanos_between(began, clock::now());
+        self.round_ns.set(self.round_ns.get() + took_ns.min(TURN_NS_MAX));
+        (done, took_ns)
+    }
+
+    /// Sees a run to its end: what it does on the loop is counted, and how long it waited for a thread is learned from.
+    pub(crate) async fn run(&self, run: impl Future<Output = Outcome>) -> Outcome {
+        let (mut run, mut on_loop_ns) = (pin!(run), 0);
+        let outcome = poll_fn(|cx| {
+            let (polled, took_ns) = self.timed(|| run.as_mut().poll(cx));
+            on_loop_ns += took_ns;
+            polled
+        })
+        .await;
+        self.gate.borrow_mut().learn(&Ran {
+            took: outcome.took,
+            waited: outcome.cpu.waited,
+            worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
+            timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
+        });
+        outcome
+    }
+
+    pub(crate) fn limit(&self) -> f64 {
+        self.gate.borrow().limit()
+    }
+
+    pub(crate) fn under_way(&self) -> u32 {
+        self.gate.borrow().under_way()
+    }
+
+    pub(crate) fn in_line(&self) -> usize {
+        self.gate.borrow().in_line()
+    }
+
+    /// Lets in who is next, as far as the limit allows. Who has gone meanwhile is passed over.
+    fn admit_next(self: &Rc<Admission>) {
+        loop {
+            let Some(turn) = self.gate.borrow_mut().next() else { return };
+            if let Err(permit) = turn.send(Permit::new(self)) {
+                permit.give_back();
+            }
+        }
+    }
+}
+
+/// The right to run; given back when dropped.
+pub(crate) struct Permit {
+    /// `None` once given back.
+    admission: Option<Rc<Admission>>,
+}
+
+impl Permit {
+    /// For one whom the gate has let in.
+    fn new(admission: &Rc<Admission>) -> Permit {
+        Permit { admission: Some(admission.clone()) }
+    }
+
+    /// Gives it back without letting in the next: who calls this does.
+    fn give_back(mut self) {
+        if let Some(admission) = self.admission.take() {
+            admission.gate.borrow_mut().leave();
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(admission) = self.admission.take() {
+            admission.gate.borrow_mut().leave();
+            admission.admit_next();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    /// A loop that is never behind, and a pool that has nothing to do or all it can.
+    struct Idle {
+        pool: bool,
+    }
+
+    impl Machine for Idle {
+        fn after_this_round(&self, then: impl FnOnce() + 'static) {
+            then();
+        }
+
+        fn pool_has_room(&self) -> bool {
+            self.pool
+        }
+
+        fn pool_is_busy(&self) -> bool {
+            false
+        }
+    }
+
+    fn admission(limit_max: f64) -> Rc<Admission> {
+        Admission::new(&AdmissionSettings { queue: Duration::from_millis(20), limit_max })
+    }
+
+    fn on_runtime<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+    }
+
+    #[test]
+    fn a_permit_lets_in_who_waits_and_passes_over_who_has_gone() {
+        on_runtime(async {
+            let (admission, machine) = (admission(1.0), Idle { pool: true });
+            let (first, queued_ns) = admission.enter(&machine, None).await.unwrap();
+            assert_eq!((queued_ns, admission.under_way()), (0, 1));
+            let mut gone = Box::pin(admission.enter(&machine, None));
+            let mut next = Box::pin(admission.enter(&machine, None));
+            assert!(gone.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
+            drop(gone);
+            assert_eq!((admission.under_way(), admission.in_line()), (1, 2));
+            drop(first);
+            let (permit, _) = next.await.unwrap();
+            assert_eq!((admission.under_way(), admission.in_line()), (1, 0));
+            drop(permit);
+            assert_eq!(admission.under_way(), 0);
+        });
+    }
+
+    #[test]
+    fn who_has_a_deadline_goes_first_and_does_not_wait_beyond_it() {
+        on_runtime(async {
+            let (admission, machine) = (admission(1.0), Idle { pool: true });
+            let (first, _) = admission.enter(&machine, None).await.unwrap();
+            let hour = Duration::from_secs(3600);
+            let mut patient = Box::pin(admission.enter(&machine, None));
+            assert!(patient.as_mut().now_or_never().is_none());
+            let soon = clock::now() + Duration::from_millis(2);
+            assert_eq!(admission.enter(&machine, Some(soon)).await.err(), Some(Refused::Line));
+            assert!(clock::now() >= soon);
+            let mut urgent = Box::pin(admission.enter(&machine, Some(clock::now() + hour)));
+            assert!(urgent.as_mut().now_or_never().is_none());
+            drop(first);
+            let (permit, _) = urgent.await.unwrap();
+            assert!(patient.as_mut().now_or_never().is_none());
+            drop(permit);
+            assert!(patient.await.is_ok());
+        });
+    }
+
+    #[test]
+    fn a_thread_that_was_held_up_has_not_worked_all_the_time() {
+        let admission = admission(10.0);
+        let (_, took_ns) = admission.timed(|| {
+            let until = clock::now() + Duration::from_millis(12);
+            while clock::now() < until {}
+        });
+        assert!(took_ns >= 12_000_000);
+        assert_eq!(admission.round_ns.get(), TURN_NS_MAX);
+    }
+
+    #[test]
+    fn a_few_are_sent_away_at_once_and_the_others_after_a_pause() {
+        on_runtime(async {
+            let admission = admission(20.0);
+            let began = clock::now();
+            let mut paces: Vec<_> = (0..2 * PROMPT).map(|_| Box::pin(admission.pace())).collect();
+            let later: Vec<_> =
+                paces.iter_mut().filter_map(|pace| pace.now_or_never().is_none().then_some(pace)).collect();
+            assert_eq!(later.len(), PROMPT as usize);
+            futures_util::future::join_all(later).await;
+            assert!(clock::now() >= began + PAUSE);
+            assert!(admission.pace().now_or_never().is_some(), "the pause is over");
+        });
+    }
+}

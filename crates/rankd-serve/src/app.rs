@@ -1,0 +1,83 @@
+//! What all loops of the server share: its settings, the plans, the metrics, the log, the way to a collector and how many connections are open.
+
+use crate::collector::Collector;
+use crate::gate::AdmissionSettings;
+use crate::host::Hosts;
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::readiness::Readiness;
+use crate::routes::Listener;
+use crate::shelf::Shelf;
+use crate::vitals::{Patience, Place};
+use arc_swap::ArcSwap;
+use rankd_engine::engine::Gauges;
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Clone, Debug)]
+pub struct ServeSettings {
+    pub patience: Patience,
+    pub admission: AdmissionSettings,
+    pub connections_max: usize,
+    /// Bytes of bodies that one loop holds at most.
+    pub body_bytes_max: usize,
+    /// Bytes of answers that all loops together keep at most for clients that have not taken them.
+    pub answer_bytes_max: usize,
+    /// One request in so many is traced for the metrics of ops; 0 for none.
+    pub trace_every: u64,
+    /// By plan: how many runs of it may be under way.
+    pub plan_limits: HashMap<String, usize>,
+    /// Whom requests may be for.
+    pub hosts: Hosts,
+    /// The same for the listener for operators, where there is one.
+    pub admin_hosts: Option<Hosts>,
+    /// Whether a body that does not say what it is may be JSON.
+    pub lenient: bool,
+}
+
+pub(crate) struct App {
+    pub(crate) settings: ServeSettings,
+    pub(crate) shelf: ArcSwap<Shelf>,
+    pub(crate) metrics: Metrics,
+    pub(crate) log: Log,
+    pub(crate) collector: Option<Collector>,
+    pub(crate) gauges: Gauges,
+    pub(crate) engine: rankd_engine::Settings,
+    pub(crate) readiness: Readiness,
+    /// Connections that are open on all loops, by their place.
+    pub(crate) open: [AtomicUsize; Place::ALL.len()],
+    /// By loop, until its guest takes it.
+    pub(crate) listeners: Mutex<Vec<Option<TcpListener>>>,
+    /// The listener for operators, until the first loop's guest takes it.
+    pub(crate) admin: Mutex<Option<TcpListener>>,
+    /// The names of the registry's endpoints, in its order.
+    pub(crate) endpoints: Vec<String>,
+    pub(crate) started_ms: u64,
+}
+
+impl App {
+    /// How many connections have a place of this kind.
+    pub(crate) fn open(&self, place: Place) -> usize {
+        self.open[place as usize].load(Ordering::Relaxed)
+    }
+
+    /// The listener that connections with such a place came in by, and the hosts that it answers for.
+    pub(crate) fn listener(&self, place: Place) -> (Listener, &Hosts) {
+        match (place, &self.settings.admin_hosts) {
+            (Place::Admin, Some(hosts)) => (Listener::Admin, hosts),
+            (Place::Clients | Place::Health, Some(_)) => (Listener::Public, &self.settings.hosts),
+            (Place::Clients | Place::Health | Place::Admin, None) => (Listener::Only, &self.settings.hosts),
+        }
+    }
+
+    pub(crate) fn take_admin(&self) -> Option<TcpListener> {
+        self.admin.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn take_listener(&self, number: usize) -> Option<TcpListener> {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.get_mut(number).and_then(Option::take)
+    }
+}

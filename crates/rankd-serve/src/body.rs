@@ -1,0 +1,162 @@
+//! A request's body: read whole, within limits on its size, its time and what all bodies of a loop take together. What an answer
+//! did not need of it is read and thrown away, so that the answer reaches a client that is still sending.
+
+use crate::desk::Desk;
+use crate::vitals::{Receiving, Vitals};
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::EXPECT;
+use hyper::{HeaderMap, StatusCode};
+use rankd_edge::input::REQUEST_BYTES_MAX;
+use rankd_engine::clock::{self, Instant};
+use rankd_engine::{RunError, codes};
+use std::error::Error;
+use std::io;
+use std::rc::Rc;
+use tokio::time::timeout_at;
+
+/// So much of a body that nobody needs is read. A client that sends more finds its connection closed or its stream reset.
+const DISCARDED_MAX: usize = 16 * REQUEST_BYTES_MAX;
+
+/// A body that is here. What it takes counts for its loop until it is dropped.
+pub(crate) struct Read {
+    desk: Rc<Desk>,
+    pub(crate) bytes: Bytes,
+    counted: usize,
+}
+
+impl Drop for Read {
+    fn drop(&mut self) {
+        self.desk.body_bytes.set(self.desk.body_bytes.get() - self.counted);
+    }
+}
+
+/// Why a body was not read: the error, and the status where HTTP has a closer one than the error's kind.
+pub(crate) type Unread = (RunError, Option<StatusCode>);
+
+/// A body that comes in.
+pub(crate) struct RequestBody {
+    desk: Rc<Desk>,
+    vitals: Rc<Vitals>,
+    incoming: Incoming,
+    /// When it has to be here; not known as long as nothing had to be waited for.
+    until: Option<Instant>,
+    receiving: Option<Receiving>,
+    /// The client sends it only when it is asked to, which reading does.
+    on_demand: bool,
+}
+
+impl RequestBody {
+    pub(crate) fn new(desk: &Rc<Desk>, vitals: &Rc<Vitals>, headers: &HeaderMap, incoming: Incoming) -> RequestBody {
+        let on_demand = headers.contains_key(EXPECT);
+        RequestBody { desk: desk.clone(), vitals: vitals.clone(), incoming, until: None, receiving: None, on_demand }
+    }
+
+    pub(crate) async fn read(&mut self) -> Result<Read, Unread> {
+        let read = self.read_whole().await;
+        self.receiving = None;
+        read
+    }
+
+    async fn read_whole(&mut self) -> Result<Read, Unread> {
+        // What is announced to be too large is not waited for.
+        if self.incoming.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
+            return Err(too_large());
+        }
+        self.on_demand = false;
+        let desk = self.desk.clone();
+        let mut read = Read { desk: desk.clone(), bytes: Bytes::new(), counted: 0 };
+        let mut gathered = BytesMut::new();
+        while let Some(data) = self.next().await? {
+            read.counted += data.len();
+            desk.body_bytes.set(desk.body_bytes.get() + data.len());
+            if read.counted > REQUEST_BYTES_MAX {
+                return Err(too_large());
+            }
+            if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
+                desk.metrics.memory_rejected.add(1);
+                let message = "request bodies have used up the memory set by --bodies_mb; try again";
+                return Err((RunError::new(codes::BODIES_TOO_LARGE, message), None));
+            }
+            if read.bytes.is_empty() && gathered.is_empty() {
+                read.bytes = data;
+            } else {
+                if gathered.is_empty() {
+                    gathered.extend_from_slice(&std::mem::take(&mut read.bytes));
+                }
+                gathered.extend_from_slice(&data);
+            }
+        }
+        if !gathered.is_empty() {
+            read.bytes = gathered.freeze();
+        }
+        Ok(read)
+    }
+
+    /// Reads what is left of it, within the same time, and forgets it.
+    pub(crate) async fn discard(&mut self) {
+        let mut left = DISCARDED_MAX;
+        let announced = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(usize::MAX);
+        if self.incoming.is_end_stream() || self.on_demand || announced > left {
+            return;
+        }
+        // Whatever goes wrong now, the answer is known.
+        while let Ok(Some(data)) = self.next().await {
+            match left.checked_sub(data.len()) {
+                Some(less) => left = less,
+                None => break,
+            }
+        }
+        self.receiving = None;
+    }
+
+    /// The next bytes of it; `None` at its end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Unread> {
+        loop {
+            // Most bodies come with their head, so the clock is asked only when one does not.
+            let frame = match self.incoming.frame().now_or_never() {
+                Some(frame) => frame,
+                None => {
+                    let until = *self.until.get_or_insert_with(|| clock::now() + self.desk.app.settings.patience.body);
+                    self.receiving.get_or_insert_with(|| self.vitals.receive());
+                    timeout_at(until, self.incoming.frame()).await.map_err(|_| too_slow(&self.desk))?
+                }
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(broken(&error)),
+                Some(Ok(frame)) => {
+                    // Trailers are nothing to us.
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn too_large() -> Unread {
+    let message = format!("a request has at most {REQUEST_BYTES_MAX} bytes");
+    (RunError::new(codes::REQUEST_TOO_LARGE, message), Some(StatusCode::PAYLOAD_TOO_LARGE))
+}
+
+fn too_slow(desk: &Desk) -> Unread {
+    let message = format!("the body did not arrive within {} ms", desk.app.settings.patience.body.as_millis());
+    (RunError::new(codes::BODY_TOO_SLOW, message), Some(StatusCode::REQUEST_TIMEOUT))
+}
+
+/// A body that ended before its end: the client wrote something that is no body, or it is gone and nobody will read this.
+fn broken(error: &hyper::Error) -> Unread {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+            let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+            let message = format!("the body's chunks cannot be read{cause}");
+            (RunError::new(codes::BROKEN_BODY, message), None)
+        }
+        _ => (RunError::cancelled(), None),
+    }
+}

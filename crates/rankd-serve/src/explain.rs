@@ -1,0 +1,147 @@
+//! `POST /explain`: what a plan that is served does, node by node; with `analyze`, also what one run of it was like.
+
+use crate::audit;
+use crate::body::RequestBody;
+use crate::content;
+use crate::exchange::Visit;
+use crate::heavy;
+use crate::pages::no_plan;
+use crate::rank;
+use crate::reply::Reply;
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::http::request::Parts;
+use rankd_edge::explain::Explanation;
+use rankd_engine::{ErrorKind, RunError, codes};
+use rankd_plan::diagnostic::quoted;
+use rankd_plan::json::{Fault, Kind, Reader};
+
+/// The request of a run where none is given.
+const ANYONE: &[u8] = br#"{"user_id":1}"#;
+const DEPTH_MAX: usize = 64;
+
+/// What is asked for.
+struct Question {
+    plan: String,
+    analyze: bool,
+    /// The request to run it with, as it came.
+    request: Bytes,
+}
+
+pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
+    if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
+        return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    let desk = visit.desk.clone();
+    let read = match body.read().await {
+        Ok(read) => read,
+        Err((error, status)) => {
+            let reply = Reply::error(visit.id(), None, &error);
+            return status.map_or_else(|| Reply::error(visit.id(), None, &error), |status| reply.with_status(status));
+        }
+    };
+    let Question { plan, analyze, request } = match heavy::parse(visit, &read.bytes, question).await {
+        Ok(Ok(question)) => question,
+        Ok(Err(error)) | Err(error) => return Reply::error(visit.id(), None, &error),
+    };
+    let shelf = desk.app.shelf.load_full();
+    let Some(shelved) = shelf.get(&plan) else {
+        return Reply::error(visit.id(), None, &no_plan(&plan, shelf.nearest(&plan)));
+    };
+    let Some(good) = &shelved.good else {
+        let error = RunError::new(codes::NO_GOOD_VERSION, format!("the plan {plan:?} has no good version"));
+        return Reply::error(visit.id(), Some(&plan), &error);
+    };
+    let mut outcome = None;
+    if analyze {
+        let input = match heavy::read(visit, &request, &shelf.registry).await {
+            Ok(input) => input,
+            Err(refused) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
+        };
+        visit.plan = Some(shelved.clone());
+        let request = rankd_engine::Request { trace: true, ..input.request };
+        let ran = rank::run(visit, &good.linked, request).await;
+        audit::tell(visit, &good.linked, &ran);
+        if let Err(error) = &ran.result
+            && error.code.kind == ErrorKind::Overloaded
+        {
+            return Reply::error(visit.id(), Some(&plan), error);
+        }
+        outcome = Some(ran);
+    }
+    let settings = &desk.app.engine;
+    let explanation = Explanation {
+        plan: &good.linked,
+        scheduler: settings.scheduler,
+        policy: &settings.policy,
+        limits_nodes: settings.node_timeout.is_some(),
+        analyzed: outcome.as_ref(),
+    };
+    Reply::json(explanation.to_json())
+}
+
+fn question(bytes: &Bytes) -> Result<Question, RunError> {
+    let not_json = |fault: Fault| {
+        RunError::new(codes::NOT_A_REQUEST, format!("this is not a request: {} (byte {})", fault.message, fault.at))
+    };
+    let wrong = |name: &str, takes: &str| RunError::new(codes::WRONG_VALUE, format!("{name} must be {takes}"));
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| RunError::new(codes::NOT_A_REQUEST, "the body is not UTF-8".to_owned()))?;
+    let mut reader = Reader::new(text, DEPTH_MAX);
+    let (mut plan, mut analyze, mut request) = (None, false, None);
+    let mut fields = reader.open_object().map_err(not_json)?;
+    while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
+        let kind = reader.peek().map_err(not_json)?;
+        match (&*name, kind) {
+            _ if repeated => {
+                return Err(RunError::new(codes::NOT_A_REQUEST, format!("the field {} appears twice", quoted(&name))));
+            }
+            ("plan", Kind::String) => plan = Some(reader.string().map_err(not_json)?.into_owned()),
+            ("plan", _) => return Err(wrong("plan", "a string")),
+            ("analyze", Kind::Bool) => analyze = reader.bool().map_err(not_json)?,
+            ("analyze", _) => return Err(wrong("analyze", "true or false")),
+            ("request", Kind::Object) => {
+                let from = reader.at();
+                reader.skip().map_err(not_json)?;
+                request = Some(text[from..reader.at()].trim());
+            }
+            ("request", _) => return Err(wrong("request", "an object")),
+            _ => return Err(RunError::new(codes::UNKNOWN_FIELD, format!("there is no field {}", quoted(&name)))),
+        }
+    }
+    reader.end().map_err(not_json)?;
+    let plan = plan.ok_or_else(|| RunError::new(codes::MISSING_FIELD, "the field \"plan\" is missing".to_owned()))?;
+    let request = request.map_or(Bytes::from_static(ANYONE), |request| bytes.slice_ref(request.as_bytes()));
+    Ok(Question { plan, analyze, request })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_is_taken_as_it_came() {
+        let asked =
+            question(&br#" {"plan":"feed","request": {"user_id": 7, "params":{}} ,"analyze":true} "#[..].into());
+        let asked = asked.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            (asked.plan.as_str(), asked.analyze, &asked.request[..]),
+            ("feed", true, &br#"{"user_id": 7, "params":{}}"#[..])
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_question_is_refused() {
+        for bad in [
+            "",
+            "[]",
+            "{}",
+            r#"{"plan":1}"#,
+            r#"{"plan":"a","x":1}"#,
+            r#"{"plan":"a","plan":"b"}"#,
+            r#"{"plan":"a","request":[]}"#,
+        ] {
+            assert!(question(&bad.as_bytes().into()).is_err(), "{bad}");
+        }
+    }
+}

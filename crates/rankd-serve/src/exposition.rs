@@ -1,0 +1,420 @@
+//! The metrics as Prometheus reads them. Every name starts with `rankd_`; `docs/operations.md` lists them all.
+
+use crate::app::App;
+use crate::collector::Collector;
+use crate::gate::Refused;
+use crate::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
+use crate::readiness::{Phase, Warnings};
+use crate::routes::ROUTES;
+use crate::slices::Slices;
+use crate::vitals::{Cut, Place};
+use rankd_edge::process;
+use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
+use std::fmt::{Display, Write};
+use std::sync::LazyLock;
+
+/// Renders the page in slices, because with thousands of plans it takes long.
+pub(crate) async fn render(app: &App) -> String {
+    // About as much as it takes, so that what is there is not copied again and again.
+    let mut page = Page { out: String::with_capacity(PAGE_BYTES + PLAN_BYTES * app.shelf.load().list().len()) };
+    plans(&mut page, app).await;
+    http(&mut page, app);
+    admission(&mut page, app);
+    ops(&mut page, app);
+    engine(&mut page, app);
+    itself(&mut page, app);
+    page.out
+}
+
+/// The bounds of the buckets of times, as they are written; the last one is for what is longer.
+static BOUND_TEXTS: LazyLock<Vec<String>> =
+    LazyLock::new(|| BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]).collect());
+
+/// About how many bytes a page has without plans, and how many a plan adds.
+const PAGE_BYTES: usize = 64 << 10;
+const PLAN_BYTES: usize = 2 << 10;
+
+/// Text under construction.
+struct Page {
+    out: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut Page {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        self
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Page {
+        self.sample_of(name, "", labels, &[], value)
+    }
+
+    /// A sample of one of the series that belong to a histogram.
+    fn sample_of(
+        &mut self,
+        name: &str,
+        suffix: &str,
+        labels: &[(&str, &str)],
+        more: &[(&str, &str)],
+        value: impl Display,
+    ) -> &mut Page {
+        self.out.push_str(name);
+        self.out.push_str(suffix);
+        let mut before = '{';
+        for (label, value) in labels.iter().chain(more) {
+            self.out.push(before);
+            self.out.push_str(label);
+            self.out.push_str("=\"");
+            self.push_escaped(value);
+            self.out.push('"');
+            before = ',';
+        }
+        if before == ',' {
+            self.out.push('}');
+        }
+        let _ = writeln!(self.out, " {value}");
+        self
+    }
+
+    fn push_escaped(&mut self, value: &str) {
+        if !value.contains(['\\', '"', '\n']) {
+            return self.out.push_str(value);
+        }
+        for letter in value.chars() {
+            match letter {
+                '\\' => self.out.push_str("\\\\"),
+                '"' => self.out.push_str("\\\""),
+                '\n' => self.out.push_str("\\n"),
+                other => self.out.push(other),
+            }
+        }
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help).sample(name, &[], value);
+    }
+
+    /// The times of all loops as one histogram.
+    fn times<'t>(&mut self, name: &str, labels: &[(&str, &str)], parts: impl Iterator<Item = &'t Times> + Clone) {
+        let mut total = 0;
+        for (at, bound) in BOUND_TEXTS.iter().enumerate() {
+            total += parts.clone().map(|times| times.buckets[at].get()).sum::<u64>();
+            self.sample_of(name, "_bucket", labels, &[("le", bound)], total);
+        }
+        let sum = parts.map(|times| times.sum_ns.get()).sum::<u64>();
+        self.sample_of(name, "_sum", labels, &[], seconds(sum)).sample_of(name, "_count", labels, &[], total);
+    }
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+async fn plans(page: &mut Page, app: &App) {
+    let shelf = app.shelf.load_full();
+    let all = shelf.list();
+    let mut slices = Slices::begin();
+    let unknown: Vec<&PlanCounts> = app.metrics.loops().iter().map(|one| &one.no_plan).collect();
+    // The requests that no plan was found for come last, under an empty name.
+    let of_plans = all.iter().map(|plan| (plan.name.as_str(), plan.standing.metrics.loops.iter().collect::<Vec<_>>()));
+    let with_unknown = || of_plans.clone().chain([("", unknown.clone())]);
+    page.family("rankd_requests_total", "counter", "Requests for a plan, by outcome.");
+    for (plan, counts) in with_unknown() {
+        for outcome in 0..OUTCOMES {
+            let value: u64 = counts.iter().map(|counts| counts.outcome(outcome)).sum();
+            // Also those that never were: the rate of a counter that begins at 1 does not show the first.
+            page.sample("rankd_requests_total", &[("plan", plan), ("outcome", outcome_name(outcome))], value);
+        }
+        slices.end_of_piece().await;
+    }
+    page.family("rankd_request_seconds", "histogram", "Time from the first byte of a request to its answer.");
+    for (plan, counts) in with_unknown() {
+        page.times("rankd_request_seconds", &[("plan", plan)], counts.iter().map(|counts| &counts.took));
+        slices.end_of_piece().await;
+    }
+    page.family("rankd_rows_total", "counter", "Rows returned.");
+    for (plan, counts) in of_plans.clone() {
+        let rows: u64 = counts.iter().map(|counts| counts.rows.get()).sum();
+        page.sample("rankd_rows_total", &[("plan", plan)], rows);
+        slices.end_of_piece().await;
+    }
+    page.family("rankd_plan_version", "gauge", "Number of good versions of a plan so far; 0 while it has none.");
+    for plan in all {
+        let version = plan.good.as_ref().map_or(0, |good| good.version);
+        page.sample("rankd_plan_version", &[("plan", &plan.name)], version);
+        slices.end_of_piece().await;
+    }
+    page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not the version in service.");
+    for plan in all {
+        page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
+        slices.end_of_piece().await;
+    }
+    let Warnings { plan_folder, registry } = &*app.readiness.warnings();
+    page.one(
+        "rankd_plan_folder_problem",
+        "gauge",
+        "1 while the plan folder is empty or cannot be listed and the last good plans are served.",
+        u8::from(plan_folder.is_some()),
+    );
+    page.one(
+        "rankd_registry_problem",
+        "gauge",
+        "1 while the registry on disk is refused and the previous one is in use.",
+        u8::from(registry.is_some()),
+    );
+    page.family("rankd_reloads_total", "counter", "Plan versions loaded or refused, by result.");
+    page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
+    page.sample("rankd_reloads_total", &[("result", "failed")], app.metrics.reloads_failed.get());
+}
+
+/// The sum of one counter over all loops.
+fn sum(app: &App, of: impl Fn(&LoopMetrics) -> &Count) -> u64 {
+    app.metrics.loops().iter().map(|one| of(one).get()).sum()
+}
+
+fn http(page: &mut Page, app: &App) {
+    let loops = app.metrics.loops();
+    page.family("rankd_http_responses_total", "counter", "Responses, by path and first digit of the status.");
+    for route in 0..=ROUTES.len() {
+        for digit in 0..5 {
+            let value: u64 = loops.iter().map(|one| one.response(route, digit)).sum();
+            if value > 0 {
+                let path = ROUTES.get(route).map_or("other", |route| route.path);
+                let status = format!("{}xx", digit + 1);
+                page.sample("rankd_http_responses_total", &[("route", path), ("status", &status)], value);
+            }
+        }
+    }
+    page.one(
+        "rankd_connections_open",
+        "gauge",
+        "Open connections.",
+        Place::ALL.iter().map(|place| app.open(*place)).sum::<usize>(),
+    );
+    page.one("rankd_connections_total", "counter", "Connections accepted.", sum(app, |one| &one.accepted));
+    page.one(
+        "rankd_connections_refused_total",
+        "counter",
+        "Connections refused because the server was full.",
+        sum(app, |one| &one.refused),
+    );
+    page.one(
+        "rankd_accept_failures_total",
+        "counter",
+        "Failed attempts to accept a connection.",
+        sum(app, |one| &one.accept_failures),
+    );
+    page.family("rankd_connections_cut_total", "counter", "Connections closed by the server, by reason.");
+    for (at, cut) in Cut::ALL.iter().enumerate() {
+        let value: u64 = loops.iter().map(|one| one.cut(at)).sum();
+        page.sample("rankd_connections_cut_total", &[("reason", cut.name())], value);
+    }
+    page.one(
+        "rankd_answers_untaken_bytes",
+        "gauge",
+        "Bytes of answers that clients have not read yet.",
+        sum(app, |one| &one.untaken),
+    );
+    page.one(
+        "rankd_panics_caught_total",
+        "counter",
+        "Panics caught outside tasks while answering.",
+        sum(app, |one| &one.panics),
+    );
+}
+
+fn admission(page: &mut Page, app: &App) {
+    page.family("rankd_admission_rejected_total", "counter", "Requests refused, by reason.");
+    for (at, refused) in Refused::ALL.iter().enumerate() {
+        page.sample("rankd_admission_rejected_total", &[("reason", refused.name())], sum(app, |one| &one.rejected[at]));
+    }
+    page.sample(
+        "rankd_admission_rejected_total",
+        &[("reason", "plan_limit")],
+        sum(app, |one| &one.plan_limit_rejected),
+    );
+    page.sample("rankd_admission_rejected_total", &[("reason", "memory")], sum(app, |one| &one.memory_rejected));
+    page.sample("rankd_admission_rejected_total", &[("reason", "untaken")], sum(app, |one| &one.untaken_rejected));
+    page.sample("rankd_admission_rejected_total", &[("reason", "connections")], sum(app, |one| &one.place_rejected));
+    page.family("rankd_admission_queue_seconds", "histogram", "Time that admitted requests spent in the queue.");
+    page.times("rankd_admission_queue_seconds", &[], app.metrics.loops().iter().map(|one| &one.queued));
+    type Of = fn(&LoopMetrics) -> &Count;
+    let gauges: [(&str, &str, Of); 3] = [
+        ("rankd_runs_under_way", "Runs in progress.", |one| &one.under_way),
+        ("rankd_admission_line", "Requests in the queue.", |one| &one.in_line),
+        ("rankd_admission_limit", "Current value of the adaptive limit on concurrent runs.", |one| &one.limit),
+    ];
+    for (name, help, of) in gauges {
+        page.family(name, "gauge", help);
+        for (number, one) in app.metrics.loops().iter().enumerate() {
+            page.sample(name, &[("loop", &number.to_string())], of(one).get());
+        }
+    }
+}
+
+fn ops(page: &mut Page, app: &App) {
+    let loops = app.metrics.loops();
+    page.one(
+        "rankd_traced_runs_total",
+        "counter",
+        "Traced runs, from which the per-op metrics come.",
+        sum(app, |one| &one.traced),
+    );
+    let used: Vec<(usize, &str)> = rankd_tasks::SIGNATURES
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| loops.iter().any(|one| one.ops[*at].places.iter().any(|place| place.get() > 0)))
+        .map(|(at, task)| (at, task.op))
+        .collect();
+    page.family("rankd_op_run_seconds", "histogram", "Run time of nodes, in traced runs.");
+    for (at, op) in &used {
+        page.times("rankd_op_run_seconds", &[("op", op)], loops.iter().map(|one| &one.ops[*at].run));
+    }
+    page.family("rankd_op_queue_seconds", "histogram", "Time that nodes waited for a thread, in traced runs.");
+    for (at, op) in &used {
+        page.times("rankd_op_queue_seconds", &[("op", op)], loops.iter().map(|one| &one.ops[*at].queue));
+    }
+    page.family("rankd_op_rows_total", "counter", "Rows into and out of nodes, in traced runs.");
+    for (at, op) in &used {
+        let rows = |of: fn(&LoopMetrics, usize) -> u64| loops.iter().map(|one| of(one, *at)).sum::<u64>();
+        let labels = |direction| [("op", *op), ("direction", direction)];
+        page.sample("rankd_op_rows_total", &labels("in"), rows(|one, at| one.ops[at].rows_in.get()));
+        page.sample("rankd_op_rows_total", &labels("out"), rows(|one, at| one.ops[at].rows_out.get()));
+    }
+    page.family(
+        "rankd_op_nodes_total",
+        "counter",
+        "Nodes in traced runs, by where they ran: on the loop or in a pool.",
+    );
+    for (at, op) in &used {
+        for (place, name) in PLACES.iter().enumerate() {
+            let value: u64 = loops.iter().map(|one| one.ops[*at].places[place].get()).sum();
+            page.sample("rankd_op_nodes_total", &[("op", op), ("where", name)], value);
+        }
+    }
+}
+
+fn engine(page: &mut Page, app: &App) {
+    let stats = &app.gauges.stats;
+    page.family(
+        "rankd_computations_total",
+        "counter",
+        "Computations, by whether they ran on the loop or how they reached the CPU pool.",
+    );
+    for (how, count) in [("inline", stats.inlined()), ("chained", stats.chained()), ("offloaded", stats.offloads())] {
+        page.sample("rankd_computations_total", &[("how", how)], count);
+    }
+    page.one(
+        "rankd_late_completions_total",
+        "counter",
+        "Nodes that finished after their run had been answered.",
+        stats.late_completions(),
+    );
+    page.one(
+        "rankd_wasted_cpu_seconds_total",
+        "counter",
+        "CPU time of nodes that finished after their run had been answered.",
+        seconds(stats.wasted_ns()),
+    );
+    page.one("rankd_task_panics_total", "counter", "Panics caught in tasks.", stats.panics());
+    page.one("rankd_pool_depth", "gauge", "Jobs waiting for or running in the CPU pool.", app.gauges.pool_depth());
+    page.family("rankd_store_commands_total", "counter", "Commands that tasks issued to an endpoint.");
+    for (endpoint, count) in app.endpoints.iter().zip(stats.commands()) {
+        page.sample("rankd_store_commands_total", &[("endpoint", endpoint)], count);
+    }
+    stores(page, app);
+    page.family(
+        "rankd_loop_longest_turn_seconds",
+        "gauge",
+        "Longest time that one task blocked a loop since the metrics were last read.",
+    );
+    for (number, turns) in app.gauges.turns.iter().enumerate() {
+        let labels = [("loop", &*number.to_string())];
+        page.sample("rankd_loop_longest_turn_seconds", &labels, seconds(turns.take_longest_ns()));
+    }
+}
+
+/// How the endpoints on servers are doing.
+fn stores(page: &mut Page, app: &App) {
+    let health = |at: usize| app.gauges.stats.health(at).map(|health| health.snapshot());
+    let served = app.endpoints.iter().enumerate().filter_map(|(at, name)| Some((name.as_str(), health(at)?)));
+    let all: Vec<(&str, Snapshot)> = served.collect();
+    type Of = fn(&Snapshot) -> u64;
+    let counters: [(&str, &str, Of); 6] = [
+        ("rankd_store_steps_total", "Pipelines sent to an endpoint.", |now| now.steps),
+        ("rankd_store_shared_total", "Pipelines not sent because an identical one was in flight.", |now| now.shared),
+        ("rankd_store_errors_total", "Pipelines that failed, whether or not they were sent.", |now| now.errors),
+        ("rankd_store_retries_total", "Commands sent a second time.", |now| now.retries),
+        ("rankd_store_connects_total", "Connection attempts.", |now| now.connects),
+        ("rankd_store_breaker_opened_total", "Number of times a breaker opened.", |now| now.opened),
+    ];
+    for (name, help, of) in counters {
+        page.family(name, "counter", help);
+        for (endpoint, now) in &all {
+            page.sample(name, &[("endpoint", endpoint)], of(now));
+        }
+    }
+    page.family("rankd_store_connections", "gauge", "Connections to an endpoint, by the state of their breaker.");
+    for (endpoint, now) in &all {
+        for (state, count) in BreakerState::ALL.iter().zip(now.connections) {
+            page.sample("rankd_store_connections", &[("endpoint", endpoint), ("breaker", state.name())], count);
+        }
+    }
+    page.family("rankd_store_seconds", "histogram", "Time from sending a pipeline to its complete answer.");
+    for (endpoint, now) in &all {
+        let mut total = 0;
+        for (at, count) in now.latency_buckets.iter().enumerate() {
+            total += count;
+            let bound = LATENCY_BOUNDS_US.get(at).map_or("+Inf".to_owned(), |us| (*us as f64 / 1e6).to_string());
+            page.sample("rankd_store_seconds_bucket", &[("endpoint", endpoint), ("le", &bound)], total);
+        }
+        page.sample("rankd_store_seconds_sum", &[("endpoint", endpoint)], now.latency_us as f64 / 1e6);
+        page.sample("rankd_store_seconds_count", &[("endpoint", endpoint)], total);
+    }
+}
+
+fn itself(page: &mut Page, app: &App) {
+    page.family("rankd_info", "gauge", "Version of this build; always 1.");
+    page.sample("rankd_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.one(
+        "rankd_ready",
+        "gauge",
+        "1 while the server is ready for requests.",
+        u8::from(app.readiness.phase() == Phase::Ready),
+    );
+    page.one(
+        "rankd_log_lines_dropped_total",
+        "counter",
+        "Log lines dropped because the log could not keep up.",
+        app.log.dropped(),
+    );
+    page.one(
+        "rankd_log_lines_lost_total",
+        "counter",
+        "Log lines that could not be written, for example because the disk was full.",
+        app.log.lost(),
+    );
+    page.family(
+        "rankd_span_requests_total",
+        "counter",
+        "Requests whose spans the collector accepted or that were dropped, by result.",
+    );
+    for (result, of) in [("sent", Collector::sent as fn(&Collector) -> u64), ("dropped", Collector::dropped)] {
+        let count = app.collector.as_ref().map_or(0, of);
+        page.sample("rankd_span_requests_total", &[("result", result)], count);
+    }
+    page.one(
+        "rankd_started_seconds",
+        "gauge",
+        "Start time of the process, in seconds since 1970.",
+        app.started_ms as f64 / 1e3,
+    );
+    page.one("rankd_cpu_seconds_total", "counter", "CPU time of the process.", process::cpu_seconds());
+    if let Some(bytes) = process::resident_bytes() {
+        page.one("rankd_resident_bytes", "gauge", "Resident memory of the process.", bytes);
+    }
+    if let Some(count) = process::open_descriptors() {
+        page.one("rankd_open_descriptors", "gauge", "Open file descriptors.", count);
+    }
+}

@@ -1,0 +1,112 @@
+//! Parts of a request that would hold its loop for too long: reading a large body and writing a large answer. They go to the
+//! CPU pool; what is small is done on the loop right away, where its time is counted.
+
+use crate::exchange::Visit;
+use crate::reply::{JSON, Reply};
+use bytes::Bytes;
+use rankd_column::Key;
+use rankd_edge::answer::Answer;
+use rankd_edge::arrow;
+use rankd_edge::input::{self, Input, Refused};
+use rankd_edge::request_id;
+use rankd_engine::clock::timeout_at;
+use rankd_engine::deadline::Deadline;
+use rankd_engine::{Linked, Outcome, RunError, codes};
+use rankd_plan::Registry;
+use std::sync::Arc;
+
+/// A body of more bytes is read on the pool. So much takes the loop about a tenth of a millisecond.
+const BYTES_ON_THE_LOOP: usize = 32 << 10;
+/// An answer that weighs more, in cells, is written on the pool. So much takes about as long.
+const CELLS_ON_THE_LOOP: usize = 4096;
+/// How many large parts of a loop's requests are on the pool at a time. Others wait: a plan's computations must not stand in
+/// line behind a crowd of them.
+pub(crate) const AT_A_TIME: usize = 2;
+
+/// Reads a request.
+pub(crate) async fn read(visit: &Visit, bytes: &Bytes, registry: &Arc<Registry>) -> Result<Input, Refused> {
+    let registry = registry.clone();
+    let read = parse(visit, bytes, move |bytes| input::read(bytes, &registry)).await;
+    read.unwrap_or_else(|error| Err(Refused { request_id: request_id::make(), error: Box::new(error) }))
+}
+
+/// Makes something of a body.
+pub(crate) async fn parse<T: Send + 'static>(
+    visit: &Visit,
+    bytes: &Bytes,
+    parse: impl FnOnce(&Bytes) -> T + Send + 'static,
+) -> Result<T, RunError> {
+    if bytes.len() <= BYTES_ON_THE_LOOP {
+        return Ok(visit.desk.admission.timed(|| parse(bytes)).0);
+    }
+    let bytes = bytes.clone();
+    // What limit the request itself sets is not known before it is read.
+    let deadline = visit.desk.loop_handle.deadline(visit.since, None);
+    offload(visit, deadline, move || parse(&bytes)).await
+}
+
+/// What is to be answered, besides the outcome.
+pub(crate) struct Asked<'a> {
+    pub(crate) plan: &'a Arc<Linked>,
+    pub(crate) registry: &'a Arc<Registry>,
+    pub(crate) output_keys: Option<Vec<Key>>,
+    pub(crate) with_trace: bool,
+    /// Whether the rows are to be an Arrow stream.
+    pub(crate) arrow: bool,
+    pub(crate) deadline: Option<Deadline>,
+}
+
+/// Writes an answer. The outcome comes back, unless the answer was not there in time.
+pub(crate) async fn write(visit: &Visit, asked: Asked<'_>, outcome: Outcome) -> (Reply, Option<Outcome>) {
+    let Asked { plan, registry, output_keys, with_trace, arrow, deadline } = asked;
+    let (request_id, keys) = (visit.request_id.as_str(), output_keys.as_deref());
+    let answer = Answer { request_id, plan, registry, output_keys: keys, with_trace };
+    if answer.weight(&outcome) <= CELLS_ON_THE_LOOP {
+        let reply = visit.desk.admission.timed(|| reply(&answer, arrow, &outcome)).0;
+        return (reply, Some(outcome));
+    }
+    let (request_id, plan, registry) = (visit.request_id.clone(), plan.clone(), registry.clone());
+    let (id, name) = (request_id.clone(), plan.name.clone());
+    let written = offload(visit, deadline, move || {
+        let keys = output_keys.as_deref();
+        let answer =
+            Answer { request_id: &request_id, plan: &plan, registry: &registry, output_keys: keys, with_trace };
+        (reply(&answer, arrow, &outcome), outcome)
+    });
+    match written.await {
+        Ok((reply, outcome)) => (reply, Some(outcome)),
+        Err(error) => (Reply::error(&id, Some(&name), &error), None),
+    }
+}
+
+fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
+    match &outcome.result {
+        Err(error) => Reply::failed(error.code.kind, answer.render(outcome)),
+        Ok(outputs) if arrow => match answer.arrow(outputs, outcome.trace.as_ref()) {
+            Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
+            Err(arrow::TooMuchText { key }) => {
+                let message = format!("{key:?} has more text than an Arrow stream can hold: ask for {JSON}");
+                let error = RunError::new(codes::TOO_LARGE_FOR_ARROW, message);
+                Reply::error(answer.request_id, Some(&answer.plan.name), &error)
+            }
+        },
+        Ok(_) => Reply::json(answer.render(outcome)),
+    }
+}
+
+/// Does work on the pool, when there is a place for it.
+async fn offload<T: Send + 'static>(
+    visit: &Visit,
+    deadline: Option<Deadline>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RunError> {
+    let desk = &visit.desk;
+    let place = desk.heavy.acquire();
+    let place = match deadline {
+        None => place.await,
+        Some(deadline) => timeout_at(deadline.at, place).await.ok_or_else(|| RunError::timeout(&deadline))?,
+    };
+    // Held until the work is done. Nobody closes the places.
+    let _place = place.map_err(|_| RunError::bug("there is no place for a large request"))?;
+    desk.loop_handle.offload(deadline, work).await
+}

@@ -1,0 +1,228 @@
+//! The engine behind HTTP. Listeners, what compiles plans and what ends the server are arguments: no signals, no terminal, no arguments.
+//!
+//! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
+//! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
+//! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
+//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`heavy`] (what is too large for the loop), [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] and [`gate`] (who
+//! may run now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
+
+mod accept;
+mod admission;
+mod app;
+mod audit;
+mod body;
+mod collector;
+mod connection;
+mod content;
+mod desk;
+mod exchange;
+mod explain;
+mod exposition;
+#[cfg(test)]
+mod faults;
+mod folder;
+mod gate;
+mod heavy;
+mod host;
+mod listen;
+mod load_plan;
+mod log;
+mod metrics;
+mod openapi;
+mod pages;
+mod rank;
+mod readiness;
+mod reload;
+mod reply;
+mod routes;
+mod shelf;
+mod slices;
+mod spans;
+mod status;
+mod trace_context;
+mod trial;
+mod untaken;
+mod vitals;
+
+use app::App;
+pub use app::ServeSettings;
+pub use collector::{CollectorSettings, Destination};
+pub use desk::{ADMIN_PLACES, HEALTH_PLACES};
+pub use gate::AdmissionSettings;
+pub use host::{Hosts, listed as listed_host};
+pub use listen::listen;
+pub use load_plan::{Compiled, PlanCompiler};
+pub use log::{Log, Target};
+use rankd_edge::late_data::LateData;
+use rankd_edge::library::LoadedRegistry;
+pub use reload::ReloadSettings;
+pub use vitals::Patience;
+
+use arc_swap::ArcSwap;
+use collector::Collector;
+use desk::Desk;
+use metrics::Metrics;
+use rankd_edge::date;
+use rankd_engine::Engine;
+use rankd_engine::clock::{self, Instant};
+use readiness::{Phase, Readiness};
+use reload::{Reload, Reloader, Started};
+use shelf::Shelf;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// How long after the drain time everything else may take.
+const AFTER_DRAIN: Duration = Duration::from_secs(2);
+/// How long after that the last log lines and spans may take.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// What a server is started with.
+pub struct Start {
+    /// One for each loop.
+    pub listeners: Vec<TcpListener>,
+    /// The one for operators; `None` where they use the same as everybody.
+    pub admin: Option<TcpListener>,
+    /// The registry that plans and requests are read with.
+    pub loaded: LoadedRegistry,
+    /// Data files that are read before the plans.
+    pub late: LateData,
+    pub engine: Engine,
+    pub log: Log,
+    /// What compiles plans in TypeScript.
+    pub compiler: Box<dyn PlanCompiler>,
+    pub settings: ServeSettings,
+    pub reload: ReloadSettings,
+    /// Where spans go; `None` for nowhere.
+    pub collector: Option<CollectorSettings>,
+    /// How often the plans are looked at; `None` for never.
+    pub watch: Option<Duration>,
+    /// How long requests in flight may take once the server is stopped.
+    pub drain: Duration,
+}
+
+impl Start {
+    /// The longest time from the request to stop to the end. A server that takes longer hangs.
+    pub fn stop_time_max(&self) -> Duration {
+        self.drain + AFTER_DRAIN + LAST_WORDS
+    }
+}
+
+/// What a server reports while it starts, from a thread of its own.
+#[derive(Debug)]
+pub enum Report {
+    /// Worth knowing; nothing is wrong yet.
+    Note(String),
+    /// Plans are loaded and ranked from now on: what is served, where, and how to ask.
+    Ready(String),
+    /// The data that stores need cannot be used. No plan will be served.
+    Failed(String),
+}
+
+/// A server that answers requests.
+pub struct Server {
+    app: Arc<App>,
+    engine: Arc<Engine>,
+    reload: Reload,
+    stop: watch::Sender<Option<Instant>>,
+    drain: Duration,
+    /// Waits for the shutdown and does nothing else: the loops have threads of their own.
+    runtime: Runtime,
+}
+
+impl Server {
+    /// Opens the listeners, then loads the data and the plans. What goes wrong before is the error; what comes after goes to `report`.
+    pub fn start(start: Start, report: impl Fn(Report) + Send + 'static) -> Result<Server, String> {
+        let Start { listeners, admin, loaded, late, engine, log, compiler, settings, reload, collector, watch, drain } =
+            start;
+        let collector = collector.map(Collector::start).transpose()?;
+        let loops = engine.settings().loops;
+        let address = listeners.first().and_then(|first| first.local_addr().ok());
+        let address = address.ok_or("there is no listener")?;
+        let admin_address = admin.as_ref().and_then(|listener| listener.local_addr().ok());
+        let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
+        let app = Arc::new(App {
+            settings,
+            shelf: ArcSwap::from_pointee(Shelf::empty(Arc::new(loaded.registry))),
+            metrics: Metrics::new(loops),
+            log,
+            collector,
+            gauges: engine.gauges(),
+            engine: engine.settings().clone(),
+            readiness: Readiness::new(Phase::Loading),
+            open: Default::default(),
+            listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
+            admin: Mutex::new(admin),
+            endpoints,
+            started_ms: date::millis(),
+        });
+        let engine = Arc::new(engine);
+        let (stop, stopped) = watch::channel(None);
+        let services = app.clone();
+        engine.on_every_loop(move |loop_handle| Desk::open(services.clone(), loop_handle, stopped.clone()));
+        app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
+        let reloader = Reloader::new(&app, &engine, reload, loaded.texts, compiler);
+        let greeted = app.clone();
+        let reload = reloader.start(late, watch, move |started| {
+            report(match started {
+                Started::Note(note) => Report::Note(note),
+                Started::Ready => Report::Ready(greeting(&greeted, address, admin_address)),
+                Started::Failed(why) => Report::Failed(why),
+            });
+        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
+        Ok(Server { app, engine, reload, stop, drain, runtime })
+    }
+
+    /// Opens the log files and reads the registry and the plans again.
+    pub fn reload(&self) {
+        self.app.log.reopen();
+        self.reload.ask();
+    }
+
+    /// Serves until the future is done, then finishes the requests in flight.
+    pub fn run_until(&self, shutdown: impl Future<Output = ()>) {
+        self.runtime.block_on(shutdown);
+        self.stop();
+    }
+
+    fn stop(&self) {
+        self.app.readiness.reach(Phase::Stopping);
+        self.app.log.event("info", "stopping: requests under way are finished");
+        // Without a loop there is nobody to tell.
+        let _ = self.stop.send(Some(clock::now() + self.drain));
+        self.engine.stop(self.drain + AFTER_DRAIN);
+        if let Some(collector) = &self.app.collector {
+            collector.end();
+        }
+        self.app.log.event("info", "stopped");
+        self.app.log.end();
+    }
+}
+
+/// What is served and where, and how to ask.
+fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>) -> String {
+    let shelf = app.shelf.load();
+    let plans = shelf.list();
+    let good: Vec<&str> = plans.iter().filter(|plan| plan.good.is_some()).map(|plan| &*plan.name).collect();
+    let loops = app.metrics.loops().len();
+    let mut text = format!(
+        "rankd {} serves {} of {} plans on http://{address} with {loops} event {}\n",
+        env!("CARGO_PKG_VERSION"),
+        good.len(),
+        plans.len(),
+        if loops == 1 { "loop" } else { "loops" },
+    );
+    if let Some(admin) = admin {
+        text += &format!("plans, tasks, explain and metrics: http://{admin}\n");
+    }
+    if let Some(plan) = good.first() {
+        text += &format!(
+            "try: curl -s -H 'content-type: application/json' -d '{{\"user_id\": 1}}' http://{address}/rank/{plan}\n"
+        );
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; whoever asks for
+//! the metrics adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
+
+use crate::gate::Refused;
+use crate::routes::ROUTE_COUNT;
+use crate::vitals::Cut;
+use rankd_engine::trace::{Trace, Where};
+use rankd_engine::{ErrorKind, Linked};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that one thread at a time writes and any thread may read.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, more: u64) {
+        // One writer at a time, so this needs no locked instruction.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Upper bounds of the buckets of times, in seconds.
+pub(crate) const BOUNDS: [f64; 16] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// How long things took.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// The last one is for what is longer than all bounds.
+    pub(crate) buckets: [Count; BOUNDS.len() + 1],
+    pub(crate) sum_ns: Count,
+}
+
+impl Times {
+    pub(crate) fn add(&self, nanos: u64) {
+        let seconds = nanos as f64 / 1e9;
+        let at = BOUNDS.partition_point(|bound| *bound < seconds);
+        self.buckets[at].add(1);
+        self.sum_ns.add(nanos);
+    }
+}
+
+/// What can become of a request for a plan: rows, or one of the kinds of errors.
+pub(crate) const OUTCOMES: usize = ErrorKind::ALL.len() + 1;
+
+pub(crate) fn outcome_name(at: usize) -> &'static str {
+    if at == 0 { "ok" } else { ErrorKind::ALL[at - 1].name() }
+}
+
+/// One plan on one loop.
+#[derive(Debug, Default)]
+pub(crate) struct PlanCounts {
+    outcomes: [Count; OUTCOMES],
+    pub(crate) took: Times,
+    pub(crate) rows: Count,
+}
+
+impl PlanCounts {
+    pub(crate) fn count(&self, failure: Option<ErrorKind>, took_ns: u64) {
+        let at = failure.map_or(0, |kind| 1 + ErrorKind::ALL.iter().position(|known| *known == kind).unwrap_or(0));
+        self.outcomes[at].add(1);
+        self.took.add(took_ns);
+    }
+
+    pub(crate) fn outcome(&self, at: usize) -> u64 {
+        self.outcomes[at].get()
+    }
+}
+
+/// One plan, by loop. Outlives the plan's versions.
+#[derive(Debug)]
+pub(crate) struct PlanMetrics {
+    pub(crate) loops: Box<[PlanCounts]>,
+}
+
+impl PlanMetrics {
+    pub(crate) fn new(loops: usize) -> PlanMetrics {
+        PlanMetrics { loops: (0..loops).map(|_| PlanCounts::default()).collect() }
+    }
+}
+
+/// Where a node ran, as the metrics name it.
+pub(crate) const PLACES: [&str; 2] = ["loop", "pool"];
+
+/// One op on one loop, from the runs that were traced.
+#[derive(Debug, Default)]
+pub(crate) struct OpCounts {
+    pub(crate) run: Times,
+    pub(crate) queue: Times,
+    pub(crate) rows_in: Count,
+    pub(crate) rows_out: Count,
+    pub(crate) places: [Count; PLACES.len()],
+}
+
+/// One loop.
+#[derive(Debug, Default)]
+pub(crate) struct LoopMetrics {
+    pub(crate) accepted: Count,
+    pub(crate) refused: Count,
+    pub(crate) accept_failures: Count,
+    cuts: [Count; Cut::ALL.len()],
+    /// By route, and then by the status's first digit.
+    responses: [[Count; 5]; ROUTE_COUNT + 1],
+    pub(crate) rejected: [Count; Refused::ALL.len()],
+    pub(crate) plan_limit_rejected: Count,
+    pub(crate) memory_rejected: Count,
+    /// Their connection has not taken the answers that it has already.
+    pub(crate) untaken_rejected: Count,
+    /// Their connection has one of the places that are kept for health.
+    pub(crate) place_rejected: Count,
+    /// Bytes of answers that clients have not taken.
+    pub(crate) untaken: Count,
+    pub(crate) queued: Times,
+    pub(crate) under_way: Count,
+    pub(crate) in_line: Count,
+    pub(crate) limit: Count,
+    /// Requests for which there is no plan to count them under.
+    pub(crate) no_plan: PlanCounts,
+    pub(crate) panics: Count,
+    seen: Count,
+    seen_for_spans: Count,
+    pub(crate) traced: Count,
+    /// By position in the list of tasks.
+    pub(crate) ops: Vec<OpCounts>,
+}
+
+impl LoopMetrics {
+    pub(crate) fn count_cut(&self, cut: Cut) {
+        self.cuts[Cut::ALL.iter().position(|known| *known == cut).unwrap_or(0)].add(1);
+    }
+
+    pub(crate) fn cut(&self, at: usize) -> u64 {
+        self.cuts[at].get()
+    }
+
+    /// Counts an answer; the last place of the table is for paths that are no route.
+    pub(crate) fn count_response(&self, route: Option<usize>, status: u16) {
+        let digit = usize::from(status / 100).clamp(1, 5) - 1;
+        self.responses[route.unwrap_or(ROUTE_COUNT)][digit].add(1);
+    }
+
+    pub(crate) fn response(&self, route: usize, digit: usize) -> u64 {
+        self.responses[route][digit].get()
+    }
+
+    /// Whether the next run should be traced, if one in `every` is.
+    pub(crate) fn traced_next(&self, every: u64) -> bool {
+        self.seen.add(1);
+        every > 0 && self.seen.get().is_multiple_of(every)
+    }
+
+    /// Whether the spans of the next request should be sent, if those of one in `every` are.
+    pub(crate) fn spanned_next(&self, every: u64) -> bool {
+        self.seen_for_spans.add(1);
+        every > 0 && self.seen_for_spans.get().is_multiple_of(every)
+    }
+
+    pub(crate) fn count_trace(&self, plan: &Linked, trace: &Trace) {
+        self.traced.add(1);
+        for node in &trace.nodes {
+            let op = plan.node(node.node).op;
+            let at = rankd_tasks::SIGNATURES.iter().position(|task| task.op == op);
+            let Some(counts) = at.and_then(|at| self.ops.get(at)) else { continue };
+            counts.run.add(node.end_ns.saturating_sub(node.start_ns));
+            if let Some(queue_ns) = node.queue_ns() {
+                counts.queue.add(queue_ns);
+            }
+            counts.rows_in.add(node.rows_in);
+            counts.rows_out.add(node.rows_out);
+            counts.places[usize::from(!matches!(node.on, Where::Loop))].add(1);
+        }
+    }
+}
+
+/// Everything, by loop.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    loops: Vec<Arc<LoopMetrics>>,
+    pub(crate) reloads_ok: Count,
+    pub(crate) reloads_failed: Count,
+}
+
+impl Metrics {
+    pub(crate) fn new(loops: usize) -> Metrics {
+        let ops = || rankd_tasks::SIGNATURES.iter().map(|_| OpCounts::default()).collect();
+        let one = |_| Arc::new(LoopMetrics { ops: ops(), ..LoopMetrics::default() });
+        Metrics { loops: (0..loops).map(one).collect(), reloads_ok: Count::default(), reloads_failed: Count::default() }
+    }
+
+    /// The counters of one loop; those of the first where there is no such loop, which does not happen.
+    pub(crate) fn of_loop(&self, number: usize) -> Arc<LoopMetrics> {
+        self.loops[number.min(self.loops.len() - 1)].clone()
+    }
+
+    pub(crate) fn loops(&self) -> &[Arc<LoopMetrics>] {
+        &self.loops
+    }
+}

@@ -1,0 +1,368 @@
+//! Plans from the folder onto the shelf, at start and whenever a file changes, by a thread of their own.
+//!
+//! A changed plan is compiled, checked, linked and tried beside the one that is served, and the whole shelf is swapped in one
+//! step. A plan that is not good leaves the last good version where it is; so does a registry that cannot be used, and a folder that is
+//! suddenly empty. Whatever hangs here, a file system or a pipe, keeps only plans from changing: requests and signals go on.
+
+use crate::app::App;
+use crate::folder::{Changes, PlanFolder, Why};
+use crate::load_plan::{LoadedPlan, Loader, PlanCompiler, Source};
+use crate::readiness::{Phase, Warning, Warnings};
+use crate::shelf::{Good, Problem, Shelf, Shelved, Standing};
+use crate::trial::{self, Served};
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use rankd_edge::date;
+use rankd_edge::late_data::LateData;
+use rankd_edge::library::{self, PlanProblem, RegistryTexts};
+use rankd_engine::{Engine, clock};
+use rankd_plan::Registry;
+use rankd_plan::render::Report;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which plans, and how they are looked at.
+#[derive(Clone, Debug)]
+pub struct ReloadSettings {
+    pub plan_dir: PathBuf,
+    pub registry: PathBuf,
+    pub env: String,
+    /// Whether a new version must get through a run before it replaces another.
+    pub trial: bool,
+}
+
+pub(crate) struct Reloader {
+    app: Arc<App>,
+    engine: Arc<Engine>,
+    settings: ReloadSettings,
+    folder: PlanFolder,
+    loader: Loader,
+    /// What the registry in use was read from.
+    texts: Arc<RegistryTexts>,
+}
+
+/// How far the thread has come with what it does first.
+pub(crate) enum Started {
+    Note(String),
+    Ready,
+    Failed(String),
+}
+
+/// Asks the thread for everything to be read again.
+pub(crate) struct Reload(Sender<()>);
+
+impl Reload {
+    /// A wish that is not yet seen to covers a second one.
+    pub(crate) fn ask(&self) {
+        let _ = self.0.try_send(());
+    }
+}
+
+/// Plans by name: as they are now, or `None` for those that are gone.
+type Changed = BTreeMap<String, Option<Arc<Shelved>>>;
+
+/// The registry that plans are read with.
+struct With {
+    registry: Arc<Registry>,
+    texts: Arc<RegistryTexts>,
+    /// Whether it is another one than before, so that plans that have not changed are made again.
+    is_new: bool,
+}
+
+impl Reloader {
+    pub(crate) fn new(
+        app: &Arc<App>,
+        engine: &Arc<Engine>,
+        settings: ReloadSettings,
+        texts: RegistryTexts,
+        compiler: Box<dyn PlanCompiler>,
+    ) -> Reloader {
+        Reloader {
+            app: app.clone(),
+            engine: engine.clone(),
+            folder: PlanFolder::new(&settings.plan_dir),
+            loader: Loader::new(compiler),
+            texts: Arc::new(texts),
+            settings,
+        }
+    }
+
+    /// Reads the data files of stores, loads the plans, then looks after them, on a thread that ends with the process. `report` is called
+    /// once plans can be served. Where the data cannot be used, no plan ever is.
+    pub(crate) fn start(
+        mut self,
+        late: LateData,
+        watch: Option<Duration>,
+        report: impl Fn(Started) + Send + 'static,
+    ) -> Result<Reload, String> {
+        let (ask, asked) = bounded(1);
+        let attend = move || {
+            let note = &mut |note| report(Started::Note(note));
+            if let Err(message) = late.read(&self.app.shelf.load_full().registry, note) {
+                return report(Started::Failed(message));
+            }
+            self.guarded(|this| this.look(Why::Asked));
+            self.app.readiness.reach(Phase::Ready);
+            report(Started::Ready);
+            let mut next_look = clock::now() + self.pause(watch).unwrap_or_default();
+            loop {
+                let waited = match watch {
+                    None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                    Some(watch) => {
+                        let pause = next_look.saturating_duration_since(clock::now());
+                        asked.recv_timeout(if self.folder.is_changing() { pause.min(watch) } else { pause })
+                    }
+                };
+                match waited {
+                    Ok(()) => {
+                        let changed = self.guarded(|this| this.look(Why::Asked));
+                        self.app.log.event("info", &format!("reloaded on SIGHUP; plans changed: {changed}"));
+                    }
+                    Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => {
+                        self.guarded(|this| this.look(Why::Watch));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        self.guarded(Reloader::look_at_changing);
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                next_look = clock::now() + self.pause(watch).unwrap_or_default();
+            }
+        };
+        std::thread::Builder::new()
+            .name("rankd-reload".to_owned())
+            .spawn(attend)
+            .map_err(|error| format!("cannot start a thread for the plans: {error}"))?;
+        Ok(Reload(ask))
+    }
+
+    /// How long to wait before the next look at the whole folder.
+    fn pause(&self, watch: Option<Duration>) -> Option<Duration> {
+        watch.map(|watch| watch.max(self.folder.interval()))
+    }
+
+    /// Looks at plans. A panic on the way is a bug that is reported; the plans stay as they are, and later changes are still seen.
+    fn guarded(&mut self, look: impl FnOnce(&mut Reloader) -> usize) -> usize {
+        catch_unwind(AssertUnwindSafe(|| look(self))).unwrap_or_else(|_| {
+            self.app.metrics.reloads_failed.add(1);
+            self.app.log.event("error", "bug: a panic while plans were read; they stay as they are");
+            0
+        })
+    }
+
+    /// Looks at the folder and swaps in what is new. Says how many plans changed.
+    fn look(&mut self, why: Why) -> usize {
+        let current = self.app.shelf.load_full();
+        let names = current.list().iter().map(|plan| plan.name.as_str());
+        let changes = match self.folder.look(names, why) {
+            Ok(changes) => changes,
+            Err(error) => {
+                self.warn_of_folder(Some(&format!("cannot be listed: {error}; the plans stay as they are")));
+                return 0;
+            }
+        };
+        self.warn_of_folder(match (changes.all.is_empty(), current.list().is_empty()) {
+            (true, true) => Some("has no plans"),
+            (true, false) => Some("has no plans any more; the last good ones are served"),
+            (false, _) => None,
+        });
+        if why == Why::Asked
+            && let Some(changed) = self.renew_registry(&changes, &current)
+        {
+            return changed;
+        }
+        let with = self.with_same(&current);
+        let changed = self.load(&changes.due, &changes.gone, &current, &with);
+        self.swap(&current, &with.registry, changed)
+    }
+
+    /// The same for what was changing.
+    fn look_at_changing(&mut self) -> usize {
+        let due = self.folder.look_at_changing();
+        if due.is_empty() {
+            return 0;
+        }
+        let current = self.app.shelf.load_full();
+        let with = self.with_same(&current);
+        let changed = self.load(&due, &[], &current, &with);
+        self.swap(&current, &with.registry, changed)
+    }
+
+    fn with_same(&self, current: &Shelf) -> With {
+        With { registry: current.registry.clone(), texts: self.texts.clone(), is_new: false }
+    }
+
+    /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
+    fn renew_registry(&mut self, changes: &Changes, current: &Shelf) -> Option<usize> {
+        let loaded = library::load_registry(&self.settings.registry, &self.settings.env);
+        if loaded.texts == *self.texts {
+            self.warn_of_registry(None);
+            return None;
+        }
+        let errors = loaded
+            .problems
+            .iter()
+            .filter_map(|(file, text, found)| Report { file, text: text.as_deref(), found }.first_error());
+        let mut why = errors.into_iter().next();
+        let endpoints = current.registry.endpoints.list();
+        if why.is_none() && loaded.registry.endpoints.list() != endpoints {
+            let file = self.settings.registry.join(format!("endpoints.{}.toml", self.settings.env));
+            let new = loaded.registry.endpoints.list();
+            let differs = endpoints
+                .iter()
+                .find(|old| !new.contains(old))
+                .or_else(|| new.iter().find(|new| !endpoints.contains(new)));
+            let name = differs.map(|endpoint| format!(" {:?}", endpoint.name)).unwrap_or_default();
+            why = Some(format!("{}: the endpoint{name} has changed, which requires a restart", file.display()));
+        }
+        if why.is_none() && changes.all.is_empty() && !current.list().is_empty() {
+            why = Some("there are no plans in the plan folder to build with it".to_owned());
+        }
+        if let Some(why) = why {
+            self.warn_of_registry(Some(&why));
+            return None;
+        }
+        let with = With { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
+        let changed = self.load(&changes.all, &changes.gone, current, &with);
+        // A plan that was made with one registry cannot answer requests that were read with another.
+        let broken = changed.values().flatten().find_map(|plan| {
+            let problem = plan.problem.as_ref().filter(|_| plan.good.is_some())?;
+            Some(format!("plan {} does not build with it: {}", plan.name, problem.message))
+        });
+        if broken.is_some() {
+            self.warn_of_registry(broken.as_deref());
+            return None;
+        }
+        self.texts = with.texts;
+        self.warn_of_registry(None);
+        Some(self.swap(current, &with.registry, changed))
+    }
+
+    /// Every plan that is to be read now, as it is, and those that are gone.
+    fn load(&mut self, due: &[PathBuf], gone: &[String], current: &Shelf, with: &With) -> Changed {
+        let mut changed: Changed = gone.iter().map(|name| (name.clone(), None)).collect();
+        for path in due {
+            let name = library::name_of(path);
+            if let Some(plan) = self.load_one(path, &name, current.get(&name), with) {
+                changed.insert(name, Some(Arc::new(plan)));
+            }
+        }
+        changed
+    }
+
+    /// A plan as its file is now. `None` where nothing has changed.
+    fn load_one(&mut self, path: &Path, name: &str, old: Option<&Arc<Shelved>>, with: &With) -> Option<Shelved> {
+        let last = old.and_then(|old| old.good.clone());
+        let source = Source { registry: &with.registry, texts: &with.texts, log: &self.app.log };
+        let result = match self.loader.load(path, &source) {
+            Err(wrong) => Err(wrong),
+            Ok(LoadedPlan { sha256, .. })
+                if !with.is_new && last.as_ref().is_some_and(|good| good.sha256 == sha256) =>
+            {
+                Ok(last.clone())
+            }
+            Ok(LoadedPlan { sha256, plan }) => self.link(&plan, name, old, &with.registry).map(|linked| {
+                let version = last.as_ref().map_or(1, |good| good.version + 1);
+                Some(Good { linked, sha256, loaded_at: date::now(), version })
+            }),
+        };
+        let is_same =
+            |good: &Option<Good>| good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version);
+        let (good, problem) = match result {
+            Ok(good) if is_same(&good) && old.is_some_and(|old| old.problem.is_none()) => return None,
+            Ok(good) => (good, None),
+            Err(PlanProblem { message, diagnostics }) => {
+                (last, Some(Problem { at: date::now(), message, diagnostics }))
+            }
+        };
+        let standing = match old {
+            Some(old) => old.standing.clone(),
+            None => {
+                let limit = self.app.settings.plan_limits.get(name).copied();
+                Arc::new(Standing::new(self.app.metrics.loops().len(), limit))
+            }
+        };
+        let (file, registry) = (path.display().to_string(), with.registry.clone());
+        Some(Shelved { name: name.to_owned(), file, good, problem, registry, standing })
+    }
+
+    /// Links a plan, and tries it out if it is to replace a version that works.
+    fn link(
+        &self,
+        plan: &rankd_plan::Plan,
+        name: &str,
+        old: Option<&Arc<Shelved>>,
+        registry: &Registry,
+    ) -> Result<Arc<rankd_engine::Linked>, PlanProblem> {
+        let linked = trial::link(plan, name, registry).map_err(PlanProblem::in_words)?;
+        if self.settings.trial
+            && let Some(old) = old
+            && let Some(good) = &old.good
+        {
+            let served = Served { good, registry: &old.registry };
+            trial::run(&self.engine, &linked, registry, &served).map_err(PlanProblem::in_words)?;
+        }
+        Ok(linked)
+    }
+
+    /// Puts what has changed on the shelf, counts it and says so. Says how many plans that are.
+    fn swap(&self, current: &Shelf, registry: &Arc<Registry>, changed: Changed) -> usize {
+        if changed.is_empty() && Arc::ptr_eq(&current.registry, registry) {
+            return 0;
+        }
+        for (name, plan) in &changed {
+            self.report(name, plan.as_deref(), current.get(name));
+        }
+        let count = changed.len();
+        self.app.shelf.store(Arc::new(current.with(registry.clone(), changed)));
+        count
+    }
+
+    fn report(&self, name: &str, new: Option<&Shelved>, old: Option<&Arc<Shelved>>) {
+        let App { log, metrics, .. } = &*self.app;
+        let Some(new) = new else {
+            return log.event("info", &format!("plan {name} removed: its file was deleted"));
+        };
+        let version = |plan: &Shelved| plan.good.as_ref().map(|good| good.version);
+        match (&new.problem, version(new)) {
+            (Some(problem), version) => {
+                metrics.reloads_failed.add(1);
+                let kept = if version.is_some() { "the last good version stays" } else { "there is no good version" };
+                log.event("error", &format!("plan {name}: {}; {kept}", problem.message));
+            }
+            (None, Some(now)) if old.and_then(|old| version(old)) != Some(now) => {
+                metrics.reloads_ok.add(1);
+                if now > 1 {
+                    log.event("info", &format!("plan {name}: version {now} is served"));
+                }
+            }
+            // Its file is again what is served.
+            (None, _) => {}
+        }
+    }
+
+    fn warn_of_folder(&self, message: Option<&str>) {
+        let folder = self.settings.plan_dir.display();
+        let message = message.map(|message| format!("the plan folder {folder} {message}"));
+        self.warn(|all| &mut all.plan_folder, message.as_deref(), "the plan folder has plans again");
+    }
+
+    fn warn_of_registry(&self, why: Option<&str>) {
+        let message =
+            why.map(|why| format!("the registry on disk is refused and the previous one stays in use: {why}"));
+        self.warn(|all| &mut all.registry, message.as_deref(), "the registry in use is the one on disk again");
+    }
+
+    /// Sets or clears a warning, and says so once.
+    fn warn(&self, which: fn(&mut Warnings) -> &mut Option<Warning>, message: Option<&str>, over: &str) {
+        if self.app.readiness.warn(which, message) {
+            match message {
+                Some(message) => self.app.log.event("error", message),
+                None => self.app.log.event("info", over),
+            }
+        }
+    }
+}

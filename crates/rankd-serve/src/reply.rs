@@ -1,0 +1,85 @@
+//! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
+
+use crate::status;
+use crate::untaken::Outgoing;
+use bytes::Bytes;
+use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use rankd_edge::answer;
+use rankd_engine::{ErrorKind, RunError};
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    content_type: &'static str,
+    body: Bytes,
+    allow: Option<&'static str>,
+    retry_after: bool,
+    /// The kind of error that it tells, if it tells one.
+    pub(crate) failure: Option<ErrorKind>,
+}
+
+impl Reply {
+    pub(crate) fn of(content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+        let (status, body) = (StatusCode::OK, body.into());
+        Reply { status, content_type, body, allow: None, retry_after: false, failure: None }
+    }
+
+    pub(crate) fn json(body: impl Into<Bytes>) -> Reply {
+        Reply::of(JSON, body)
+    }
+
+    /// An error that has been rendered already.
+    pub(crate) fn failed(kind: ErrorKind, body: impl Into<Bytes>) -> Reply {
+        let retry_after = kind == ErrorKind::Overloaded;
+        Reply { status: status::of(kind), failure: Some(kind), retry_after, ..Reply::json(body) }
+    }
+
+    /// An error object.
+    pub(crate) fn error(request_id: &str, plan: Option<&str>, error: &RunError) -> Reply {
+        Reply::failed(error.code.kind, answer::failure(request_id, plan, error, |_| {}))
+    }
+
+    /// Another status than the kind's, where HTTP has a closer one.
+    pub(crate) fn with_status(self, status: StatusCode) -> Reply {
+        Reply { status, ..self }
+    }
+
+    pub(crate) fn allowing(self, methods: &'static str) -> Reply {
+        Reply { allow: Some(methods), ..self }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    /// As HTTP; `outgoing` makes the body of the bytes. For HEAD there is only the head, which tells how long the body would be.
+    pub(crate) fn into_response(
+        self,
+        close: bool,
+        only_head: bool,
+        outgoing: impl FnOnce(Bytes) -> Outgoing,
+    ) -> Response<Outgoing> {
+        let length = self.body.len();
+        let mut response = Response::new(outgoing(if only_head { Bytes::new() } else { self.body }));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if only_head {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        if self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}

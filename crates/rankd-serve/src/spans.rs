@@ -1,0 +1,161 @@
+//! A request as OpenTelemetry spans: one for itself and one for each node of its run, as OTLP's JSON.
+//!
+//! A loop only hands over what it knows; the text is written by the thread that sends it ([`crate::collector`]).
+
+use crate::trace_context::TraceContext;
+use rankd_engine::trace::{End, NodeTrace, Trace};
+use rankd_engine::{ErrorKind, Linked};
+use rankd_plan::json::Writer;
+use std::sync::Arc;
+
+/// OTLP's kinds of spans.
+const INTERNAL: i64 = 1;
+const SERVER: i64 = 2;
+/// OTLP's status of what went wrong.
+const ERROR: i64 = 2;
+
+/// A run of a plan.
+pub(crate) struct Run {
+    pub(crate) plan: Arc<Linked>,
+    pub(crate) trace: Trace,
+    /// When it began, in nanoseconds from the start of the request.
+    pub(crate) began_ns: u64,
+}
+
+/// A request that is over.
+pub(crate) struct Told {
+    pub(crate) context: Option<TraceContext>,
+    /// Nanoseconds since 1970.
+    pub(crate) start_ns: u64,
+    pub(crate) took_ns: u64,
+    pub(crate) route: &'static str,
+    pub(crate) status: u16,
+    pub(crate) failure: Option<ErrorKind>,
+    pub(crate) request_id: String,
+    pub(crate) rows: u64,
+    /// Nothing where it did not come to a run.
+    pub(crate) run: Option<Run>,
+}
+
+/// The body of an export.
+pub(crate) fn export(all: &[Told]) -> String {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("resourceSpans").array(|w| {
+            w.object(|w| {
+                w.field("resource").object(|w| {
+                    w.field("attributes").array(|w| {
+                        text(w, "service.name", "rankd");
+                        text(w, "service.version", env!("CARGO_PKG_VERSION"));
+                    });
+                });
+                w.field("scopeSpans").array(|w| {
+                    w.object(|w| {
+                        w.field("scope").object(|w| {
+                            w.field("name").string("rankd").field("version").string(env!("CARGO_PKG_VERSION"));
+                        });
+                        w.field("spans").array(|w| all.iter().for_each(|told| told.spans(w)));
+                    });
+                });
+            });
+        });
+    });
+    writer.finish()
+}
+
+impl Told {
+    fn spans(&self, w: &mut Writer) {
+        // Random, as the standard wants them: samplers look at the last bytes. Never zero, because of the bits that say what it is.
+        let fresh = || uuid::Uuid::new_v4().as_u128();
+        let trace_id = self.context.map_or_else(|| format!("{:032x}", fresh()), |context| context.trace_id());
+        let span_id = || format!("{:016x}", fresh() as u64);
+        let own = span_id();
+        let parent = self.context.map(|context| format!("{:016x}", context.parent));
+        w.object(|w| {
+            ids(w, &trace_id, &own, parent.as_deref());
+            w.field("name").string(&format!("POST {}", self.route)).field("kind").int(SERVER);
+            times(w, self.start_ns, self.start_ns.saturating_add(self.took_ns));
+            w.field("attributes").array(|w| self.attributes(w));
+            // What the caller got wrong is not an error of this side.
+            status(w, self.status >= 500);
+        });
+        let Some(run) = &self.run else { return };
+        let began = self.start_ns.saturating_add(run.began_ns);
+        for node in &run.trace.nodes {
+            w.object(|w| {
+                ids(w, &trace_id, &span_id(), Some(&own));
+                w.field("name").string(run.plan.node(node.node).op).field("kind").int(INTERNAL);
+                times(w, began.saturating_add(node.start_ns), began.saturating_add(node.end_ns));
+                w.field("attributes").array(|w| node_attributes(w, &run.plan, node));
+                status(w, node.end == End::Failed);
+            });
+        }
+    }
+
+    fn attributes(&self, w: &mut Writer) {
+        text(w, "http.request.method", "POST");
+        text(w, "http.route", self.route);
+        number(w, "http.response.status_code", self.status.into());
+        text(w, "rankd.outcome", self.failure.map_or("ok", ErrorKind::name));
+        text(w, "rankd.request_id", &self.request_id);
+        if let Some(run) = &self.run {
+            text(w, "rankd.plan", &run.plan.name);
+            number(w, "rankd.rows", self.rows);
+        }
+    }
+}
+
+fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace) {
+    text(w, "rankd.node", &plan.node(node.node).id);
+    text(w, "rankd.where", &node.on.name());
+    text(w, "rankd.outcome", node.end.name());
+    number(w, "rankd.rows_in", node.rows_in);
+    number(w, "rankd.rows_out", node.rows_out);
+    number(w, "rankd.commands", node.commands);
+    if let Some(detail) = &node.detail {
+        text(w, "rankd.detail", detail);
+    }
+    attribute(w, "rankd.critical", |w| {
+        w.field("boolValue").bool(node.critical);
+    });
+}
+
+fn ids(w: &mut Writer, trace: &str, span: &str, parent: Option<&str>) {
+    w.field("traceId").string(trace).field("spanId").string(span);
+    if let Some(parent) = parent {
+        w.field("parentSpanId").string(parent);
+    }
+}
+
+/// Numbers of 64 bits are text in this JSON.
+fn times(w: &mut Writer, start_ns: u64, end_ns: u64) {
+    w.field("startTimeUnixNano").string(&start_ns.to_string());
+    w.field("endTimeUnixNano").string(&end_ns.to_string());
+}
+
+fn status(w: &mut Writer, failed: bool) {
+    if failed {
+        w.field("status").object(|w| {
+            w.field("code").int(ERROR);
+        });
+    }
+}
+
+fn attribute(w: &mut Writer, key: &str, value: impl FnOnce(&mut Writer)) {
+    w.object(|w| {
+        w.field("key").string(key);
+        w.field("value").object(value);
+    });
+}
+
+fn text(w: &mut Writer, key: &str, value: &str) {
+    attribute(w, key, |w| {
+        w.field("stringValue").string(value);
+    });
+}
+
+fn number(w: &mut Writer, key: &str, value: u64) {
+    attribute(w, key, |w| {
+        w.field("intValue").string(&value.to_string());
+    });
+}

@@ -1,0 +1,273 @@
+//! What is known of one connection while it lives: whether a request is under way on it, what it waits for and since when.
+//!
+//! Touched by its loop's thread only. The bytes that come and go are noted here by [`Io`]; what follows from it, that a silent
+//! or stuck client is cut, is decided in `connection`.
+
+use crate::untaken::Untaken;
+use rankd_engine::clock::{self, Instant};
+use rankd_engine::run::Cancel;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// So long a client that has closed its side is taken for one that waits for its answer.
+const MAYBE_THERE: Duration = Duration::from_millis(50);
+
+/// How long each kind of silence may last.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// From the first byte of a request to the end of its head.
+    pub head: Duration,
+    /// From the end of the head to the end of the body.
+    pub body: Duration,
+    /// Between requests, and before the first byte of the first one.
+    pub idle: Duration,
+    /// While there is something for the client and it does not take it.
+    pub stall: Duration,
+}
+
+/// Which of the server's places a connection has. Each kind is counted and makes room by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Clients,
+    /// Kept for when clients have all of theirs and none of them is idle: only health is answered here.
+    Health,
+    /// For those who come in by the listener for operators.
+    Admin,
+}
+
+impl Place {
+    pub(crate) const ALL: [Place; 3] = [Place::Clients, Place::Health, Place::Admin];
+}
+
+pub(crate) struct Vitals {
+    pub(crate) place: Place,
+    /// Requests whose head is here and whose answer is not yet given to the connection.
+    pub(crate) serving: Cell<u32>,
+    /// When the connection was made, or its last answer given.
+    waiting_since: Cell<Instant>,
+    /// Of the requests served, those whose body has not come whole.
+    receiving: Cell<u32>,
+    /// When the first of these began to wait for its body.
+    receiving_since: Cell<Instant>,
+    /// When the first byte of the next request came.
+    head_since: Cell<Option<Instant>>,
+    /// Since when the socket takes no more bytes.
+    stalled_since: Cell<Option<Instant>>,
+    /// Answers that the client has not taken.
+    pub(crate) untaken: Untaken,
+    /// When the client closed its side, if that was while it had an answer to come.
+    closed_since: Cell<Option<Instant>>,
+    /// Several requests at once, and frames that belong to none of them.
+    pub(crate) multiplexed: Cell<bool>,
+    /// The room is needed for somebody else.
+    pub(crate) evicted: Cell<bool>,
+    /// Stops the runs under way.
+    pub(crate) runs: RefCell<Vec<Arc<Cancel>>>,
+    /// Of the connection's task.
+    pub(crate) waker: RefCell<Option<Waker>>,
+}
+
+impl Vitals {
+    pub(crate) fn new(place: Place, now: Instant) -> Vitals {
+        Vitals {
+            place,
+            serving: Cell::new(0),
+            waiting_since: Cell::new(now),
+            receiving: Cell::new(0),
+            receiving_since: Cell::new(now),
+            head_since: Cell::new(None),
+            stalled_since: Cell::new(None),
+            untaken: Untaken::default(),
+            closed_since: Cell::new(None),
+            multiplexed: Cell::new(false),
+            evicted: Cell::new(false),
+            runs: RefCell::default(),
+            waker: RefCell::default(),
+        }
+    }
+
+    /// A request's head is complete. Gives the moment at which it began to come in.
+    pub(crate) fn begin(&self) -> Instant {
+        self.serving.set(self.serving.get() + 1);
+        self.head_since.take().unwrap_or_else(clock::now)
+    }
+
+    /// The answer is given, or nobody wants it any more. Gives the moment.
+    pub(crate) fn end(&self) -> Instant {
+        let now = clock::now();
+        self.serving.set(self.serving.get().saturating_sub(1));
+        self.waiting_since.set(now);
+        now
+    }
+
+    /// A request's body has not come whole; until the result is dropped, it is waited for.
+    pub(crate) fn receive(self: &Rc<Vitals>) -> Receiving {
+        if self.receiving.get() == 0 {
+            self.receiving_since.set(clock::now());
+        }
+        self.receiving.set(self.receiving.get() + 1);
+        Receiving(self.clone())
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Since when nothing has been under way here but bodies that do not come; `None` while something is.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        match self.serving.get() {
+            0 => Some(self.waiting_since.get()),
+            serving => (serving == self.receiving.get()).then(|| self.receiving_since.get()),
+        }
+    }
+
+    /// Whether a request has begun to come in and its head is not complete.
+    pub(crate) fn half_sent(&self) -> bool {
+        self.serving.get() == 0 && self.head_since.get().is_some()
+    }
+
+    /// Whether the protocol shall not know yet that the client has closed its side. To us, a client that is gone is the same as one
+    /// that has said all it had to say: only what is written to it tells. So runs are given a moment before they are stopped.
+    fn keeps_from_closing(&self) -> bool {
+        if self.stalled_since.get().is_some() {
+            return true;
+        }
+        if self.serving.get() == 0 {
+            return false;
+        }
+        let now = clock::now();
+        let since = self.closed_since.get().unwrap_or(now);
+        self.closed_since.set(Some(since));
+        now < since + MAYBE_THERE
+    }
+
+    /// When runs are stopped because their client seems to be gone.
+    pub(crate) fn gone_at(&self) -> Option<Instant> {
+        self.closed_since.get().map(|since| since + MAYBE_THERE)
+    }
+
+    /// When patience ends, and with what. A request that is served has limits of its own; but an answer that is not taken counts
+    /// whatever else happens on the connection.
+    pub(crate) fn limit(&self, now: Instant, patience: &Patience) -> Option<(Instant, Cut)> {
+        let stalled = [self.stalled_since.get(), self.untaken.stuck_since(now)].into_iter().flatten().min();
+        if let Some(since) = stalled {
+            return Some((since + patience.stall, Cut::Stalled));
+        }
+        if self.serving.get() > 0 {
+            return None;
+        }
+        match self.head_since.get() {
+            // Between the requests of such a connection other frames come, so that bytes do not mean a head.
+            Some(since) if !self.multiplexed.get() => Some((since + patience.head, Cut::SlowHead)),
+            _ => Some((self.waiting_since.get() + patience.idle, Cut::Idle)),
+        }
+    }
+}
+
+/// A request whose body is waited for.
+pub(crate) struct Receiving(Rc<Vitals>);
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        self.0.receiving.set(self.0.receiving.get() - 1);
+    }
+}
+
+/// Why a connection was closed from our side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Idle,
+    SlowHead,
+    Stalled,
+    Evicted,
+    Stopping,
+}
+
+impl Cut {
+    pub(crate) const ALL: [Cut; 5] = [Cut::Idle, Cut::SlowHead, Cut::Stalled, Cut::Evicted, Cut::Stopping];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Cut::Idle => "idle",
+            Cut::SlowHead => "slow_head",
+            Cut::Stalled => "stalled",
+            Cut::Evicted => "evicted",
+            Cut::Stopping => "stopping",
+        }
+    }
+}
+
+/// A socket whose comings and goings are noted.
+pub(crate) struct Io {
+    stream: TcpStream,
+    vitals: Rc<Vitals>,
+}
+
+impl Io {
+    pub(crate) fn new(stream: TcpStream, vitals: Rc<Vitals>) -> Io {
+        Io { stream, vitals }
+    }
+
+    fn wrote<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        match polled {
+            Poll::Pending if self.vitals.stalled_since.get().is_none() => {
+                self.vitals.stalled_since.set(Some(clock::now()));
+            }
+            Poll::Ready(_) => self.vitals.stalled_since.set(None),
+            Poll::Pending => {}
+        }
+        polled
+    }
+}
+
+impl AsyncRead for Io {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let vitals = &self.vitals;
+        if matches!(polled, Poll::Ready(Ok(()))) && buf.filled().len() == before && vitals.keeps_from_closing() {
+            return Poll::Pending;
+        }
+        if polled.is_ready() && vitals.serving.get() == 0 && vitals.head_since.get().is_none() {
+            vitals.head_since.set(Some(clock::now()));
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.wrote(polled)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.wrote(polled)
+    }
+}
