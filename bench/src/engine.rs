@@ -14,11 +14,11 @@ use rankd_engine::pool::Pool;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
 use rankd_engine::store::Stores;
-use rankd_engine::task::{Args, Definition, Fetch, FetchContext, Task};
+use rankd_engine::task::{Definition, Fetch, FetchContext, Maker};
 use rankd_engine::{Linked, Policy, Request};
 use rankd_plan::Registry;
 use rankd_plan::registry::Text;
-use rankd_plan::signature::{Contract, Cost, Inputs, RowEffect, Runs, Signature, Writes};
+use rankd_plan::signature::{Contract, Cost, Inputs, RowEffect, Signature, Writes};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -46,14 +46,13 @@ const SOURCE: Definition = Definition {
             reads: &[],
             writes: Writes::AnyKey,
             params: &[],
-            runs: Runs::Loop,
             cost: Cost::Trivial,
         },
     },
-    make: |_: &Args<'_>| {
+    maker: Maker::Fetch(|_| {
         let rows = ROWS.lock().ok().and_then(|rows| rows.clone());
-        Task::Fetch(Arc::new(Source(rows.expect("the rows were put there"))))
-    },
+        Arc::new(Source(rows.expect("the rows were put there")))
+    }),
 };
 
 /// A linked plan and one loop's share of the engine.

@@ -11,7 +11,7 @@ use rankd_engine::loop_context::LoopContext;
 use rankd_engine::pool::Pool;
 use rankd_engine::run;
 use rankd_engine::store::Stores;
-use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
 use rankd_engine::{Linked, Policy, Request};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
@@ -149,7 +149,6 @@ static FIRST: Contract = Contract {
     reads: &[],
     writes: Writes::Nothing,
     params: &[],
-    runs: Runs::Cpu,
     cost: EMPTY,
 };
 static PASS: Contract = Contract {
@@ -158,22 +157,21 @@ static PASS: Contract = Contract {
     reads: &[],
     writes: Writes::Nothing,
     params: &MORE,
-    runs: Runs::Cpu,
     cost: EMPTY,
 };
 
 static OURS: [Definition; 2] = [
     Definition {
         signature: Signature { op: "first", summary: "", contract: &FIRST },
-        make: |_| {
+        maker: Maker::Compute(|_| {
             let rows = Batch::new((1..=10).collect());
             let score = Column::Float(Cells::full((1..=10).map(f64::from).collect()));
-            Task::Compute(Arc::new(First(RowSet::new(rows.with(rankd_column::Key(1), Arc::new(score))))))
-        },
+            Arc::new(First(RowSet::new(rows.with(rankd_column::Key(1), Arc::new(score)))))
+        }),
     },
     Definition {
         signature: Signature { op: "pass", summary: "", contract: &PASS },
-        make: |_| Task::Compute(Arc::new(Pass)),
+        maker: Maker::Compute(|_| Arc::new(Pass)),
     },
 ];
 

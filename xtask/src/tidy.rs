@@ -68,6 +68,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rankd-column", &[]),
     ("rankd-plan", &["rankd-column"]),
     ("rankd-engine", &["rankd-column", "rankd-plan"]),
+    ("rankd-tasks-build", &[]),
     ("rankd-tasks", &["rankd-column", "rankd-plan", "rankd-engine"]),
     ("dslc", &["rankd-column", "rankd-plan"]),
     ("rankd-edge", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc"]),

@@ -2,7 +2,7 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
 use rankd_engine::{Linked, clock};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
@@ -33,13 +33,12 @@ static CONTRACT: Contract = Contract {
     reads: &[],
     writes: Writes::Nothing,
     params: &[],
-    runs: Runs::Cpu,
     cost: Cost::About { fixed_ns: 5_000.0, per_row_ns: 0.0 },
 };
 
 static MOODY: Definition = Definition {
     signature: Signature { op: "moody", summary: "", contract: &CONTRACT },
-    make: |_| Task::Compute(Arc::new(Moody)),
+    maker: Maker::Compute(|_| Arc::new(Moody)),
 };
 
 /// The plan of the others: four real nodes on a hundred rows; and the plan with the moody node.

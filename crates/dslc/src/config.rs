@@ -151,7 +151,7 @@ fn reader(kind: ParamKind) -> &'static str {
         ParamKind::Expr { .. } => "expr",
         ParamKind::Pred => "pred",
         ParamKind::Node => "node",
-        ParamKind::Columns => "columns",
+        ParamKind::Columns { .. } => "columns",
     }
 }
 

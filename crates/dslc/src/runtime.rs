@@ -71,7 +71,6 @@ mod tests {
         reads: &[],
         writes: Writes::Nothing,
         params: &[COUNT],
-        runs: Runs::Cpu,
         cost: Cost::Trivial,
     };
     const KEEP: Contract = Contract { inputs: Inputs::One, rows: RowEffect::Fewer, ..BEGIN };

@@ -8,7 +8,7 @@ use crate::config::{camel, is_required};
 use rankd_column::Type;
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, Status};
-use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, Signature, Writes};
+use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, Signature};
 use std::fmt::Write;
 
 /// How the file of declarations is called.
@@ -90,7 +90,7 @@ fn variable(param: &str) -> String {
 }
 
 fn option_type(param: &Param, contract: &Contract) -> String {
-    let key = match contract.writes == Writes::Param(param.name) {
+    let key = match contract.writes_to(param) {
         true => format!("OutKeyArg<{}>", variable(param.name)),
         false => format!("KeyArg<{}>", variable(param.name)),
     };
@@ -104,10 +104,13 @@ fn option_type(param: &Param, contract: &Contract) -> String {
         }
         ParamKind::Key => key,
         ParamKind::Keys => format!("readonly {key}[]"),
-        ParamKind::Expr { into } => format!("ValueOf<{}> | null", variable(into)),
+        ParamKind::Expr { into } => match into {
+            Some(into) => format!("ValueOf<{}> | null", variable(into.name())),
+            None => "Expr".to_owned(),
+        },
         ParamKind::Pred => "boolean".to_owned(),
         ParamKind::Node => "Rows".to_owned(),
-        ParamKind::Columns => "Columns".to_owned(),
+        ParamKind::Columns { .. } => "Columns".to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::listing::Listing;
 use rankd_column::Value;
+use rankd_engine::task::Definition;
 use rankd_plan::json::Writer;
 use rankd_plan::signature::{Cost, Need, Param, Signature, Writes};
 
@@ -27,22 +28,23 @@ fn default(param: &Param) -> String {
 }
 
 /// Tasks with their parameters, as a JSON array.
-pub fn to_json(tasks: &[&Signature]) -> String {
+pub fn to_json(tasks: &[&Definition]) -> String {
     let mut writer = Writer::new();
     writer.array(|w| {
-        for Signature { op, summary, contract } in tasks {
+        for task in tasks {
+            let Signature { op, summary, contract } = task.signature;
             w.object(|w| {
                 w.field("op").string(op);
                 w.field("summary").string(summary);
                 w.field("inputs").int(contract.inputs.count() as i64);
                 w.field("rows").string(contract.rows.name());
-                w.field("runs").string(contract.runs.name());
+                w.field("runs").string(task.maker.runs_on());
                 w.field("trivial").bool(contract.cost == Cost::Trivial);
-                w.field("writes").string(match contract.writes {
-                    Writes::Nothing => "nothing",
-                    Writes::AnyKey => "any key",
-                    Writes::Param(param) => param,
-                    Writes::Named(_) => "named",
+                w.field("writes").string(&match contract.writes {
+                    Writes::Nothing => "nothing".to_owned(),
+                    Writes::AnyKey => "any key".to_owned(),
+                    Writes::Params(params) => params.iter().map(|param| param.name()).collect::<Vec<_>>().join(", "),
+                    Writes::Named(_) => "named".to_owned(),
                 });
                 w.field("params").array(|w| {
                     for param in contract.params {

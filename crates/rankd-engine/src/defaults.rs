@@ -9,9 +9,9 @@ use crate::error::TaskError;
 use crate::task::{AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Task};
 use rankd_column::{Column, Key, RowSet, Value};
 use rankd_plan::Registry;
-use rankd_plan::plan::{Arg, Node};
+use rankd_plan::plan::Node;
 use rankd_plan::registry::Absent;
-use rankd_plan::signature::{ParamKind, RowEffect, Writes};
+use rankd_plan::signature::{ParamKind, ParamRef, RowEffect, Writes};
 use std::sync::Arc;
 
 /// The task of a node, which keeps the rules of the keys that it writes.
@@ -44,15 +44,13 @@ impl Rules {
             Writes::Nothing => Vec::new(),
             Writes::AnyKey => all(),
             Writes::Named(names) => names.iter().filter_map(|name| registry.keys.named(name)).map(Key).collect(),
-            Writes::Param(param) if contract.params.iter().any(|p| p.kind == ParamKind::Expr { into: param }) => {
-                Vec::new()
+            Writes::Params(params) => {
+                let is_computed = |param: &&ParamRef| {
+                    let into_it = ParamKind::Expr { into: Some(**param) };
+                    contract.params.iter().any(|param| param.kind == into_it)
+                };
+                params.iter().filter(|param| !is_computed(param)).flat_map(|param| node.arg(*param).keys()).collect()
             }
-            Writes::Param(param) => match node.arg(param) {
-                Arg::Key(key) => vec![*key],
-                Arg::Keys(keys) => keys.clone(),
-                Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
-                _ => Vec::new(),
-            },
         };
         keys.sort_unstable();
         let rule = |key: &Key| {

@@ -5,14 +5,16 @@ use crate::defaults::with_defaults;
 use crate::error::{FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
 use crate::request::Request;
+use crate::run::job::panicked;
 use crate::steps::{StepSpec, Steps};
-use crate::task::{Args, Definition};
+use crate::task::{Definition, LinkContext, Task};
 use rankd_column::Value;
+use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
-use rankd_plan::plan::{Arg, NodeIx, Plan};
+use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
 use rankd_plan::registry::Absent;
 use rankd_plan::wire::Sources;
-use rankd_plan::{Diagnostic, Registry};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -56,19 +58,15 @@ impl LinkedNode {
 }
 
 impl Linked {
-    /// Makes every task of the plan. `definitions` are those that the plan was checked against.
-    pub fn link(plan: &Plan, definitions: &[Definition], registry: &Registry) -> Result<Linked, Box<Diagnostic>> {
+    /// Makes every task of the plan. `definitions` and `registry` are those that the plan was checked against. That a task is
+    /// missing, or panics, is a bug, and the error names its node.
+    pub fn link(plan: &Plan, definitions: &[Definition], registry: &Registry) -> Result<Linked, Box<RunError>> {
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         let mut parts = Vec::with_capacity(plan.nodes.len());
         for (ix, node) in plan.nodes.iter().enumerate() {
-            let Some(definition) = definitions.iter().find(|definition| definition.signature.op == node.signature.op)
-            else {
-                let message = format!("the task {} was declared but is not here", node.signature.op);
-                let pointer = format!("/nodes/{ix}/op");
-                return Err(Box::new(Diagnostic::new(rankd_plan::Code::UnknownOp, pointer, message)));
-            };
+            let task = make(node, definitions, registry)?;
             parts.push(StepSpec {
-                task: with_defaults((definition.make)(&Args { node, registry }), node, registry),
+                task: with_defaults(task, node, registry),
                 inputs: node.inputs.clone(),
                 nodes: vec![ix as NodeIx],
                 pass: None,
@@ -147,6 +145,21 @@ impl Linked {
             ..error
         }
     }
+}
+
+/// Makes the task of a node. Its code is called for the first time here, so a panic in it goes no further.
+fn make(node: &Node, definitions: &[Definition], registry: &Registry) -> Result<Task, Box<RunError>> {
+    let bug = |what: String| {
+        let at = node.source.as_ref().map(SourceSpan::at);
+        let failed = FailedNode { id: node.id.to_string(), op: node.signature.op, at, source: None };
+        Box::new(RunError { node: Some(Box::new(failed)), ..RunError::bug(what) })
+    };
+    let definition = definitions.iter().find(|definition| definition.signature.op == node.signature.op);
+    let Some(definition) = definition else {
+        return Err(bug(format!("the task {} was declared but is not here", node.signature.op)));
+    };
+    catch_unwind(AssertUnwindSafe(|| definition.make(&LinkContext { node, registry })))
+        .map_err(|panic| bug(panicked(&*panic).message))
 }
 
 /// The parameters that needed nodes read and that have neither a default nor null to fall back on, each once.

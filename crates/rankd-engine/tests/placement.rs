@@ -8,7 +8,7 @@ mod plan;
 
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
 use rankd_engine::{Engine, Linked, Request, Settings};
 use rankd_plan::signature::*;
 use rustix::time::{ClockId, clock_gettime};
@@ -37,7 +37,7 @@ impl Compute for Work {
 }
 
 const fn contract(inputs: Inputs, rows: RowEffect, cost: Cost) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], runs: Runs::Cpu, cost }
+    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], cost }
 }
 
 const fn about(fixed_ns: f32) -> Cost {
@@ -53,7 +53,7 @@ macro_rules! definition {
     ($op:literal, $contract:expr, $on_loop_us:literal, $on_pool_us:literal) => {
         Definition {
             signature: Signature { op: $op, summary: "", contract: $contract },
-            make: |_| Task::Compute(Arc::new(Work { on_loop_us: $on_loop_us, on_pool_us: $on_pool_us })),
+            maker: Maker::Compute(|_| Arc::new(Work { on_loop_us: $on_loop_us, on_pool_us: $on_pool_us })),
         }
     };
 }

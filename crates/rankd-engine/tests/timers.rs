@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Maker};
 use rankd_engine::{Engine, ErrorKind, Linked, Request, Settings};
 use rankd_plan::signature::*;
 use std::sync::Arc;
@@ -38,24 +38,27 @@ impl Fetch for Doze {
     }
 }
 
-const fn contract(inputs: Inputs, rows: RowEffect, runs: Runs, cost: Cost) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], runs, cost }
+const fn contract(inputs: Inputs, rows: RowEffect, cost: Cost) -> Contract {
+    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], cost }
 }
 
-static FIRST: Contract = contract(Inputs::None, RowEffect::Source, Runs::Cpu, Cost::Trivial);
-static DOZE: Contract = contract(Inputs::One, RowEffect::Same, Runs::Loop, Cost::Unknown);
+static FIRST: Contract = contract(Inputs::None, RowEffect::Source, Cost::Trivial);
+static DOZE: Contract = contract(Inputs::One, RowEffect::Same, Cost::Unknown);
 
 macro_rules! definition {
-    ($op:literal, $contract:expr, $task:expr) => {
-        Definition { signature: Signature { op: $op, summary: "", contract: $contract }, make: |_| $task }
+    ($op:literal, $contract:expr, $maker:path, $task:expr) => {
+        Definition {
+            signature: Signature { op: $op, summary: "", contract: $contract },
+            maker: $maker(|_| Arc::new($task)),
+        }
     };
 }
 
 static DEFINITIONS: [Definition; 4] = [
-    definition!("first", &FIRST, Task::Compute(Arc::new(First))),
-    definition!("no_time", &DOZE, Task::Fetch(Arc::new(Doze(Duration::ZERO)))),
-    definition!("a_moment", &DOZE, Task::Fetch(Arc::new(Doze(Duration::from_micros(100))))),
-    definition!("a_minute", &DOZE, Task::Fetch(Arc::new(Doze(Duration::from_secs(60))))),
+    definition!("first", &FIRST, Maker::Compute, First),
+    definition!("no_time", &DOZE, Maker::Fetch, Doze(Duration::ZERO)),
+    definition!("a_moment", &DOZE, Maker::Fetch, Doze(Duration::from_micros(100))),
+    definition!("a_minute", &DOZE, Maker::Fetch, Doze(Duration::from_secs(60))),
 ];
 
 fn after_first(op: &str, more: &str) -> Arc<Linked> {

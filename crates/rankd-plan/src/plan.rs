@@ -1,7 +1,7 @@
 //! A checked plan: what was names is positions, what was text is values and programs. Nothing in it can be wrong any more.
 
 use crate::diagnostic::SourceSpan;
-use crate::signature::Signature;
+use crate::signature::{ParamRef, Signature};
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
 use rankd_column::{Key, Value};
@@ -41,10 +41,9 @@ pub struct Node {
 }
 
 impl Node {
-    /// The argument of the parameter with this name. Asking for one that the task does not declare is a bug.
-    pub fn arg(&self, name: &str) -> &Arg {
-        let params = self.signature.contract.params;
-        params.iter().position(|param| param.name == name).map_or(&Arg::Absent, |at| &self.args[at])
+    /// The argument of a parameter that the node's contract refers to.
+    pub fn arg(&self, param: ParamRef) -> &Arg {
+        self.signature.contract.param(param).map_or(&Arg::Absent, |(at, _)| &self.args[at])
     }
 }
 
@@ -68,6 +67,23 @@ pub enum Arg {
 }
 
 impl Arg {
+    /// The keys that it names. Those inside an expression are the program's.
+    pub fn keys(&self) -> Vec<Key> {
+        match self {
+            Arg::Key(key) => vec![*key],
+            Arg::Keys(keys) => keys.clone(),
+            Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
+            Arg::Absent
+            | Arg::Int(_)
+            | Arg::Bool(_)
+            | Arg::Text(_)
+            | Arg::Endpoint(_)
+            | Arg::Expr(_)
+            | Arg::Pred(_)
+            | Arg::Node(_) => Vec::new(),
+        }
+    }
+
     /// The parameters of a request that are regular expressions here.
     pub fn pattern_params(&self) -> impl Iterator<Item = u32> + '_ {
         let program = match self {

@@ -42,7 +42,6 @@ static SOURCE: Contract = Contract {
     reads: &[],
     writes: Writes::Nothing,
     params: &[],
-    runs: Runs::Loop,
     cost: Cost::Trivial,
 };
 
@@ -50,13 +49,17 @@ static VM: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[],
-    writes: Writes::Param("out_key"),
+    writes: Writes::Params(&[ParamRef::named("out_key")]),
     params: &[
         Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "" },
-        Param { name: "expr", kind: ParamKind::Expr { into: "out_key" }, need: Need::Required, doc: "" },
+        Param {
+            name: "expr",
+            kind: ParamKind::Expr { into: Some(ParamRef::named("out_key")) },
+            need: Need::Required,
+            doc: "",
+        },
         Param { name: "extra", kind: ParamKind::Bool, need: Need::Default(Literal::Bool(true)), doc: "" },
     ],
-    runs: Runs::Cpu,
     cost: Cost::Unknown,
 };
 
@@ -66,7 +69,6 @@ static CONCAT: Contract = Contract {
     reads: &[],
     writes: Writes::Nothing,
     params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "" }],
-    runs: Runs::Cpu,
     cost: Cost::Unknown,
 };
 
@@ -76,7 +78,6 @@ static FILTER: Contract = Contract {
     reads: &[],
     writes: Writes::Nothing,
     params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "" }],
-    runs: Runs::Cpu,
     cost: Cost::Unknown,
 };
 
@@ -84,7 +85,7 @@ static FIXED: Contract = Contract {
     inputs: Inputs::None,
     rows: RowEffect::Source,
     reads: &[],
-    writes: Writes::Param("columns"),
+    writes: Writes::Params(&[ParamRef::named("columns")]),
     params: &[
         Param {
             name: "row_count",
@@ -92,9 +93,13 @@ static FIXED: Contract = Contract {
             need: Need::Default(Literal::Int(1)),
             doc: "",
         },
-        Param { name: "columns", kind: ParamKind::Columns, need: Need::Optional, doc: "" },
+        Param {
+            name: "columns",
+            kind: ParamKind::Columns { rows: Some(ParamRef::named("row_count")) },
+            need: Need::Optional,
+            doc: "",
+        },
     ],
-    runs: Runs::Loop,
     cost: Cost::Trivial,
 };
 

@@ -7,7 +7,7 @@ use rankd_plan::signature::*;
 use rankd_plan::{Registry, check};
 
 const fn contract(inputs: Inputs, rows: RowEffect, writes: Writes, params: &'static [Param]) -> Contract {
-    Contract { inputs, rows, reads: &[], writes, params, runs: Runs::Cpu, cost: Cost::Unknown }
+    Contract { inputs, rows, reads: &[], writes, params, cost: Cost::Unknown }
 }
 
 const fn required(name: &'static str, kind: ParamKind) -> Param {
@@ -15,13 +15,20 @@ const fn required(name: &'static str, kind: ParamKind) -> Param {
 }
 
 static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, Writes::Nothing, &[]);
-static DATA: Contract =
-    contract(Inputs::None, RowEffect::Source, Writes::AnyKey, &[required("columns", ParamKind::Columns)]);
+static DATA: Contract = contract(
+    Inputs::None,
+    RowEffect::Source,
+    Writes::AnyKey,
+    &[required("columns", ParamKind::Columns { rows: None })],
+);
 static VM: Contract = contract(
     Inputs::One,
     RowEffect::Same,
-    Writes::Param("out_key"),
-    &[required("out_key", ParamKind::Key), required("expr", ParamKind::Expr { into: "out_key" })],
+    Writes::Params(&[ParamRef::named("out_key")]),
+    &[
+        required("out_key", ParamKind::Key),
+        required("expr", ParamKind::Expr { into: Some(ParamRef::named("out_key")) }),
+    ],
 );
 static FILTER: Contract =
     contract(Inputs::One, RowEffect::Fewer, Writes::Nothing, &[required("pred", ParamKind::Pred)]);

@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
 use rankd_edge::date;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Maker};
 use rankd_engine::{Engine, Linked, Settings};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
@@ -60,12 +60,12 @@ impl Compute for WorkFuse {
     }
 }
 
-const fn contract(inputs: Inputs, rows: RowEffect, runs: Runs) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], runs, cost: Cost::Unknown }
+const fn contract(inputs: Inputs, rows: RowEffect) -> Contract {
+    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], cost: Cost::Unknown }
 }
 
-static READ: Contract = contract(Inputs::None, RowEffect::Source, Runs::Loop);
-static WORK: Contract = contract(Inputs::One, RowEffect::Fewer, Runs::Cpu);
+static READ: Contract = contract(Inputs::None, RowEffect::Source);
+static WORK: Contract = contract(Inputs::One, RowEffect::Fewer);
 static SIGNATURES: [Signature; 2] = [
     Signature { op: "read_fuse", summary: "", contract: &READ },
     Signature { op: "work_fuse", summary: "", contract: &WORK },
@@ -73,8 +73,8 @@ static SIGNATURES: [Signature; 2] = [
 
 fn definitions() -> [Definition; 2] {
     [
-        Definition { signature: SIGNATURES[0], make: |_| Task::Fetch(Arc::new(ReadFuse)) },
-        Definition { signature: SIGNATURES[1], make: |_| Task::Compute(Arc::new(WorkFuse)) },
+        Definition { signature: SIGNATURES[0], maker: Maker::Fetch(|_| Arc::new(ReadFuse)) },
+        Definition { signature: SIGNATURES[1], maker: Maker::Compute(|_| Arc::new(WorkFuse)) },
     ]
 }
 

@@ -2,47 +2,46 @@
 
 use rankd_column::{Batch, Cells, Column, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{ReadBatch, Verb};
-use rankd_engine::task::{Args, FetchContext};
+use rankd_engine::store::{KeyedEndpoint, ReadBatch, Verb};
+use rankd_engine::task::{FetchContext, LinkContext};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Count;
 use rankd_plan::signature::*;
 use std::sync::Arc;
+
+/// The key that remembers which row a new one came from.
+const PARENT_ID: &str = "parent_id";
 
 /// What all three declare.
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::FanOut,
     reads: &[],
-    writes: Writes::Named(&["parent_id"]),
-    params: &[
-        Param {
-            name: "endpoint",
-            kind: ParamKind::Endpoint("redis"),
-            need: Need::Required,
-            doc: "Where the lists are",
-        },
-        Param {
-            name: "fanout",
-            kind: ParamKind::Int { min: 1, max: 10_000 },
-            need: Need::Default(Literal::Int(100)),
-            doc: "How many ids to read for each input row",
-        },
-    ],
-    runs: Runs::Loop,
+    writes: Writes::Named(&[PARENT_ID]),
+    params: Params::PARAMS,
     cost: Cost::Unknown,
 };
 
+params! {
+    pub(crate) struct Params {
+        /// Where the lists are
+        endpoint: KeyedEndpoint,
+        /// How many ids to read for each input row
+        #[range(1..=10_000)]
+        fanout: Count = 100,
+    }
+}
+
 pub(crate) struct FanOut {
-    endpoint: u32,
+    params: Params,
     prefix: &'static str,
-    fanout: usize,
     /// `None` where the registry has no such key; then nobody can ask for it.
     parent_id: Option<Key>,
 }
 
 impl FanOut {
-    pub(crate) fn make(args: &Args<'_>, prefix: &'static str) -> FanOut {
-        let parent_id = args.registry.keys.named("parent_id").map(Key);
-        FanOut { endpoint: args.endpoint("endpoint"), prefix, fanout: args.count("fanout"), parent_id }
+    pub(crate) fn make(params: Params, prefix: &'static str, cx: &LinkContext<'_>) -> FanOut {
+        FanOut { params, prefix, parent_id: cx.key(PARENT_ID) }
     }
 
     /// Reads the lists of all rows in one step.
@@ -51,8 +50,8 @@ impl FanOut {
         if parents.is_empty() {
             return Ok(RowSet::empty());
         }
-        let step = ReadBatch { verb: Verb::ListHead(self.fanout), prefix: self.prefix, ids: &parents };
-        let replies = cx.read(self.endpoint, step).await?;
+        let step = ReadBatch { verb: Verb::ListHead(self.params.fanout), prefix: self.prefix, ids: &parents };
+        let replies = cx.read(self.params.endpoint, step).await?;
         cx.count_skipped(replies.skipped());
         let lists = parents.iter().enumerate().map(|(at, parent)| (replies.ids(at).len(), *parent));
         let parent_ids = lists.flat_map(|(count, parent)| std::iter::repeat_n(parent, count)).collect();

@@ -5,8 +5,4 @@
 
 mod fan_out;
 
-use rankd_engine::task::{Definition, Task};
-use rankd_plan::signature::Signature;
-use std::sync::Arc;
-
 include!(concat!(env!("OUT_DIR"), "/tasks.rs"));

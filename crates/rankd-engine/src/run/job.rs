@@ -340,7 +340,8 @@ pub(crate) fn bug(message: &str) -> TaskError {
     TaskError::bug(message)
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> TaskError {
+/// A panic in a task's code, as an error.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> TaskError {
     let what = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     TaskError::bug(format!("the task panicked: {}", what.unwrap_or("?")))
 }

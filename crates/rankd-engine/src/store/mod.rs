@@ -13,6 +13,9 @@ pub use replies::Replies;
 
 use crate::codes::{self, ErrorCode};
 use health::Health;
+use rankd_plan::plan::Arg;
+use rankd_plan::signature::ParamKind;
+use rankd_plan::signature::typed::ParamType;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -25,6 +28,22 @@ pub struct ReadBatch<'a> {
     /// What stands before `:{id}` in the keys.
     pub prefix: &'a str,
     pub ids: &'a [i64],
+}
+
+/// An endpoint that answers such reads: a parameter of a task, and its position in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyedEndpoint(pub u32);
+
+impl ParamType for KeyedEndpoint {
+    type Value = KeyedEndpoint;
+    const KIND: ParamKind = ParamKind::Endpoint("redis");
+
+    fn read(arg: &Arg) -> Option<KeyedEndpoint> {
+        match arg {
+            Arg::Endpoint(at) => Some(KeyedEndpoint(*at)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,9 @@ use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Cells, Column, Key, RowSet, Value};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Maker};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Input;
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -80,41 +82,51 @@ impl Compute for Failing {
 
 macro_rules! compute {
     ($run:expr) => {
-        |args| Task::Compute(Arc::new(Computing { amount: args.int("amount"), run: $run }))
+        Maker::Compute(|cx| Arc::new(Computing { amount: cx.params::<Amount>().amount, run: $run }))
     };
 }
 
 macro_rules! fetch {
     ($run:expr) => {
-        |args| Task::Fetch(Arc::new(Fetching { amount: args.int("amount"), run: $run }))
+        Maker::Fetch(|cx| Arc::new(Fetching { amount: cx.params::<Amount>().amount, run: $run }))
     };
 }
 
-const AMOUNT: Param = Param {
-    name: "amount",
-    kind: ParamKind::Int { min: 1, max: 1000 },
-    need: Need::Required,
-    doc: "A number, for whatever the task does with one",
-};
-const RHS: Param = Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "More rows" };
+params! {
+    struct Amount {
+        /// A number, for whatever the task does with one
+        #[range(1..=1000)]
+        amount: i64,
+    }
+}
 
-const fn contract(inputs: Inputs, rows: RowEffect, params: &'static [Param], runs: Runs, cost: Cost) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"]), params, runs, cost }
+params! {
+    struct AmountAndRows {
+        /// A number, for whatever the task does with one
+        #[range(1..=1000)]
+        amount: i64,
+        /// More rows
+        rhs: Input,
+    }
+}
+
+const fn contract(inputs: Inputs, rows: RowEffect, params: &'static [Param], cost: Cost) -> Contract {
+    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"]), params, cost }.checked()
 }
 
 const CHEAP: Cost = Cost::About { fixed_ns: 500.0, per_row_ns: 3.0 };
 
-static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Loop, Cost::Unknown);
-static MADE: Contract = contract(Inputs::None, RowEffect::Source, &[AMOUNT], Runs::Cpu, CHEAP);
-static SAME: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Cpu, CHEAP);
-static FEWER: Contract = contract(Inputs::One, RowEffect::Fewer, &[AMOUNT], Runs::Cpu, Cost::Trivial);
-static REORDERED: Contract = contract(Inputs::One, RowEffect::Reordered, &[AMOUNT], Runs::Cpu, Cost::Unknown);
-static FANNED: Contract = contract(Inputs::One, RowEffect::FanOut, &[AMOUNT], Runs::Loop, Cost::Unknown);
-static ASKED: Contract = contract(Inputs::One, RowEffect::Same, &[AMOUNT], Runs::Loop, Cost::Unknown);
-static APPENDED: Contract = contract(Inputs::One, RowEffect::Appended, &[AMOUNT, RHS], Runs::Cpu, CHEAP);
+static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, Amount::PARAMS, Cost::Unknown);
+static MADE: Contract = contract(Inputs::None, RowEffect::Source, Amount::PARAMS, CHEAP);
+static SAME: Contract = contract(Inputs::One, RowEffect::Same, Amount::PARAMS, CHEAP);
+static FEWER: Contract = contract(Inputs::One, RowEffect::Fewer, Amount::PARAMS, Cost::Trivial);
+static REORDERED: Contract = contract(Inputs::One, RowEffect::Reordered, Amount::PARAMS, Cost::Unknown);
+static FANNED: Contract = contract(Inputs::One, RowEffect::FanOut, Amount::PARAMS, Cost::Unknown);
+static ASKED: Contract = contract(Inputs::One, RowEffect::Same, Amount::PARAMS, Cost::Unknown);
+static APPENDED: Contract = contract(Inputs::One, RowEffect::Appended, AmountAndRows::PARAMS, CHEAP);
 
-const fn definition(op: &'static str, contract: &'static Contract, make: fn(&Args<'_>) -> Task) -> Definition {
-    Definition { signature: Signature { op, summary: "", contract }, make }
+const fn definition(op: &'static str, contract: &'static Contract, maker: Maker) -> Definition {
+    Definition { signature: Signature { op, summary: "", contract }, maker }
 }
 
 pub(crate) static DEFINITIONS: [Definition; 10] = [
@@ -134,7 +146,7 @@ pub(crate) static DEFINITIONS: [Definition; 10] = [
     ),
     definition("ask", &ASKED, fetch!(|amount, user, inputs| add(&inputs[0], amount ^ user))),
     definition("concat", &APPENDED, compute!(|_, inputs| inputs[0].concat(&inputs[1]))),
-    definition("fail", &SAME, |_| Task::Compute(Arc::new(Failing))),
+    definition("fail", &SAME, Maker::Compute(|_| Arc::new(Failing))),
 ];
 
 /// The ops that need no rows, and those that need some.

@@ -7,10 +7,11 @@ use rankd_column::{Cells, Column, Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Answer, Open, ReadBatch, Replies, Store, StoreError, Verb};
-use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
-use rankd_plan::plan::Arg;
+use rankd_engine::store::{Answer, KeyedEndpoint, Open, ReadBatch, Replies, Store, StoreError, Verb};
+use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, LinkContext, Make};
+use rankd_plan::signature::typed::{Count, Input};
 use rankd_plan::signature::*;
+use rankd_plan::{choices, params};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,13 +69,27 @@ pub(crate) enum Fate {
     Brittle,
 }
 
-impl Fate {
-    pub(crate) const NAMES: &'static [&'static str] =
-        &["well", "fails", "upstream", "panics", "panics_at_once", "brittle"];
-    const ALL: [Fate; 6] = [Fate::Well, Fate::Fails, Fate::Upstream, Fate::Panics, Fate::PanicsAtOnce, Fate::Brittle];
+choices! {
+    enum Fates -> Fate {
+        "well" => Fate::Well,
+        "fails" => Fate::Fails,
+        "upstream" => Fate::Upstream,
+        "panics" => Fate::Panics,
+        "panics_at_once" => Fate::PanicsAtOnce,
+        "brittle" => Fate::Brittle,
+    }
+}
 
+impl Fate {
     pub(crate) fn name(self) -> &'static str {
-        Fate::NAMES[self as usize]
+        match self {
+            Fate::Well => "well",
+            Fate::Fails => "fails",
+            Fate::Upstream => "upstream",
+            Fate::Panics => "panics",
+            Fate::PanicsAtOnce => "panics_at_once",
+            Fate::Brittle => "brittle",
+        }
     }
 
     pub(crate) fn ends_well(self) -> bool {
@@ -89,12 +104,6 @@ struct Script {
 }
 
 impl Script {
-    fn make(args: &Args<'_>) -> Script {
-        let name = args.text("fate");
-        let at = Fate::NAMES.iter().position(|known| **known == *name).unwrap();
-        Script { node: args.count("number"), fate: Fate::ALL[at] }
-    }
-
     fn fate(&self, run: i64) -> Fate {
         if run == REHEARSAL { Fate::Well } else { self.fate }
     }
@@ -150,11 +159,61 @@ impl Drop for Brittle {
     }
 }
 
+params! {
+    struct ReadParams {
+        /// Its position in the plan
+        number: Count = 0,
+        /// How long the store takes
+        #[range(0..)]
+        latency_ms: i64 = 0,
+        /// How often it gives the loop back without having to
+        yields: Count = 0,
+        /// How it ends
+        fate: Fates = "well",
+        /// More rows
+        b: Option<Input>,
+        /// More rows
+        c: Option<Input>,
+        /// More rows
+        d: Option<Input>,
+    }
+}
+
+params! {
+    struct WorkParams {
+        /// Its position in the plan
+        number: Count = 0,
+        /// How it ends
+        fate: Fates = "well",
+        /// More rows
+        b: Option<Input>,
+        /// More rows
+        c: Option<Input>,
+        /// More rows
+        d: Option<Input>,
+    }
+}
+
 struct Read {
     script: Script,
     latency_ms: i64,
     /// How often it gives the loop back without having to.
     yields: usize,
+}
+
+impl Make for Read {
+    type Params = ReadParams;
+
+    fn make(params: ReadParams, _: &LinkContext<'_>) -> Read {
+        let ReadParams { number: node, latency_ms, yields, fate, b, c, d } = params;
+        look_at_inputs([b, c, d]);
+        Read { script: Script { node, fate }, latency_ms, yields }
+    }
+}
+
+/// A parameter that was not given is absent, and one that was is where it was put.
+fn look_at_inputs(given: [Option<usize>; 3]) {
+    assert!(given.into_iter().flatten().all(|at| at <= 3), "{given:?}");
 }
 
 impl Fetch for Read {
@@ -171,7 +230,9 @@ impl Fetch for Read {
         }
         let latency_ms = if run == REHEARSAL { 0 } else { self.latency_ms };
         let prefix = if fate == Fate::Upstream { DOWN } else { "up" };
-        if let Err(error) = cx.read(0, ReadBatch { verb: Verb::HashAll, prefix, ids: &[latency_ms] }).await {
+        if let Err(error) =
+            cx.read(KeyedEndpoint(0), ReadBatch { verb: Verb::HashAll, prefix, ids: &[latency_ms] }).await
+        {
             see(run, script.node, What::Failed);
             return Err(error);
         }
@@ -182,6 +243,16 @@ impl Fetch for Read {
 
 struct Work {
     script: Script,
+}
+
+impl Make for Work {
+    type Params = WorkParams;
+
+    fn make(params: WorkParams, _: &LinkContext<'_>) -> Work {
+        let WorkParams { number: node, fate, b, c, d } = params;
+        look_at_inputs([b, c, d]);
+        Work { script: Script { node, fate } }
+    }
 }
 
 impl Compute for Work {
@@ -225,52 +296,21 @@ impl Store for ScriptedStore {
 /// What a reply of the store weighs.
 pub(crate) const REPLY_BYTES: u64 = 5;
 
-const fn int(name: &'static str) -> Param {
-    Param { name, kind: ParamKind::Int { min: 0, max: 1 << 40 }, need: Need::Default(Literal::Int(0)), doc: "" }
-}
-
-const fn node(name: &'static str) -> Param {
-    Param { name, kind: ParamKind::Node, need: Need::Optional, doc: "" }
-}
-
-const FATE: Param =
-    Param { name: "fate", kind: ParamKind::Choice(Fate::NAMES), need: Need::Default(Literal::Text("well")), doc: "" };
-
-const READ: &[Param] = &[int("number"), int("latency_ms"), int("yields"), FATE, node("b"), node("c"), node("d")];
-const WORK: &[Param] = &[int("number"), FATE, node("b"), node("c"), node("d")];
-
 /// The node-valued parameters, in order.
 pub(crate) const MORE_INPUTS: [&str; 3] = ["b", "c", "d"];
 
-const fn contract(inputs: Inputs, params: &'static [Param], runs: Runs) -> Contract {
+const fn contract(inputs: Inputs, params: &'static [Param]) -> Contract {
     let rows = match inputs {
         Inputs::None => RowEffect::Source,
         Inputs::One => RowEffect::Appended,
     };
-    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"]), params, runs, cost: Cost::Unknown }
+    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"]), params, cost: Cost::Unknown }
 }
 
-static READ_FIRST: Contract = contract(Inputs::None, READ, Runs::Loop);
-static READ_NEXT: Contract = contract(Inputs::One, READ, Runs::Loop);
-static WORK_FIRST: Contract = contract(Inputs::None, WORK, Runs::Cpu);
-static WORK_NEXT: Contract = contract(Inputs::One, WORK, Runs::Cpu);
-
-fn make_read(args: &Args<'_>) -> Task {
-    let latency_ms = args.int("latency_ms");
-    Task::Fetch(Arc::new(Read { script: Script::make(args), latency_ms, yields: args.count("yields") }))
-}
-
-fn make_work(args: &Args<'_>) -> Task {
-    // An argument that was not given is absent, and one that was is where it was put.
-    for name in MORE_INPUTS {
-        assert!(matches!(args.node.arg(name), Arg::Absent | Arg::Node(1..=3)));
-    }
-    Task::Compute(Arc::new(Work { script: Script::make(args) }))
-}
-
-const fn definition(op: &'static str, contract: &'static Contract, make: fn(&Args<'_>) -> Task) -> Definition {
-    Definition { signature: Signature { op, summary: "", contract }, make }
-}
+static READ_FIRST: Contract = contract(Inputs::None, ReadParams::PARAMS);
+static READ_NEXT: Contract = contract(Inputs::One, ReadParams::PARAMS);
+static WORK_FIRST: Contract = contract(Inputs::None, WorkParams::PARAMS);
+static WORK_NEXT: Contract = contract(Inputs::One, WorkParams::PARAMS);
 
 /// The op of a node, by whether it reads and whether it has inputs.
 pub(crate) fn op(reads: bool, inputs: usize) -> &'static str {
@@ -283,8 +323,8 @@ pub(crate) fn op(reads: bool, inputs: usize) -> &'static str {
 }
 
 pub(crate) static DEFINITIONS: [Definition; 4] = [
-    definition("read_first", &READ_FIRST, make_read),
-    definition("read_next", &READ_NEXT, make_read),
-    definition("work_first", &WORK_FIRST, make_work),
-    definition("work_next", &WORK_NEXT, make_work),
+    Definition::of::<Read, _>("read_first", "", &READ_FIRST),
+    Definition::of::<Read, _>("read_next", "", &READ_NEXT),
+    Definition::of::<Work, _>("work_first", "", &WORK_FIRST),
+    Definition::of::<Work, _>("work_next", "", &WORK_NEXT),
 ];

@@ -4,9 +4,10 @@ use crate::quiet::SCRIPTED;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, LinkContext, Make};
+use rankd_plan::signature::typed::Input;
 use rankd_plan::signature::*;
-use std::sync::Arc;
+use rankd_plan::{choices, params};
 use std::time::Duration;
 
 #[derive(Clone, Copy)]
@@ -17,12 +18,21 @@ enum Fate {
     Endless,
 }
 
-fn fate(args: &Args<'_>) -> Fate {
-    match &*args.text("fate") {
+choices! {
+    enum Fates -> Fate {
         "well" => Fate::Well,
         "fails" => Fate::Fails,
         "panics" => Fate::Panics,
-        _ => Fate::Endless,
+        "endless" => Fate::Endless,
+    }
+}
+
+params! {
+    struct Params {
+        /// What becomes of it
+        fate: Fates = "well",
+        /// More rows, which are not looked at
+        rhs: Option<Input>,
     }
 }
 
@@ -31,6 +41,14 @@ fn failed() -> TaskError {
 }
 
 struct Read(Fate);
+
+impl Make for Read {
+    type Params = Params;
+
+    fn make(params: Params, _: &LinkContext<'_>) -> Read {
+        Read(params.fate)
+    }
+}
 
 impl Fetch for Read {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
@@ -46,6 +64,15 @@ impl Fetch for Read {
 }
 
 struct Work(Fate);
+
+impl Make for Work {
+    type Params = Params;
+
+    fn make(params: Params, _: &LinkContext<'_>) -> Work {
+        assert!(params.rhs.is_none_or(|at| at > 0), "the first input is not given by a parameter");
+        Work(params.fate)
+    }
+}
 
 impl Compute for Work {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
@@ -63,26 +90,12 @@ impl Compute for Work {
     }
 }
 
-const FATES: &[&str] = &["well", "fails", "panics", "endless"];
-const PARAMS: &[Param] = &[
-    Param { name: "fate", kind: ParamKind::Choice(FATES), need: Need::Default(Literal::Text("well")), doc: "" },
-    Param { name: "rhs", kind: ParamKind::Node, need: Need::Optional, doc: "" },
-];
-
-const fn contract(inputs: Inputs, rows: RowEffect, runs: Runs) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: PARAMS, runs, cost: Cost::Unknown }
+const fn contract(inputs: Inputs, rows: RowEffect) -> Contract {
+    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: Params::PARAMS, cost: Cost::Unknown }
 }
 
-static READ: Contract = contract(Inputs::None, RowEffect::Source, Runs::Loop);
-static WORK: Contract = contract(Inputs::One, RowEffect::Appended, Runs::Cpu);
+static READ: Contract = contract(Inputs::None, RowEffect::Source);
+static WORK: Contract = contract(Inputs::One, RowEffect::Appended);
 
-pub(crate) static DEFINITIONS: [Definition; 2] = [
-    Definition {
-        signature: Signature { op: "read", summary: "", contract: &READ },
-        make: |args| Task::Fetch(Arc::new(Read(fate(args)))),
-    },
-    Definition {
-        signature: Signature { op: "work", summary: "", contract: &WORK },
-        make: |args| Task::Compute(Arc::new(Work(fate(args)))),
-    },
-];
+pub(crate) static DEFINITIONS: [Definition; 2] =
+    [Definition::of::<Read, _>("read", "", &READ), Definition::of::<Work, _>("work", "", &WORK)];

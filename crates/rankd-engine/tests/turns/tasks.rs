@@ -3,7 +3,7 @@
 use rankd_column::{Batch, RowSet};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Task};
+use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
 use rankd_plan::signature::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn spin_for(duration: Duration) {
 }
 
 const fn contract(inputs: Inputs, rows: RowEffect, cost: Cost) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], runs: Runs::Cpu, cost }
+    Contract { inputs, rows, reads: &[], writes: Writes::Nothing, params: &[], cost }
 }
 
 const CHEAP: Cost = Cost::About { fixed_ns: 500.0, per_row_ns: 0.0 };
@@ -46,7 +46,7 @@ macro_rules! definition {
     ($op:literal, $contract:expr, $body:expr) => {
         Definition {
             signature: Signature { op: $op, summary: "", contract: $contract },
-            make: |_| Task::Compute(Arc::new(Body($body))),
+            maker: Maker::Compute(|_| Arc::new(Body($body))),
         }
     };
 }

@@ -8,7 +8,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
 use crate::limits::{LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX};
 use crate::plan::{Arg, ColumnData, Generator};
-use crate::signature::{Contract, Literal, Need, Param, ParamKind, Signature, TRACE, Writes};
+use crate::signature::{
+    Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
+};
 use crate::wire::cursor::Cursor;
 use rankd_column::{Key, Type, Value};
 use std::cell::Cell;
@@ -95,9 +97,8 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
             ParamKind::Text => {
                 let text = cursor.text()?.unwrap_or_default();
-                let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-');
-                if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
-                    let message = format!("{} is 1 to 64 letters, digits, _, : or -", param.name);
+                if !is_plain(&text) {
+                    let message = format!("{} is 1 to {TEXT_BYTES_MAX} letters, digits, _, : or -", param.name);
                     cursor.report(Code::ParamOutOfRange, message);
                     return Ok(None);
                 }
@@ -115,10 +116,10 @@ impl Reading<'_, '_, '_, '_> {
             }
             ParamKind::Key => self.checker.names.key(&mut cursor, self.access(param))?.map(Arg::Key),
             ParamKind::Keys => self.keys(&mut cursor, param)?.map(Arg::Keys),
-            ParamKind::Columns => self.columns(&mut cursor)?.map(Arg::Columns),
+            ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
-                let into = self.key_named_by(into);
+                let into = self.key_given_by(into);
                 self.tables.expr(&id, into, &pointer, found).map(Arg::Expr)
             }
             ParamKind::Pred => {
@@ -134,18 +135,31 @@ impl Reading<'_, '_, '_, '_> {
         })
     }
 
+    /// The argument of a parameter that was read before.
+    fn arg(&self, param: ParamRef) -> Option<&Arg> {
+        let (at, _) = self.contract.param(param)?;
+        self.draft.args.get(at)?.as_ref()
+    }
+
+    /// The number of rows that another parameter gives; `None` where it is wrong, or there is no such parameter.
+    fn rows_given_by(&self, param: Option<ParamRef>) -> Option<usize> {
+        match self.arg(param?)? {
+            Arg::Int(rows) => usize::try_from(*rows).ok(),
+            _ => None,
+        }
+    }
+
     /// The number of rows that a task makes by itself; `None` where it makes none, or that number is wrong.
-    fn rows(&self) -> Option<usize> {
-        self.contract.params.iter().find(|param| param.kind == ParamKind::Columns)?;
-        self.draft.args.iter().find_map(|arg| match arg {
-            Some(Arg::Int(rows)) => usize::try_from(*rows).ok(),
+    fn rows_made(&self) -> Option<usize> {
+        self.contract.params.iter().find_map(|param| match param.kind {
+            ParamKind::Columns { rows } => self.rows_given_by(rows),
             _ => None,
         })
     }
 
     /// Adds the rows that the task makes to those of the nodes before.
     fn count_cells(&self, found: &mut Diagnostics) {
-        let Some(rows) = self.rows() else { return };
+        let Some(rows) = self.rows_made() else { return };
         let columns = self.draft.args.iter().flatten().map(|arg| match arg {
             Arg::Columns(columns) => columns.len(),
             _ => 0,
@@ -163,14 +177,13 @@ impl Reading<'_, '_, '_, '_> {
 
     /// Whether a key parameter is one that the task writes.
     fn access(&self, param: &Param) -> Access {
-        if self.contract.writes == Writes::Param(param.name) { Access::Write } else { Access::Read }
+        if self.contract.writes_to(param) { Access::Write } else { Access::Read }
     }
 
-    /// The key that a parameter read before names.
-    fn key_named_by(&self, param: &str) -> Option<Key> {
-        let at = self.contract.params.iter().position(|known| known.name == param)?;
-        match self.draft.args.get(at)? {
-            Some(Arg::Key(key)) => Some(*key),
+    /// The key that another parameter gives.
+    fn key_given_by(&self, param: Option<ParamRef>) -> Option<Key> {
+        match self.arg(param?)? {
+            Arg::Key(key) => Some(*key),
             _ => None,
         }
     }
@@ -194,9 +207,13 @@ impl Reading<'_, '_, '_, '_> {
     }
 
     /// Literal columns: `{key: [values…]}` or `{key: {generator: …}}`.
-    fn columns(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<Vec<(Key, ColumnData)>>, Fault> {
+    fn columns(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        rows: Option<ParamRef>,
+    ) -> Result<Option<Vec<(Key, ColumnData)>>, Fault> {
         let registry = self.checker.names.registry;
-        let (rows, data) = (self.rows(), &self.checker.data);
+        let (rows, data) = (self.rows_given_by(rows), &self.checker.data);
         let before = cursor.errors();
         let mut columns = Vec::new();
         cursor.each_field(|cursor, name| {
@@ -227,7 +244,7 @@ fn takes(param: ParamKind, json: Kind) -> bool {
         ParamKind::Bool => json == Kind::Bool,
         ParamKind::Key => matches!(json, Kind::String | Kind::Number),
         ParamKind::Keys => json == Kind::Array,
-        ParamKind::Columns => json == Kind::Object,
+        ParamKind::Columns { .. } => json == Kind::Object,
         ParamKind::Endpoint(_)
         | ParamKind::Text
         | ParamKind::Choice(_)

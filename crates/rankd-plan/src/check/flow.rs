@@ -5,7 +5,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{Arg, ColumnData, Generator, NodeIx};
 use crate::registry::{Absent, Entry, Registry};
-use crate::signature::{ParamKind, RowEffect, Signature, Writes};
+use crate::signature::{ParamKind, ParamRef, RowEffect, Signature, Writes};
 use crate::wire::WirePlan;
 use rankd_column::{Key, Value};
 
@@ -79,13 +79,10 @@ fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Regist
     match signature.contract.writes {
         Writes::Nothing => {}
         Writes::AnyKey => keys.everything(),
-        Writes::Param(param) => match arg(draft, signature, param) {
-            Some(Arg::Key(key)) => keys.add(*key),
-            Some(Arg::Keys(list)) => list.iter().for_each(|key| keys.add(*key)),
-            Some(Arg::Columns(columns)) => columns.iter().for_each(|(key, _)| keys.add(*key)),
-            Some(_) => {}
+        Writes::Params(params) => params.iter().for_each(|param| match arg(draft, signature, *param) {
+            Some(arg) => arg.keys().into_iter().for_each(|key| keys.add(key)),
             None => keys.everything(),
-        },
+        }),
         Writes::Named(names) => {
             names.iter().filter_map(|name| registry.keys.named(name)).for_each(|key| keys.add(Key(key)));
         }
@@ -104,8 +101,7 @@ fn report_reads(
     for (param, value) in signature.contract.params.iter().zip(&draft.args) {
         let keys = match value {
             Some(Arg::Expr(program) | Arg::Pred(program)) => program.keys(),
-            Some(Arg::Key(key)) if signature.contract.reads.contains(&param.name) => vec![*key],
-            Some(Arg::Keys(keys)) if signature.contract.reads.contains(&param.name) => keys.clone(),
+            Some(arg) if signature.contract.reads_from(param) => arg.keys(),
             _ => continue,
         };
         for key in keys.into_iter().filter(|key| !present.has(*key)) {
@@ -134,9 +130,18 @@ fn report_gaps(
     found: &mut Diagnostics,
 ) {
     let contract = signature.contract;
-    let Writes::Param(param) = contract.writes else { return };
+    let Writes::Params(params) = contract.writes else { return };
     let reads_a_store = contract.params.iter().any(|param| matches!(param.kind, ParamKind::Endpoint(_)));
-    let gaps: Vec<(Key, &str)> = match arg(draft, signature, param) {
+    for param in params {
+        for (key, gap) in gaps(arg(draft, signature, *param), reads_a_store) {
+            warn_of_gap(wire, at, draft, signature, registry.key(key), gap, param.name(), found);
+        }
+    }
+}
+
+/// The keys of an argument that may have no value for a row, and for which row.
+fn gaps(arg: Option<&Arg>, reads_a_store: bool) -> Vec<(Key, &'static str)> {
+    match arg {
         Some(Arg::Keys(keys)) if reads_a_store => keys.iter().map(|key| (*key, "a row without the field")).collect(),
         Some(Arg::Columns(columns)) => {
             let has_null = |data: &ColumnData| match data {
@@ -148,10 +153,7 @@ fn report_gaps(
             let with_null = columns.iter().filter(|(_, data)| has_null(data));
             with_null.map(|(key, _)| (*key, "a row whose value is null")).collect()
         }
-        _ => return,
-    };
-    for (key, gap) in gaps {
-        warn_of_gap(wire, at, draft, signature, registry.key(key), gap, param, found);
+        _ => Vec::new(),
     }
 }
 
@@ -198,7 +200,7 @@ fn warn_of_gap(
     found.push(warning.help("give the key a default in the registry, or make it nullable"));
 }
 
-fn arg<'d>(draft: &'d Draft, signature: Signature, param: &str) -> Option<&'d Arg> {
-    let at = signature.contract.params.iter().position(|known| known.name == param)?;
+fn arg(draft: &Draft, signature: Signature, param: ParamRef) -> Option<&Arg> {
+    let (at, _) = signature.contract.param(param)?;
     draft.args.get(at)?.as_ref()
 }

@@ -1,8 +1,15 @@
 //! What a task declares about itself, as data: what it takes, reads, writes and does to rows.
 //!
-//! Checks, documentation, generated types and the scheduler all read the same declaration. The task's code is elsewhere.
+//! Checks, documentation, generated types and the scheduler all read the same declaration. The task's code is elsewhere, and
+//! with it where it runs. `param` has the parameters as data, [`typed`] the same as a struct, `consistent` the rules that a
+//! declaration keeps.
 
-use rankd_column::Value;
+mod consistent;
+mod param;
+pub mod typed;
+
+pub(crate) use consistent::{TEXT_BYTES_MAX, is_plain};
+pub use param::{Literal, Need, Param, ParamKind, ParamRef, TRACE};
 
 /// A task as the rest of the program sees it.
 #[derive(Clone, Copy, Debug)]
@@ -19,19 +26,38 @@ pub struct Contract {
     pub inputs: Inputs,
     pub rows: RowEffect,
     /// Parameters whose keys are read. Keys inside expressions and predicates count by themselves.
-    pub reads: &'static [&'static str],
+    pub reads: &'static [ParamRef],
     pub writes: Writes,
     pub params: &'static [Param],
-    pub runs: Runs,
     pub cost: Cost,
 }
 
-/// What a call costs before anyone has measured it. The scheduler learns the rest.
+impl Contract {
+    /// The parameter that is referred to, and its position. A contract that was built refers to none that is not there.
+    pub fn param(&self, param: ParamRef) -> Option<(usize, &'static Param)> {
+        self.params.iter().enumerate().find(|(_, known)| known.name == param.name())
+    }
+
+    /// Whether the keys that a parameter names are written.
+    pub fn writes_to(&self, param: &Param) -> bool {
+        match self.writes {
+            Writes::Params(params) => params.iter().any(|written| written.name() == param.name),
+            Writes::Nothing | Writes::AnyKey | Writes::Named(_) => false,
+        }
+    }
+
+    /// Whether the keys that a parameter names are read.
+    pub fn reads_from(&self, param: &Param) -> bool {
+        self.reads.iter().any(|read| read.name() == param.name)
+    }
+}
+
+/// What a call costs before it was measured. The scheduler learns the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
-    /// So little, whatever the rows, that it never pays to move it to another thread.
+    /// Too little, whatever the rows, for another thread to be worth it.
     Trivial,
-    /// About so much for a call and for each row of its inputs.
+    /// About this much for a call, and for each row of its inputs.
     About { fixed_ns: f32, per_row_ns: f32 },
     /// It may be anything, or it is a wait.
     Unknown,
@@ -92,115 +118,10 @@ impl RowEffect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
     Nothing,
-    /// Any registered key: what is there is known only when it is read.
+    /// Any registered key: which ones is known only when they are read.
     AnyKey,
-    /// The key or keys that this parameter names.
-    Param(&'static str),
+    /// The keys that these parameters name.
+    Params(&'static [ParamRef]),
     /// These keys, by name.
     Named(&'static [&'static str]),
 }
-
-/// Where the task's code runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
-    /// On the event loop, waiting without blocking it.
-    Loop,
-    /// Computing: on the pool, or on the loop when that is cheaper.
-    Cpu,
-}
-
-impl Runs {
-    pub fn name(self) -> &'static str {
-        match self {
-            Runs::Loop => "loop",
-            Runs::Cpu => "cpu",
-        }
-    }
-}
-
-/// One parameter of a task.
-#[derive(Debug)]
-pub struct Param {
-    pub name: &'static str,
-    pub kind: ParamKind,
-    pub need: Need,
-    /// One sentence for authors.
-    pub doc: &'static str,
-}
-
-/// Whether a parameter must be given, and what holds when it is not.
-#[derive(Debug)]
-pub enum Need {
-    Required,
-    /// Absent when not given.
-    Optional,
-    Default(Literal),
-}
-
-/// A default.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Literal {
-    Int(i64),
-    Bool(bool),
-    Text(&'static str),
-}
-
-impl Literal {
-    pub fn value(self) -> Value {
-        match self {
-            Literal::Int(v) => Value::Int(v),
-            Literal::Bool(v) => Value::Bool(v),
-            Literal::Text(v) => Value::str(v),
-        }
-    }
-}
-
-/// What a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamKind {
-    /// An endpoint of this kind.
-    Endpoint(&'static str),
-    Int {
-        min: i64,
-        max: i64,
-    },
-    Bool,
-    /// Text of letters, digits, `_`, `:` and `-`.
-    Text,
-    Choice(&'static [&'static str]),
-    /// A key that is read or written, as `reads` and `writes` say.
-    Key,
-    Keys,
-    /// An expression whose result is written to the key that the named parameter gives.
-    Expr {
-        into: &'static str,
-    },
-    Pred,
-    /// A node: a dependency, and its rows are an input.
-    Node,
-    /// Columns of literal data by key name.
-    Columns,
-}
-
-impl ParamKind {
-    /// The kind in a word or two, for listings.
-    pub fn name(self) -> String {
-        match self {
-            ParamKind::Endpoint(kind) => format!("{kind} endpoint"),
-            ParamKind::Int { min, max } if max == i64::MAX => format!("int ≥ {min}"),
-            ParamKind::Int { min, max } => format!("int {min}..={max}"),
-            ParamKind::Bool => "bool".into(),
-            ParamKind::Text => "text".into(),
-            ParamKind::Choice(choices) => choices.join(" | "),
-            ParamKind::Key => "key".into(),
-            ParamKind::Keys => "list of keys".into(),
-            ParamKind::Expr { .. } => "expression".into(),
-            ParamKind::Pred => "predicate".into(),
-            ParamKind::Node => "node".into(),
-            ParamKind::Columns => "columns".into(),
-        }
-    }
-}
-
-/// The parameter that every task takes: a label for the trace.
-pub const TRACE: &str = "trace";

@@ -14,39 +14,32 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Millis;
 use rankd_plan::signature::*;
-use std::time::Duration;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[],
     writes: Writes::Nothing,
-    params: &[Param {
-        name: "busy_wait_ms",
-        kind: ParamKind::Int { min: 0, max: 3_600_000 },
-        need: Need::Required,
-        doc: "How long to keep busy",
-    }],
-    runs: Runs::Cpu,
+    params: Task::PARAMS,
     cost: Cost::Unknown,
 };
 
-pub(crate) struct Task {
-    busy: Duration,
-}
-
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task { busy: args.millis("busy_wait_ms") }
+params! {
+    pub(crate) struct Task {
+        /// How long to keep busy
+        #[range(0..=3_600_000)]
+        busy_wait_ms: Millis,
     }
 }
 
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let began = cx.now();
-        while cx.now().saturating_duration_since(began) < self.busy {
+        while cx.now().saturating_duration_since(began) < self.busy_wait_ms {
             if cx.is_stopped() {
                 return Err(TaskError::stopped());
             }

@@ -18,7 +18,8 @@
 use rankd_column::RowSet;
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Fetch, FetchContext};
+use rankd_engine::task::{Fetch, FetchContext};
+use rankd_plan::params;
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -26,17 +27,12 @@ pub(crate) const CONTRACT: Contract = Contract {
     rows: RowEffect::Source,
     reads: &[],
     writes: Writes::AnyKey,
-    params: &[],
-    runs: Runs::Loop,
+    params: Task::PARAMS,
     cost: Cost::Trivial,
 };
 
-pub(crate) struct Task;
-
-impl Task {
-    pub(crate) fn make(_: &Args<'_>) -> Task {
-        Task
-    }
+params! {
+    pub(crate) struct Task {}
 }
 
 impl Fetch for Task {

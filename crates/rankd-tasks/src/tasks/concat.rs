@@ -21,7 +21,9 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Input;
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -29,18 +31,14 @@ pub(crate) const CONTRACT: Contract = Contract {
     rows: RowEffect::Appended,
     reads: &[],
     writes: Writes::Nothing,
-    params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "The node whose rows to append" }],
-    runs: Runs::Cpu,
+    params: Task::PARAMS,
     cost: Cost::About { fixed_ns: 500.0, per_row_ns: 10.0 },
 };
 
-pub(crate) struct Task {
-    rhs: usize,
-}
-
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task { rhs: args.input("rhs") }
+params! {
+    pub(crate) struct Task {
+        /// The node whose rows to append
+        rhs: Input,
     }
 }
 

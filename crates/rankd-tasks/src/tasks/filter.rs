@@ -17,29 +17,26 @@
 
 use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
-use rankd_column::expr::{Program, select};
+use rankd_column::expr::select;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Predicate;
 use rankd_plan::signature::*;
-use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Fewer,
     reads: &[],
     writes: Writes::Nothing,
-    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "The condition to keep a row" }],
-    runs: Runs::Cpu,
+    params: Task::PARAMS,
     cost: Cost::About { fixed_ns: 400.0, per_row_ns: 2.0 },
 };
 
-pub(crate) struct Task {
-    pred: Arc<Program>,
-}
-
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task { pred: args.program("pred") }
+params! {
+    pub(crate) struct Task {
+        /// The condition to keep a row
+        pred: Predicate,
     }
 }
 

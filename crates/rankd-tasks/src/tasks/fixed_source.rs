@@ -14,8 +14,10 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, RowSet, Type, Value};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Fetch, FetchContext};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
+use rankd_plan::params;
 use rankd_plan::plan::{ColumnData, Generator};
+use rankd_plan::signature::typed::{Columns, Count};
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -23,31 +25,34 @@ pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::None,
     rows: RowEffect::Source,
     reads: &[],
-    writes: Writes::Param("columns"),
-    params: &[
-        Param {
-            name: "row_count",
-            kind: ParamKind::Int { min: 0, max: 10_000_000 },
-            need: Need::Default(Literal::Int(1)),
-            doc: "How many rows to give",
-        },
-        Param { name: "columns", kind: ParamKind::Columns, need: Need::Optional, doc: "Values by key" },
-    ],
-    runs: Runs::Loop,
+    writes: Writes::Params(&[Params::columns]),
+    params: Params::PARAMS,
     cost: Cost::Trivial,
 };
+
+params! {
+    pub(crate) struct Params {
+        /// How many rows to give
+        #[range(0..=10_000_000)]
+        row_count: Count = 1,
+        /// Values by key
+        #[rows(row_count)]
+        columns: Option<Columns>,
+    }
+}
 
 pub(crate) struct Task {
     /// Made once: the rows are the same for every request.
     rows: RowSet,
 }
 
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        let count = args.count("row_count");
+impl Make for Task {
+    type Params = Params;
+
+    fn make(Params { row_count: count, columns }: Params, cx: &LinkContext<'_>) -> Task {
         let mut batch = Batch::new((1..=count as i64).collect());
-        for (key, data) in args.columns("columns") {
-            let type_of = args.field(*key).type_of;
+        for (key, data) in columns.iter().flatten() {
+            let type_of = cx.registry.key(*key).type_of;
             let mut column = ColumnBuilder::new(type_of, count);
             for at in 0..count {
                 // The checks have typed every value, so one that does not fit cannot be here; it would be null.

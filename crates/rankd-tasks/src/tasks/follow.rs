@@ -19,19 +19,21 @@
 //! | 11 | 1 |
 //! ```
 
-use crate::fan_out::{self, FanOut};
+use crate::fan_out::{self, FanOut, Params};
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Fetch, FetchContext};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
 use rankd_plan::signature::Contract;
 
 pub(crate) const CONTRACT: Contract = fan_out::CONTRACT;
 
 pub(crate) struct Task(FanOut);
 
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task(FanOut::make(args, "follow"))
+impl Make for Task {
+    type Params = Params;
+
+    fn make(params: Params, cx: &LinkContext<'_>) -> Task {
+        Task(FanOut::make(params, "follow", cx))
     }
 }
 

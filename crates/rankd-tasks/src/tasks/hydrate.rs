@@ -23,8 +23,10 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{ReadBatch, Verb};
-use rankd_engine::task::{Args, Fetch, FetchContext};
+use rankd_engine::store::{KeyedEndpoint, ReadBatch, Verb};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Text;
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -32,38 +34,36 @@ pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[],
-    writes: Writes::Param("keys"),
-    params: &[
-        Param {
-            name: "endpoint",
-            kind: ParamKind::Endpoint("redis"),
-            need: Need::Required,
-            doc: "Where the hashes are",
-        },
-        Param {
-            name: "prefix",
-            kind: ParamKind::Text,
-            need: Need::Required,
-            doc: "What stands before the id in the hash's name, such as user or media",
-        },
-        Param { name: "keys", kind: ParamKind::Keys, need: Need::Required, doc: "The fields to read" },
-    ],
-    runs: Runs::Loop,
+    writes: Writes::Params(&[Params::keys]),
+    params: Params::PARAMS,
     cost: Cost::Unknown,
 };
 
+params! {
+    pub(crate) struct Params {
+        /// Where the hashes are
+        endpoint: KeyedEndpoint,
+        /// What stands before the id in the hash's name, such as user or media
+        prefix: Text,
+        /// The fields to read
+        keys: Vec<Key>,
+    }
+}
+
 pub(crate) struct Task {
-    endpoint: u32,
+    endpoint: KeyedEndpoint,
     prefix: Arc<str>,
     keys: Vec<(Key, Type)>,
     names: Vec<Arc<str>>,
 }
 
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        let fields = args.keys("keys").iter().map(|key| args.field(*key));
+impl Make for Task {
+    type Params = Params;
+
+    fn make(Params { endpoint, prefix, keys }: Params, cx: &LinkContext<'_>) -> Task {
+        let fields = keys.iter().map(|key| cx.field(*key));
         let (keys, names) = fields.map(|field| ((field.key, field.type_of), field.name)).unzip();
-        Task { endpoint: args.endpoint("endpoint"), prefix: args.text("prefix"), keys, names }
+        Task { endpoint, prefix, keys, names }
     }
 }
 

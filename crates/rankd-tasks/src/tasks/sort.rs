@@ -23,36 +23,29 @@ use rankd_column::expr::pass::Part;
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::signature::*;
+use rankd_plan::{choices, params};
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Reordered,
-    reads: &["key"],
+    reads: &[Task::key],
     writes: Writes::Nothing,
-    params: &[
-        Param { name: "key", kind: ParamKind::Key, need: Need::Required, doc: "The key to sort by" },
-        Param {
-            name: "order",
-            kind: ParamKind::Choice(&["asc", "desc"]),
-            need: Need::Default(Literal::Text("asc")),
-            doc: "Smallest first or largest first",
-        },
-    ],
-    runs: Runs::Cpu,
+    params: Task::PARAMS,
     cost: Cost::About { fixed_ns: 400.0, per_row_ns: 20.0 },
 };
 
-pub(crate) struct Task {
-    key: Key,
-    order: Order,
+choices! {
+    pub(crate) enum Direction -> Order { "asc" => Order::Asc, "desc" => Order::Desc }
 }
 
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        let order = if &*args.text("order") == "desc" { Order::Desc } else { Order::Asc };
-        Task { key: args.key("key"), order }
+params! {
+    pub(crate) struct Task {
+        /// The key to sort by
+        key: Key,
+        /// Smallest first or largest first
+        order: Direction = "asc",
     }
 }
 

@@ -18,7 +18,9 @@
 use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Count;
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -26,23 +28,15 @@ pub(crate) const CONTRACT: Contract = Contract {
     rows: RowEffect::Fewer,
     reads: &[],
     writes: Writes::Nothing,
-    params: &[Param {
-        name: "count",
-        kind: ParamKind::Int { min: 1, max: i64::MAX },
-        need: Need::Required,
-        doc: "How many rows to keep",
-    }],
-    runs: Runs::Cpu,
+    params: Task::PARAMS,
     cost: Cost::Trivial,
 };
 
-pub(crate) struct Task {
-    count: usize,
-}
-
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task { count: args.count("count") }
+params! {
+    pub(crate) struct Task {
+        /// How many rows to keep
+        #[range(1..)]
+        count: Count,
     }
 }
 

@@ -15,8 +15,9 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{ReadBatch, Verb};
-use rankd_engine::task::{Args, Fetch, FetchContext, Field};
+use rankd_engine::store::{KeyedEndpoint, ReadBatch, Verb};
+use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
+use rankd_plan::params;
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -25,24 +26,27 @@ pub(crate) const CONTRACT: Contract = Contract {
     rows: RowEffect::Source,
     reads: &[],
     writes: Writes::AnyKey,
-    params: &[Param {
-        name: "endpoint",
-        kind: ParamKind::Endpoint("redis"),
-        need: Need::Required,
-        doc: "Where the profiles are",
-    }],
-    runs: Runs::Loop,
+    params: Params::PARAMS,
     cost: Cost::Unknown,
 };
 
+params! {
+    pub(crate) struct Params {
+        /// Where the profiles are
+        endpoint: KeyedEndpoint,
+    }
+}
+
 pub(crate) struct Task {
-    endpoint: u32,
+    endpoint: KeyedEndpoint,
     fields: Vec<Field>,
 }
 
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task { endpoint: args.endpoint("endpoint"), fields: args.stored_fields() }
+impl Make for Task {
+    type Params = Params;
+
+    fn make(params: Params, cx: &LinkContext<'_>) -> Task {
+        Task { endpoint: params.endpoint, fields: cx.stored_fields() }
     }
 }
 

@@ -16,11 +16,13 @@
 //! | 2 | | |
 //! ```
 
+use rankd_column::expr::compute;
 use rankd_column::expr::pass::Part;
-use rankd_column::expr::{Program, compute};
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Args, Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::params;
+use rankd_plan::signature::typed::Expr;
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -28,28 +30,18 @@ pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[],
-    writes: Writes::Param("out_key"),
-    params: &[
-        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "The key to write" },
-        Param {
-            name: "expr",
-            kind: ParamKind::Expr { into: "out_key" },
-            need: Need::Required,
-            doc: "The expression to compute",
-        },
-    ],
-    runs: Runs::Cpu,
+    writes: Writes::Params(&[Task::out_key]),
+    params: Task::PARAMS,
     cost: Cost::About { fixed_ns: 500.0, per_row_ns: 3.0 },
 };
 
-pub(crate) struct Task {
-    out_key: Key,
-    expr: Arc<Program>,
-}
-
-impl Task {
-    pub(crate) fn make(args: &Args<'_>) -> Task {
-        Task { out_key: args.key("out_key"), expr: args.program("expr") }
+params! {
+    pub(crate) struct Task {
+        /// The key to write
+        out_key: Key,
+        /// The expression to compute
+        #[into(out_key)]
+        expr: Expr,
     }
 }
 

@@ -4,9 +4,10 @@ use crate::cli::{DONE, WRONG, say};
 use clap::Args;
 use rankd_edge::listing::Listing;
 use rankd_edge::task_list;
+use rankd_engine::task::Definition;
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::signature::Signature;
-use rankd_tasks::SIGNATURES;
+use rankd_tasks::DEFINITIONS;
 
 #[derive(Args)]
 pub(crate) struct TasksArgs {
@@ -18,12 +19,12 @@ pub(crate) struct TasksArgs {
 }
 
 pub(crate) fn run(args: &TasksArgs) -> u8 {
-    let shown: Vec<&Signature> = match &args.task {
-        None => SIGNATURES.iter().collect(),
-        Some(op) => match SIGNATURES.iter().find(|task| task.op == op) {
+    let shown: Vec<&Definition> = match &args.task {
+        None => DEFINITIONS.iter().collect(),
+        Some(op) => match DEFINITIONS.iter().find(|task| task.signature.op == op) {
             Some(task) => vec![task],
             None => {
-                let near = nearest(op, SIGNATURES.iter().map(|task| task.op));
+                let near = nearest(op, DEFINITIONS.iter().map(|task| task.signature.op));
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 say::to_people(&format!("error: there is no task {}{hint}", quoted(op)));
                 return WRONG;
@@ -33,13 +34,13 @@ pub(crate) fn run(args: &TasksArgs) -> u8 {
     if args.json {
         say::to_programs(&task_list::to_json(&shown));
     } else if args.task.is_some() {
-        shown.iter().for_each(|task| say::to_people(&task_list::in_full(task)));
+        shown.iter().for_each(|task| say::to_people(&task_list::in_full(&task.signature)));
     } else {
         let mut listing = Listing::new(&["task", "runs on", "rows", "does"]);
         for task in shown {
-            let Signature { op, summary, contract } = task;
-            let runs = contract.runs.name().to_owned();
-            listing.row(vec![(*op).to_owned(), runs, contract.rows.name().to_owned(), (*summary).to_owned()]);
+            let Signature { op, summary, contract } = task.signature;
+            let runs = task.maker.runs_on().to_owned();
+            listing.row(vec![op.to_owned(), runs, contract.rows.name().to_owned(), summary.to_owned()]);
         }
         say::to_people(&listing.render());
     }

@@ -1,0 +1,134 @@
+//! What a task may use besides its inputs: when it is made, when it computes, and when it reads.
+
+use crate::clock::{self, Instant};
+use crate::error::TaskError;
+use crate::request::Request;
+use crate::stats::Stats;
+use crate::store::{KeyedEndpoint, ReadBatch, Replies, Stores};
+use rankd_column::expr::{Scratch, Stop};
+use rankd_column::{Key, Type, Value};
+use rankd_plan::Registry;
+use rankd_plan::plan::Node;
+use rankd_plan::registry::Status;
+use rankd_plan::signature::typed::Params;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What a task may use when a plan is linked, besides its own parameters.
+pub struct LinkContext<'a> {
+    pub(crate) node: &'a Node,
+    pub registry: &'a Registry,
+}
+
+impl LinkContext<'_> {
+    /// The node's own parameters, which must be those that its task's contract declares.
+    pub fn params<P: Params>(&self) -> P {
+        P::read(&self.node.args)
+    }
+
+    /// The key of this name, if the registry has it.
+    pub fn key(&self, name: &str) -> Option<Key> {
+        self.registry.keys.named(name).map(Key)
+    }
+
+    /// What the registry calls a key, and its type.
+    pub fn field(&self, key: Key) -> Field {
+        let entry = self.registry.key(key);
+        Field { key, name: entry.name.as_str().into(), type_of: entry.type_of }
+    }
+
+    /// Every key that a stored row can bring along: all that may be written and are not blocked.
+    pub fn stored_fields(&self) -> Vec<Field> {
+        let usable = |key: &Key| {
+            let entry = self.registry.key(*key);
+            entry.allow_write && entry.status != Status::Blocked
+        };
+        (0..self.registry.keys.list().len() as u32).map(Key).filter(usable).map(|key| self.field(key)).collect()
+    }
+}
+
+/// A key as stores know it.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub key: Key,
+    pub name: Arc<str>,
+    pub type_of: Type,
+}
+
+/// What a computation may use besides its inputs.
+pub struct ComputeContext<'a> {
+    /// By position in the parameter registry.
+    pub params: &'a [Value],
+    pub scratch: &'a mut Scratch,
+    pub(crate) stop: &'a AtomicBool,
+    /// When the node's time is up, where the thread that runs the node is the one that would watch the time.
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl<'a> ComputeContext<'a> {
+    /// Whether nobody waits for the result any more. Look between chunks of work.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| clock::now() >= deadline)
+    }
+
+    /// The same, for evaluations, which look by themselves.
+    pub fn stop(&self) -> Stop<'a> {
+        Stop(Some(self.stop))
+    }
+
+    /// For tasks that are about time; others have no use for it.
+    pub fn now(&self) -> Instant {
+        clock::now()
+    }
+}
+
+/// What a fetch may use besides its inputs.
+pub struct FetchContext<'a> {
+    pub request: &'a Request,
+    pub(crate) stores: &'a Stores,
+    pub(crate) tally: &'a Tally,
+    pub(crate) stats: &'a Stats,
+}
+
+impl FetchContext<'_> {
+    /// Reads one step from an endpoint.
+    pub async fn read(
+        &self,
+        KeyedEndpoint(endpoint): KeyedEndpoint,
+        step: ReadBatch<'_>,
+    ) -> Result<Replies, TaskError> {
+        let Some((name, store)) = self.stores.get(endpoint) else {
+            return Err(TaskError::bug("an endpoint without a store"));
+        };
+        self.tally.commands.set(self.tally.commands.get() + step.ids.len() as u64);
+        self.stats.count_commands(endpoint, step.ids.len() as u64);
+        let replies = store.read(step).await.map_err(|error| {
+            let error = TaskError::store(name, &error);
+            self.tally.detail.replace(error.detail.clone());
+            error
+        })?;
+        self.tally.bytes.set(self.tally.bytes.get() + replies.byte_count() as u64);
+        Ok(replies)
+    }
+
+    pub async fn sleep(&self, duration: Duration) {
+        clock::sleep(duration).await;
+    }
+
+    /// Counts stored values that are not what their place takes.
+    pub fn count_skipped(&self, count: u64) {
+        self.tally.skipped.set(self.tally.skipped.get() + count);
+    }
+}
+
+/// What a fetch has read.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub commands: Cell<u64>,
+    pub bytes: Cell<u64>,
+    pub skipped: Cell<u64>,
+    /// What is known of a read that failed and is not for callers.
+    pub detail: RefCell<Option<Box<str>>>,
+}

@@ -1,0 +1,261 @@
+//! Whether a contract holds together: what it refers to is there and of the right kind, and every default is allowed.
+//!
+//! Everything here can run while the program is built, so that a contract in a constant that does not hold together does not
+//! compile. It says the first problem, not all: whoever reads it is the task's author, with the compiler at hand.
+
+use super::{Contract, Inputs, Literal, Need, Param, ParamKind, ParamRef, RowEffect, TRACE, Writes};
+
+impl Contract {
+    /// The contract, if it holds together. In a constant, a mistake is an error of the build.
+    pub const fn checked(self) -> Contract {
+        self.check();
+        self
+    }
+
+    /// Fails where the contract does not hold together.
+    #[expect(clippy::panic, reason = "this is how a mistake in a constant becomes an error of the build")]
+    pub const fn check(&self) {
+        if let Some(problem) = self.problem() {
+            panic!("{}", problem);
+        }
+    }
+
+    /// What does not hold together, if something does not.
+    pub const fn problem(&self) -> Option<&'static str> {
+        if matches!(self.inputs, Inputs::None) != matches!(self.rows, RowEffect::Source) {
+            return Some("a task without inputs is a source, and a source has no inputs");
+        }
+        let mut at = 0;
+        while at < self.params.len() {
+            if let Some(problem) = self.problem_of(at) {
+                return Some(problem);
+            }
+            at += 1;
+        }
+        let mut at = 0;
+        while at < self.reads.len() {
+            match self.kind_of(self.reads[at], self.params.len()) {
+                Some(ParamKind::Key | ParamKind::Keys) => {}
+                Some(_) => return Some("what `reads` refers to does not take a key"),
+                None => return Some("`reads` refers to a parameter that is not there"),
+            }
+            at += 1;
+        }
+        if let Writes::Params(params) = self.writes {
+            let mut at = 0;
+            while at < params.len() {
+                match self.kind_of(params[at], self.params.len()) {
+                    Some(ParamKind::Key | ParamKind::Keys | ParamKind::Columns { .. }) => {}
+                    Some(_) => return Some("what `writes` refers to does not take a key"),
+                    None => return Some("`writes` refers to a parameter that is not there"),
+                }
+                at += 1;
+            }
+        }
+        None
+    }
+
+    /// What is wrong with the parameter at a position.
+    const fn problem_of(&self, at: usize) -> Option<&'static str> {
+        let Param { name, kind, need, .. } = self.params[at];
+        if !is_snake_case(name) {
+            return Some(
+                "the name of a parameter is made of lowercase letters, digits and _, and starts with a letter",
+            );
+        }
+        if is_same(name, TRACE) {
+            return Some("every task has the parameter trace already");
+        }
+        if self.kind_of(ParamRef::named(name), at).is_some() {
+            return Some("two parameters have the same name");
+        }
+        match kind {
+            ParamKind::Int { min, max } if min > max => return Some("the range of a number is empty"),
+            ParamKind::Choice([]) => return Some("a choice has at least one word"),
+            ParamKind::Expr { into: Some(into) } => match self.kind_of(into, at) {
+                Some(ParamKind::Key) => {}
+                Some(_) => return Some("what an expression is written into does not take a key"),
+                None => return Some("what an expression is written into is not a parameter before it"),
+            },
+            ParamKind::Expr { into: None } => return Some("an expression says which parameter it is written into"),
+            ParamKind::Columns { rows: Some(rows) } => match self.kind_of(rows, at) {
+                Some(ParamKind::Int { min: 0.., .. }) => {}
+                Some(_) => return Some("what gives the number of rows is not an int that is never negative"),
+                None => return Some("what gives the number of rows is not a parameter before the columns"),
+            },
+            _ => {}
+        }
+        let Need::Default(default) = need else { return None };
+        let fits = match (kind, default) {
+            (ParamKind::Int { min, max }, Literal::Int(value)) => min <= value && value <= max,
+            (ParamKind::Bool, Literal::Bool(_)) => true,
+            (ParamKind::Text, Literal::Text(text)) => is_plain(text),
+            (ParamKind::Choice(words), Literal::Text(text)) => is_one_of(text, words),
+            _ => false,
+        };
+        if fits { None } else { Some("a default is not one of the values that its parameter takes") }
+    }
+
+    /// The kind of a parameter that comes before a position.
+    const fn kind_of(&self, param: ParamRef, before: usize) -> Option<ParamKind> {
+        let mut at = 0;
+        while at < before {
+            if is_same(self.params[at].name, param.name()) {
+                return Some(self.params[at].kind);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// Whether these are the parameters that the contract declares, in its order.
+    pub const fn declares(&self, params: &[Param]) -> bool {
+        let mut at = 0;
+        while at < params.len() && at < self.params.len() && is_same(params[at].name, self.params[at].name) {
+            at += 1;
+        }
+        at == params.len() && at == self.params.len()
+    }
+}
+
+/// The longest text that a parameter takes.
+pub(crate) const TEXT_BYTES_MAX: usize = 64;
+
+/// Whether a text is one that a parameter takes: letters, digits, `_`, `:` and `-`.
+pub(crate) const fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_alphanumeric() && !matches!(bytes[at], b'_' | b':' | b'-') {
+            return false;
+        }
+        at += 1;
+    }
+    !bytes.is_empty() && bytes.len() <= TEXT_BYTES_MAX
+}
+
+const fn is_snake_case(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'_') {
+            return false;
+        }
+        at += 1;
+    }
+    !bytes.is_empty() && bytes[0].is_ascii_lowercase()
+}
+
+const fn is_one_of(word: &str, words: &[&str]) -> bool {
+    let mut at = 0;
+    while at < words.len() {
+        if is_same(word, words[at]) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::Cost;
+
+    const fn param(name: &'static str, kind: ParamKind) -> Param {
+        Param { name, kind, need: Need::Required, doc: "" }
+    }
+
+    const fn contract(params: &'static [Param], reads: &'static [ParamRef], writes: Writes) -> Contract {
+        Contract { inputs: Inputs::One, rows: RowEffect::Same, reads, writes, params, cost: Cost::Unknown }
+    }
+
+    const fn of(params: &'static [Param]) -> Contract {
+        contract(params, &[], Writes::Nothing)
+    }
+
+    const KEY: Param = param("key", ParamKind::Key);
+    const COUNT: ParamKind = ParamKind::Int { min: 1, max: 9 };
+    const INTO_KEY: ParamKind = ParamKind::Expr { into: Some(ParamRef::named("key")) };
+    const OF_KEY: ParamKind = ParamKind::Columns { rows: Some(ParamRef::named("key")) };
+    const THERE: &[ParamRef] = &[ParamRef::named("key")];
+    const NOT_THERE: &[ParamRef] = &[ParamRef::named("kye")];
+
+    #[test]
+    fn what_a_contract_refers_to_is_there_and_of_the_right_kind() {
+        const GOOD: Contract = contract(&[KEY, param("expr", INTO_KEY)], THERE, Writes::Params(THERE)).checked();
+        assert_eq!(GOOD.problem(), None);
+        const BAD: &[(Contract, &str)] = &[
+            (contract(&[KEY], NOT_THERE, Writes::Nothing), "`reads` refers to a parameter that is not there"),
+            (contract(&[KEY], &[], Writes::Params(NOT_THERE)), "`writes` refers to a parameter that is not there"),
+            (contract(&[param("key", COUNT)], THERE, Writes::Nothing), "what `reads` refers to does not take a key"),
+            (
+                contract(&[param("key", COUNT)], &[], Writes::Params(THERE)),
+                "what `writes` refers to does not take a key",
+            ),
+            (of(&[param("expr", INTO_KEY), KEY]), "what an expression is written into is not a parameter before it"),
+            (
+                of(&[param("key", COUNT), param("expr", INTO_KEY)]),
+                "what an expression is written into does not take a key",
+            ),
+            (
+                of(&[param("expr", ParamKind::Expr { into: None })]),
+                "an expression says which parameter it is written into",
+            ),
+            (
+                of(&[KEY, param("columns", OF_KEY)]),
+                "what gives the number of rows is not an int that is never negative",
+            ),
+            (of(&[param("columns", OF_KEY)]), "what gives the number of rows is not a parameter before the columns"),
+            (
+                Contract { inputs: Inputs::None, ..of(&[]) },
+                "a task without inputs is a source, and a source has no inputs",
+            ),
+        ];
+        BAD.iter().for_each(|(bad, problem)| assert_eq!(bad.problem(), Some(*problem)));
+    }
+
+    #[test]
+    fn names_are_snake_case_and_none_is_there_twice() {
+        const NAME: &str =
+            "the name of a parameter is made of lowercase letters, digits and _, and starts with a letter";
+        const BAD: &[(Contract, &str)] = &[
+            (of(&[param("outKey", ParamKind::Key)]), NAME),
+            (of(&[param("", ParamKind::Key)]), NAME),
+            (of(&[param("1st", ParamKind::Key)]), NAME),
+            (of(&[param("trace", ParamKind::Key)]), "every task has the parameter trace already"),
+            (of(&[KEY, param("key", COUNT)]), "two parameters have the same name"),
+        ];
+        BAD.iter().for_each(|(bad, problem)| assert_eq!(bad.problem(), Some(*problem)));
+    }
+
+    #[test]
+    fn a_default_is_one_of_the_values_that_its_parameter_takes() {
+        const WORDS: ParamKind = ParamKind::Choice(&["asc", "desc"]);
+        const RIGHT: [Contract; 4] = [
+            of(&[param("x", COUNT).or(Literal::Int(9))]),
+            of(&[param("x", WORDS).or(Literal::Text("desc"))]),
+            of(&[param("x", ParamKind::Text).or(Literal::Text("user:1"))]),
+            of(&[param("x", ParamKind::Bool).or(Literal::Bool(true))]),
+        ];
+        RIGHT.iter().for_each(|contract| assert_eq!(contract.problem(), None));
+        const WRONG: [Contract; 5] = [
+            of(&[param("x", COUNT).or(Literal::Int(10))]),
+            of(&[param("x", COUNT).or(Literal::Bool(true))]),
+            of(&[param("x", WORDS).or(Literal::Text("up"))]),
+            of(&[param("x", ParamKind::Text).or(Literal::Text("a b"))]),
+            of(&[KEY.or(Literal::Text("id"))]),
+        ];
+        let problem = "a default is not one of the values that its parameter takes";
+        WRONG.iter().for_each(|contract| assert_eq!(contract.problem(), Some(problem)));
+    }
+}

@@ -1,0 +1,144 @@
+//! A task's parameters: their kinds, what they refer to, and what holds when one is not given.
+
+use rankd_column::Value;
+
+/// One parameter of a task.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    pub name: &'static str,
+    pub kind: ParamKind,
+    pub need: Need,
+    /// One sentence for authors.
+    pub doc: &'static str,
+}
+
+impl Param {
+    /// The same parameter, with a value that holds when it is not given.
+    pub const fn or(self, default: Literal) -> Param {
+        Param { need: Need::Default(default), ..self }
+    }
+}
+
+/// A parameter of the same task, as another part of its contract refers to it.
+///
+/// The macro `params!` makes one for each field, so that a name that no field has does not compile. Where one is written by
+/// hand, the contract's check finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamRef(&'static str);
+
+impl ParamRef {
+    pub const fn named(name: &'static str) -> ParamRef {
+        ParamRef(name)
+    }
+
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+/// Whether a parameter must be given, and what holds when it is not.
+#[derive(Clone, Copy, Debug)]
+pub enum Need {
+    Required,
+    /// Absent when not given.
+    Optional,
+    Default(Literal),
+}
+
+/// A default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Literal {
+    Int(i64),
+    Bool(bool),
+    Text(&'static str),
+}
+
+impl Literal {
+    pub fn value(self) -> Value {
+        match self {
+            Literal::Int(v) => Value::Int(v),
+            Literal::Bool(v) => Value::Bool(v),
+            Literal::Text(v) => Value::str(v),
+        }
+    }
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamKind {
+    /// An endpoint of this kind.
+    Endpoint(&'static str),
+    Int {
+        min: i64,
+        max: i64,
+    },
+    Bool,
+    /// Text of letters, digits, `_`, `:` and `-`.
+    Text,
+    Choice(&'static [&'static str]),
+    /// A key that is read or written, as `reads` and `writes` say.
+    Key,
+    Keys,
+    /// An expression whose result is written to the key that the parameter `into` gives.
+    Expr {
+        into: Option<ParamRef>,
+    },
+    Pred,
+    /// A node: a dependency, and its rows are an input.
+    Node,
+    /// Columns of literal data by key name, of as many rows as the parameter `rows` says, if one does.
+    Columns {
+        rows: Option<ParamRef>,
+    },
+}
+
+impl ParamKind {
+    /// The kind in a word or two, for listings.
+    pub fn name(self) -> String {
+        match self {
+            ParamKind::Endpoint(kind) => format!("{kind} endpoint"),
+            ParamKind::Int { min, max } if max == i64::MAX => format!("int ≥ {min}"),
+            ParamKind::Int { min, max } => format!("int {min}..={max}"),
+            ParamKind::Bool => "bool".into(),
+            ParamKind::Text => "text".into(),
+            ParamKind::Choice(choices) => choices.join(" | "),
+            ParamKind::Key => "key".into(),
+            ParamKind::Keys => "list of keys".into(),
+            ParamKind::Expr { .. } => "expression".into(),
+            ParamKind::Pred => "predicate".into(),
+            ParamKind::Node => "node".into(),
+            ParamKind::Columns { .. } => "columns".into(),
+        }
+    }
+}
+
+/// What `params!` adds to a kind.
+#[expect(clippy::panic, reason = "this is how a mistake in a declaration becomes an error of the build")]
+impl ParamKind {
+    /// The same kind, with other bounds. For numbers.
+    pub const fn within(self, min: i64, max: i64) -> ParamKind {
+        match self {
+            ParamKind::Int { .. } => ParamKind::Int { min, max },
+            _ => panic!("only a number has a range"),
+        }
+    }
+
+    /// The same kind, written to the key that another parameter gives. For expressions.
+    pub const fn into_param(self, param: ParamRef) -> ParamKind {
+        match self {
+            ParamKind::Expr { .. } => ParamKind::Expr { into: Some(param) },
+            _ => panic!("only an expression is written into another parameter's key"),
+        }
+    }
+
+    /// The same kind, with as many rows as another parameter says. For columns.
+    pub const fn of_rows(self, param: ParamRef) -> ParamKind {
+        match self {
+            ParamKind::Columns { .. } => ParamKind::Columns { rows: Some(param) },
+            _ => panic!("only columns have as many rows as another parameter says"),
+        }
+    }
+}
+
+/// The parameter that every task takes: a label for the trace.
+pub const TRACE: &str = "trace";

@@ -1,0 +1,269 @@
+//! A task's parameters as a struct: each field is declared once, with its kind, its range, its default and its documentation.
+//!
+//! [`params!`](crate::params) makes from it what the contract declares and what reads a node's arguments when a plan is linked.
+//! A field's type is a [`ParamType`]: it says what the parameter takes, and what the task gets. What a type has checked, the
+//! task does not check again.
+
+use super::{Literal, Param, ParamKind, ParamRef};
+use crate::plan::{Arg, ColumnData};
+use rankd_column::Key;
+use rankd_column::expr::Program;
+use std::ops::{RangeFrom, RangeInclusive};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A type that a field of [`params!`](crate::params) can have.
+pub trait ParamType {
+    /// What the field holds.
+    type Value;
+    const KIND: ParamKind;
+    /// Whether a plan may leave it out.
+    const OPTIONAL: bool = false;
+
+    /// The value of an argument; `None` where the argument is of another kind, which the checks do not let happen.
+    fn read(arg: &Arg) -> Option<Self::Value>;
+}
+
+/// The parameters of a task.
+pub trait Params: Sized {
+    /// In the order in which a node's arguments are.
+    const LIST: &'static [Param];
+
+    /// The parameters of a node.
+    fn read(args: &[Arg]) -> Self;
+}
+
+/// Declares a task's parameters as a struct.
+///
+/// ```
+/// use rankd_column::Key;
+/// use rankd_plan::params;
+/// use rankd_plan::signature::typed::{Count, Expr};
+///
+/// params! {
+///     pub struct Task {
+///         /// The key to write
+///         out_key: Key,
+///         /// The expression to compute
+///         #[into(out_key)]
+///         expr: Expr,
+///         /// How many rows to look at
+///         #[range(1..=1_000)]
+///         count: Count = 100,
+///     }
+/// }
+///
+/// assert_eq!(Task::PARAMS[2].doc, "How many rows to look at");
+/// // How a contract refers to a parameter.
+/// assert_eq!(Task::out_key.name(), "out_key");
+/// ```
+///
+/// A reference to a field that is not there does not compile:
+///
+/// ```compile_fail
+/// rankd_plan::params! {
+///     pub struct Task {
+///         /// The expression to compute
+///         #[into(out_key)]
+///         expr: rankd_plan::signature::typed::Expr,
+///     }
+/// }
+/// ```
+///
+/// A field is required, unless its type is an `Option` or it has a default.
+#[macro_export]
+macro_rules! params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $(
+        $(#[doc = $doc:literal])+
+        $(#[range($range:expr)])?
+        $(#[into($into:ident)])?
+        $(#[rows($rows:ident)])?
+        $field:ident: $type:ty $(= $default:literal)?
+    ),* $(,)? }) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[doc = $doc])+ $vis $field: <$type as $crate::signature::typed::ParamType>::Value,)*
+        }
+
+        #[allow(dead_code, non_upper_case_globals, reason = "a contract uses those that it needs; they are named as fields")]
+        impl $name {
+            $vis const PARAMS: &'static [$crate::signature::Param] =
+                <$name as $crate::signature::typed::Params>::LIST;
+            $($vis const $field: $crate::signature::ParamRef =
+                $crate::signature::ParamRef::named(stringify!($field));)*
+        }
+
+        impl $crate::signature::typed::Params for $name {
+            const LIST: &'static [$crate::signature::Param] = &[$({
+                let kind = <$type as $crate::signature::typed::ParamType>::KIND;
+                $(let kind = $crate::signature::typed::Written($range).bound(kind);)?
+                $(let kind = kind.into_param($name::$into);)?
+                $(let kind = kind.of_rows($name::$rows);)?
+                let param = $crate::signature::Param {
+                    name: stringify!($field),
+                    kind,
+                    need: $crate::signature::typed::need::<$type>(),
+                    doc: concat!($($doc),+).trim_ascii(),
+                };
+                $(let param = param.or($crate::signature::typed::Written($default).literal());)?
+                param
+            }),*];
+
+            fn read(args: &[$crate::plan::Arg]) -> $name {
+                let mut _args = args.iter();
+                // The fields are read in the order of the arguments.
+                $name { $($field: $crate::signature::typed::next::<$type>(&mut _args, $name::$field)),* }
+            }
+        }
+    };
+}
+
+/// Declares a parameter that takes one of several words.
+///
+/// ```
+/// use rankd_plan::choices;
+/// use rankd_plan::signature::typed::ParamType;
+///
+/// choices! {
+///     /// Which end comes first.
+///     pub enum Side -> bool { "left" => true, "right" => false }
+/// }
+///
+/// assert_eq!(Side::read(&rankd_plan::plan::Arg::Text("right".into())), Some(false));
+/// ```
+#[macro_export]
+macro_rules! choices {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident -> $value:ty { $($word:literal => $choice:expr),+ $(,)? }) => {
+        $(#[$meta])*
+        $vis enum $name {}
+
+        impl $crate::signature::typed::ParamType for $name {
+            type Value = $value;
+            const KIND: $crate::signature::ParamKind = $crate::signature::ParamKind::Choice(&[$($word),+]);
+
+            fn read(arg: &$crate::plan::Arg) -> Option<$value> {
+                let $crate::plan::Arg::Text(word) = arg else { return None };
+                match &**word {
+                    $($word => Some($choice),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// What `params!` expands to uses this: the next argument, as a field's type has it.
+#[doc(hidden)]
+#[expect(clippy::panic, reason = "arguments that are not of the declaration are a bug, which link catches")]
+pub fn next<T: ParamType>(args: &mut std::slice::Iter<'_, Arg>, param: ParamRef) -> T::Value {
+    let arg = args.next().and_then(T::read);
+    arg.unwrap_or_else(|| panic!("the argument {:?} is not of the kind that was declared", param.name()))
+}
+
+/// What `params!` expands to uses this: whether a type may be left out.
+#[doc(hidden)]
+pub const fn need<T: ParamType>() -> super::Need {
+    if T::OPTIONAL { super::Need::Optional } else { super::Need::Required }
+}
+
+/// What `params!` expands to uses this: a range or a default as it was written. What it means follows from its type.
+#[doc(hidden)]
+pub struct Written<T>(pub T);
+
+impl Written<RangeFrom<i64>> {
+    pub const fn bound(self, kind: ParamKind) -> ParamKind {
+        kind.within(self.0.start, i64::MAX)
+    }
+}
+
+impl Written<RangeInclusive<i64>> {
+    pub const fn bound(self, kind: ParamKind) -> ParamKind {
+        kind.within(*self.0.start(), *self.0.end())
+    }
+}
+
+impl Written<i64> {
+    pub const fn literal(self) -> Literal {
+        Literal::Int(self.0)
+    }
+}
+
+impl Written<bool> {
+    pub const fn literal(self) -> Literal {
+        Literal::Bool(self.0)
+    }
+}
+
+impl Written<&'static str> {
+    pub const fn literal(self) -> Literal {
+        Literal::Text(self.0)
+    }
+}
+
+/// Not given is `None`.
+impl<T: ParamType> ParamType for Option<T> {
+    type Value = Option<T::Value>;
+    const KIND: ParamKind = T::KIND;
+    const OPTIONAL: bool = true;
+
+    fn read(arg: &Arg) -> Option<Option<T::Value>> {
+        match arg {
+            Arg::Absent => Some(None),
+            arg => T::read(arg).map(Some),
+        }
+    }
+}
+
+/// An int that is not negative, as a `usize`.
+pub enum Count {}
+
+/// A number of milliseconds, as a `Duration`.
+pub enum Millis {}
+
+/// Letters, digits, `_`, `:` and `-`.
+pub enum Text {}
+
+/// An expression whose result is written to a key: `#[into(out_key)]`.
+pub enum Expr {}
+
+/// A condition on rows.
+pub enum Predicate {}
+
+/// A node whose rows are an input: its position among the inputs.
+pub enum Input {}
+
+/// Columns of literal data; `#[rows(row_count)]` says how many rows they have.
+pub enum Columns {}
+
+/// One row for each type: what a field holds, what the parameter takes, how it is read.
+macro_rules! types {
+    ($($type:ty as $value:ty: $kind:expr, $arg:pat => $read:expr;)*) => {$(
+        impl ParamType for $type {
+            type Value = $value;
+            const KIND: ParamKind = $kind;
+
+            fn read(arg: &Arg) -> Option<$value> {
+                match arg {
+                    $arg => Some($read),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+types! {
+    bool as bool: ParamKind::Bool, Arg::Bool(value) => *value;
+    i64 as i64: ParamKind::Int { min: i64::MIN, max: i64::MAX }, Arg::Int(value) => *value;
+    Count as usize: FROM_0, Arg::Int(value) => usize::try_from(*value).unwrap_or(usize::MAX);
+    Millis as Duration: FROM_0, Arg::Int(value) => Duration::from_millis(value.unsigned_abs());
+    Text as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
+    Key as Key: ParamKind::Key, Arg::Key(value) => *value;
+    Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();
+    Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
+    Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
+    Input as usize: ParamKind::Node, Arg::Node(value) => *value;
+    Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();
+}
+
+const FROM_0: ParamKind = ParamKind::Int { min: 0, max: i64::MAX };
