@@ -15,7 +15,7 @@ use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
 use rankd_engine::store::Stores;
 use rankd_engine::task::{Definition, Fetch, FetchContext, Maker};
-use rankd_engine::{Linked, Policy, Request};
+use rankd_engine::{Linked, Policy, Request, Tasks};
 use rankd_plan::Registry;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::{Contract, Cost, Inputs, RowEffect, Signature, Writes};
@@ -72,11 +72,10 @@ impl Engine {
 
     /// A plan of the project's tasks, and of the source above.
     pub fn of(text: &str, registry: &Registry, params: Vec<Value>, policy: Policy) -> Engine {
-        let definitions: Vec<Definition> = rankd_tasks::DEFINITIONS.iter().copied().chain([SOURCE]).collect();
-        let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
-        let checked = rankd_plan::check(text.as_bytes(), registry, signatures.leak());
+        let tasks = Tasks::new(rankd_tasks::definitions().into_iter().chain([SOURCE])).expect("each op is there once");
+        let checked = rankd_plan::check(text.as_bytes(), registry, tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
-        let plan = Linked::link(&plan, &definitions, registry).expect("a checked plan can be linked");
+        let plan = Linked::link(&plan, &tasks, registry).expect("a checked plan can be linked");
         let request = Request { user_id: 1, params, ..Request::default() };
         let pool = Pool::start(1).expect("a thread can be started");
         let context = LoopContext::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);

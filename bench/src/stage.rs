@@ -12,7 +12,7 @@ use rankd_engine::pool::Pool;
 use rankd_engine::run;
 use rankd_engine::store::Stores;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
-use rankd_engine::{Linked, Policy, Request};
+use rankd_engine::{Linked, Policy, Request, Tasks};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, check};
@@ -34,8 +34,7 @@ pub struct Stage {
     runtime: LocalRuntime,
     context: Rc<LoopContext>,
     registry: Registry,
-    signatures: &'static [Signature],
-    definitions: &'static [Definition],
+    tasks: Tasks,
     traced: bool,
 }
 
@@ -44,15 +43,12 @@ impl Stage {
         let text = |file, text| Text { file, text };
         let (registry, problems) = Registry::parse(text("keys.toml", KEYS), text("", ""), text("", ""));
         assert!(problems.is_empty(), "the keys are good");
-        // A bench makes its tasks once and keeps them to its end.
-        let definitions: Vec<Definition> = OURS.iter().chain(rankd_tasks::DEFINITIONS).copied().collect();
-        let definitions: &'static [Definition] = definitions.leak();
-        let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
+        let tasks = Tasks::new(OURS.iter().copied().chain(rankd_tasks::definitions())).expect("each op is there once");
         let pool = Arc::new(Pool::start(2).expect("threads start"));
         let context = Rc::new(LoopContext::new(Stores::open(&[]), pool, Arc::default(), policy));
         let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
         let runtime = runtime.expect("a runtime starts");
-        Stage { runtime, context, registry, signatures: signatures.leak(), definitions, traced }
+        Stage { runtime, context, registry, tasks, traced }
     }
 
     pub fn link(&self, graph: &Graph, bodies: Bodies) -> Arc<Linked> {
@@ -88,9 +84,9 @@ impl Stage {
     }
 
     pub fn link_text(&self, text: &str) -> Arc<Linked> {
-        let checked = check(text.as_bytes(), &self.registry, self.signatures);
+        let checked = check(text.as_bytes(), &self.registry, self.tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
-        Arc::new(Linked::link(&plan, self.definitions, &self.registry).expect("a checked plan links"))
+        Arc::new(Linked::link(&plan, &self.tasks, &self.registry).expect("a checked plan links"))
     }
 
     /// Runs a plan so often, each time with a deadline that never passes.

@@ -71,8 +71,8 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rankd-tasks-build", &[]),
     ("rankd-tasks", &["rankd-column", "rankd-plan", "rankd-engine"]),
     ("dslc", &["rankd-column", "rankd-plan"]),
-    ("rankd-edge", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc"]),
-    ("rankd-serve", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "rankd-edge"]),
+    ("rankd-edge", &["rankd-column", "rankd-plan", "rankd-engine"]),
+    ("rankd-serve", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-edge"]),
     ("rankd", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc", "rankd-edge", "rankd-serve"]),
 ];
 

@@ -13,7 +13,7 @@ use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::{Engine, Linked, Policy, Request, Scheduler, Settings};
 use rankd_plan::registry::Text;
 use rankd_plan::{Registry, check};
-use rankd_tasks::{DEFINITIONS, SIGNATURES};
+use rankd_tasks::tasks;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -109,9 +109,9 @@ impl Bench {
     }
 
     fn link(&self, plan: &str) -> Arc<Linked> {
-        let checked = check(plan.as_bytes(), &self.registry, SIGNATURES);
+        let checked = check(plan.as_bytes(), &self.registry, tasks().signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
-        Arc::new(Linked::link(&plan, DEFINITIONS, &self.registry).expect("a checked plan links"))
+        Arc::new(Linked::link(&plan, &tasks(), &self.registry).expect("a checked plan links"))
     }
 
     /// Min / median of the rounds, a request, in parts of a second.

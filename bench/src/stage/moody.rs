@@ -3,7 +3,7 @@
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
-use rankd_engine::{Linked, clock};
+use rankd_engine::{Linked, Tasks, clock};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, check};
@@ -45,14 +45,11 @@ static MOODY: Definition = Definition {
 pub fn plans() -> (Arc<Linked>, Arc<Linked>) {
     let none = |file| Text { file, text: "" };
     let (registry, _) = Registry::parse(Text { file: "keys.toml", text: super::KEYS }, none(""), none(""));
-    let definitions: Vec<Definition> = [MOODY].into_iter().chain(rankd_tasks::DEFINITIONS.iter().copied()).collect();
-    // Signatures are kept by plans; a bench makes a handful.
-    let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
-    let signatures: &'static [Signature] = signatures.leak();
+    let tasks = Tasks::new([MOODY].into_iter().chain(rankd_tasks::definitions())).expect("each op is there once");
     let link = |text: &str| {
-        let checked = check(text.as_bytes(), &registry, signatures);
+        let checked = check(text.as_bytes(), &registry, tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
-        Arc::new(Linked::link(&plan, &definitions, &registry).expect("a checked plan links"))
+        Arc::new(Linked::link(&plan, &tasks, &registry).expect("a checked plan links"))
     };
     let half = super::HALF;
     let others = format!(

@@ -1,53 +1,33 @@
 //! One plan from end to end: its files gathered and rewritten, run, written down and checked.
 
+use crate::current::is_current;
 use crate::emit::{Artifact, emit};
 use crate::parse::{self, Module};
 use crate::places::{Places, SourceFile};
 use crate::report::Reporter;
 use crate::resolve::{Import, resolve};
 use crate::{config, report, sandbox};
-use rankd_plan::signature::Signature;
-use rankd_plan::{Checked, Code, Diagnostic, Diagnostics, Registry, check};
+use rankd_plan::source::{Compiled, Compiler, Folder, SOURCE_BYTES_MAX, SOURCE_SUFFIX, SourceText, Unreadable};
+use rankd_plan::{Checked, Code, Diagnostic, Diagnostics, Registry, Signatures, check};
 use std::collections::HashMap;
 
-/// How a plan's file is called. What comes before is the plan's name.
-pub const SOURCE_SUFFIX: &str = ".plan.ts";
-/// The largest file that is compiled.
-pub const SOURCE_BYTES_MAX: usize = 256 << 10;
 /// The largest sum of files that one plan may consist of, and their largest number.
 const PLAN_BYTES_MAX: usize = 2 << 20;
 const FILES_MAX: usize = 256;
 /// The parser recurses as deeply as [`crate::nesting`] lets code nest; only what is used of this counts as memory.
 const STACK_BYTES: usize = 256 << 20;
 
-/// Where the texts of a plan come from. Paths are inside the plan's folder; that a link does not lead out of it is the folder's
-/// business.
-pub trait Folder: Sync {
-    /// The text at a path, if it is no larger than [`SOURCE_BYTES_MAX`].
-    fn read(&self, path: &str) -> Result<String, Unreadable>;
-}
+/// The compiler of plans in TypeScript.
+pub struct Dslc;
 
-/// Why a text is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    TooLarge(u64),
-    /// In words, such as "it is not there".
-    Because(String),
-}
+impl Compiler for Dslc {
+    fn compile(&self, entry: &str, folder: &dyn Folder, registry: &Registry, tasks: &Signatures) -> Compiled {
+        on_large_stack(|| Compiling::new(folder, registry, tasks).run(entry))
+    }
 
-/// What came of compiling a plan.
-#[derive(Debug)]
-pub struct Compiled {
-    /// The artifact's text, whenever the plan could be written down.
-    pub artifact: Option<String>,
-    pub checked: Checked,
-    /// Every file that was read, the plan's own first.
-    pub files: Vec<SourceFile>,
-}
-
-/// Compiles the plan in the file `entry` of a folder.
-pub fn compile(entry: &str, folder: &dyn Folder, registry: &Registry, tasks: &'static [Signature]) -> Compiled {
-    on_large_stack(|| Compiling::new(folder, registry, tasks).run(entry))
+    fn is_current(&self, artifact: &str, entry: &str, folder: &dyn Folder, registry: &Registry) -> bool {
+        is_current(artifact, entry, folder, registry)
+    }
 }
 
 /// The parser's depth must not depend on the stack that the caller happens to have left.
@@ -65,7 +45,7 @@ pub(crate) fn on_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 struct Compiling<'a> {
     folder: &'a dyn Folder,
     registry: &'a Registry,
-    tasks: &'static [Signature],
+    tasks: &'a Signatures,
     files: Vec<SourceFile>,
     modules: Vec<Module>,
     places: Places,
@@ -73,7 +53,7 @@ struct Compiling<'a> {
 }
 
 impl<'a> Compiling<'a> {
-    fn new(folder: &'a dyn Folder, registry: &'a Registry, tasks: &'static [Signature]) -> Compiling<'a> {
+    fn new(folder: &'a dyn Folder, registry: &'a Registry, tasks: &'a Signatures) -> Compiling<'a> {
         let (files, modules, places, found) = Default::default();
         Compiling { folder, registry, tasks, files, modules, places, found }
     }
@@ -177,7 +157,7 @@ impl<'a> Compiling<'a> {
             return Compiled {
                 artifact: None,
                 checked: Checked { plan: None, diagnostics: self.found },
-                files: self.files,
+                files: texts(self.files),
             };
         };
         let mut checked = check(artifact.text.as_bytes(), self.registry, self.tasks);
@@ -188,7 +168,11 @@ impl<'a> Compiling<'a> {
         Compiled {
             artifact: Some(artifact.text),
             checked: Checked { plan: checked.plan, diagnostics },
-            files: self.files,
+            files: texts(self.files),
         }
     }
+}
+
+fn texts(files: Vec<SourceFile>) -> Vec<SourceText> {
+    files.into_iter().map(|file| SourceText { path: file.path, text: file.text }).collect()
 }

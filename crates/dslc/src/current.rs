@@ -1,10 +1,10 @@
 //! Whether an artifact is what its sources compile to, without compiling them: by the digests that are in it.
 
-use crate::compile::Folder;
 use crate::emit::{BUILT_BY, registry_digest};
 use crate::places::hex;
 use rankd_plan::Registry;
 use rankd_plan::json::{Fault, Reader};
+use rankd_plan::source::Folder;
 use sha2::{Digest, Sha256};
 
 /// Deeper than an artifact nests.
@@ -22,7 +22,7 @@ struct Made {
 
 /// Whether this artifact was made by this version of the compiler, from the file `entry` of the folder and all that it imports as
 /// they are now, with such a registry, and was not changed since.
-pub fn is_current(artifact: &str, entry: &str, folder: &dyn Folder, registry: &Registry) -> bool {
+pub(crate) fn is_current(artifact: &str, entry: &str, folder: &dyn Folder, registry: &Registry) -> bool {
     let Ok(made) = made(artifact) else { return false };
     let Some(above) = artifact.rfind(BUILT_BY).and_then(|at| artifact.get(..at)) else { return false };
     made.tool == "dslc"
@@ -30,16 +30,14 @@ pub fn is_current(artifact: &str, entry: &str, folder: &dyn Folder, registry: &R
         && made.files.first().is_some_and(|(path, _)| path == entry)
         && made.registry == registry_digest(registry)
         && made.content == hex(&Sha256::digest(above.as_bytes()))
-        && changed(&made.files, folder).is_none()
+        && are_same(&made.files, folder)
 }
 
-/// The first of these files that is not what its digest says; `None` where all are.
-pub fn changed<'f>(files: &'f [(String, String)], folder: &dyn Folder) -> Option<&'f str> {
-    let same = |path: &str, sha256: &str| match folder.read(path) {
-        Ok(text) => hex(&Sha256::digest(text.as_bytes())) == sha256,
-        Err(_) => false,
-    };
-    files.iter().find(|(path, sha256)| !same(path, sha256)).map(|(path, _)| path.as_str())
+/// Whether all these files are what their digests say.
+fn are_same(files: &[(String, String)], folder: &dyn Folder) -> bool {
+    files
+        .iter()
+        .all(|(path, sha256)| folder.read(path).is_ok_and(|text| hex(&Sha256::digest(text.as_bytes())) == *sha256))
 }
 
 fn made(artifact: &str) -> Result<Made, Fault> {

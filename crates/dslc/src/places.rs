@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 /// A source that was read, under its path inside the plan's folder.
 #[derive(Clone, Debug)]
-pub struct SourceFile {
-    pub path: String,
-    pub text: String,
-    pub sha256: String,
+pub(crate) struct SourceFile {
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) sha256: String,
     /// The byte at which each line begins.
     line_starts: Vec<u32>,
 }

@@ -1,9 +1,11 @@
 //! Nothing that is an expression passes for a plain value: every function of the language, in every position, refuses a key or does
 //! with it what it says. The functions are found by reflection in the engine that plans run in.
 
-use dslc::{Folder, Unreadable, compile};
+use dslc::Dslc;
 use rankd_plan::Registry;
+use rankd_plan::Signatures;
 use rankd_plan::registry::Text;
+use rankd_plan::source::{Compiler, Folder, Unreadable};
 use std::collections::HashMap;
 
 struct Texts(HashMap<&'static str, String>);
@@ -24,7 +26,7 @@ fn registry() -> Registry {
 /// What is wrong with a plan, a line each: `CODE line: message`.
 fn problems(plan: &str) -> Vec<String> {
     let folder = Texts(HashMap::from([("case.plan.ts", plan.to_owned())]));
-    let compiled = compile("case.plan.ts", &folder, &registry(), &[]);
+    let compiled = Dslc.compile("case.plan.ts", &folder, &registry(), &Signatures::default());
     let line = |found: &rankd_plan::Diagnostic| {
         let line = found.source.as_ref().map_or(0, |source| source.line);
         format!("{} {line}: {}", found.code.id(), found.message)

@@ -1,21 +1,137 @@
 //! Plans and registries on disk: finding them, reading them, checking them.
 
 use crate::files::{self, Contents};
-use dslc::{Compiled, Folder, SOURCE_BYTES_MAX, SourceFile, Unreadable};
+use rankd_engine::Tasks;
 use rankd_plan::check::too_large;
 use rankd_plan::diagnostic::{Diagnostic, SourceSpan, nearest};
 use rankd_plan::json::{Reader, Writer};
 use rankd_plan::limits::{FILE_BYTES_MAX, REGISTRY_BYTES_MAX};
 use rankd_plan::registry::{FileProblems, Text};
 use rankd_plan::render::Report;
+use rankd_plan::source::{Compiled, Compiler, Folder, SOURCE_BYTES_MAX, SourceText, Unreadable};
 use rankd_plan::{Checked, Code, Diagnostics, Registry, Severity, check};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a plan's file is called: as an artifact, and as its author writes it.
 pub const PLAN_SUFFIX: &str = ".plan.json";
-pub use dslc::SOURCE_SUFFIX;
+pub use rankd_plan::source::SOURCE_SUFFIX;
+
+/// Reads plans and registries, with the tasks that plans may use and what compiles those in TypeScript. Cheap to clone.
+#[derive(Clone)]
+pub struct Library {
+    tasks: Tasks,
+    compiler: Arc<dyn Compiler>,
+}
+
+impl Library {
+    pub fn new(tasks: Tasks, compiler: Arc<dyn Compiler>) -> Library {
+        Library { tasks, compiler }
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Reads the registry files of `env` and compares its endpoints with those of the other environments.
+    pub fn load_registry(&self, folder: &Path, env: &str) -> LoadedRegistry {
+        let mut problems = Vec::new();
+        let mut text_of = |name: &str| {
+            let path = folder.join(name);
+            files::read_text(&path, REGISTRY_BYTES_MAX).unwrap_or_else(|error| {
+                let mut found = Diagnostics::default();
+                let unreadable = Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"));
+                found.push(match nearest_environment(folder, name) {
+                    Some(help) => unreadable.help(help),
+                    None => unreadable,
+                });
+                problems.push((path.display().to_string(), None, found));
+                String::new()
+            })
+        };
+        let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
+        let texts = [text_of(&names[0]), text_of(&names[1]), text_of(&names[2])];
+        let paths = names.map(|name| folder.join(name).display().to_string());
+        let text = |at: usize| Text { file: &paths[at], text: &texts[at] };
+        let (registry, found) = Registry::parse(text(0), text(1), text(2));
+        for FileProblems { file, diagnostics } in found {
+            // What is wrong with an unreadable file is that it is unreadable.
+            if problems.iter().all(|(path, ..)| *path != file) {
+                let text = paths.iter().position(|path| *path == file).map(|at| texts[at].clone());
+                problems.push((file, text, diagnostics));
+            }
+        }
+        let [_, _, endpoints_file] = paths;
+        if problems.is_empty() {
+            let mut found = Diagnostics::default();
+            registry.check_kinds(self.tasks.signatures(), &mut found);
+            compare_environments(folder, env, &registry, &mut found);
+            if !found.list().is_empty() {
+                problems.push((endpoints_file.clone(), Some(texts[2].clone()), found));
+            }
+        }
+        LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
+    }
+
+    /// Reads and checks the plan in a file; one in TypeScript is compiled for that.
+    pub fn load_plan(&self, path: &Path, registry: &Registry) -> PlanFile {
+        if path.extension().is_some_and(|extension| extension == "ts") {
+            return self.compile(path, registry);
+        }
+        let plan =
+            |text, checked| PlanFile { path: path.to_owned(), text, checked, artifact: None, sources: Vec::new() };
+        let refused = |diagnostic| plan(None, Checked::refused(diagnostic));
+        match files::read(path, FILE_BYTES_MAX) {
+            Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
+            Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),
+            Ok(Contents::Bytes(bytes)) => {
+                let mut checked = check(&bytes, registry, self.tasks.signatures());
+                let name = name_of(path);
+                checked.must_be_named_after(is_file_of(path, PLAN_SUFFIX).then_some(name.as_str()));
+                if let Some(stale) = checked.plan.as_ref().and_then(|plan| stale(path, plan)) {
+                    checked.diagnostics.push(stale);
+                }
+                plan(String::from_utf8(bytes).ok(), checked)
+            }
+        }
+    }
+
+    fn compile(&self, path: &Path, registry: &Registry) -> PlanFile {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder = PlanFolder { root: folder_of(path) };
+        let Compiled { artifact, checked, files } =
+            self.compiler.compile(&name, &folder, registry, self.tasks.signatures());
+        // People find a file by the path that they gave.
+        let mut diagnostics = Diagnostics::default();
+        for found in checked.diagnostics.list() {
+            let mut found = found.clone();
+            if let Some(source) = &mut found.source {
+                source.path = path.with_file_name(&source.path).display().to_string();
+            }
+            diagnostics.push(found);
+        }
+        let checked = Checked { plan: checked.plan, diagnostics };
+        PlanFile { path: path.to_owned(), text: None, checked, artifact, sources: files }
+    }
+
+    /// The artifact in `target`, if it is what compiling the plan in `source` would give. Nothing is compiled to know that.
+    pub fn up_to_date(&self, source: &Path, target: &Path, registry: &Registry) -> Option<PlanFile> {
+        let name = source.file_name()?.to_str()?;
+        let text = files::read_text(target, FILE_BYTES_MAX).ok()?;
+        if !self.compiler.is_current(&text, name, &PlanFolder { root: folder_of(source) }, registry) {
+            return None;
+        }
+        let file = self.load_plan(target, registry);
+        file.checked.plan.is_some().then_some(file)
+    }
+
+    /// Reads and checks plans, in the order of their paths, on all the machine's cores.
+    pub fn load_all(&self, paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
+        on_all_cores(paths, |path| self.load_plan(path, registry))
+    }
+}
 
 /// The registry of one environment and all that is wrong with it.
 pub struct LoadedRegistry {
@@ -68,46 +184,6 @@ impl LoadedRegistry {
     }
 }
 
-/// Reads the registry files of `env` and compares its endpoints with those of the other environments.
-pub fn load_registry(folder: &Path, env: &str) -> LoadedRegistry {
-    let mut problems = Vec::new();
-    let mut text_of = |name: &str| {
-        let path = folder.join(name);
-        files::read_text(&path, REGISTRY_BYTES_MAX).unwrap_or_else(|error| {
-            let mut found = Diagnostics::default();
-            let unreadable = Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"));
-            found.push(match nearest_environment(folder, name) {
-                Some(help) => unreadable.help(help),
-                None => unreadable,
-            });
-            problems.push((path.display().to_string(), None, found));
-            String::new()
-        })
-    };
-    let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
-    let texts = [text_of(&names[0]), text_of(&names[1]), text_of(&names[2])];
-    let paths = names.map(|name| folder.join(name).display().to_string());
-    let text = |at: usize| Text { file: &paths[at], text: &texts[at] };
-    let (registry, found) = Registry::parse(text(0), text(1), text(2));
-    for FileProblems { file, diagnostics } in found {
-        // What is wrong with an unreadable file is that it is unreadable.
-        if problems.iter().all(|(path, ..)| *path != file) {
-            let text = paths.iter().position(|path| *path == file).map(|at| texts[at].clone());
-            problems.push((file, text, diagnostics));
-        }
-    }
-    let [_, _, endpoints_file] = paths;
-    if problems.is_empty() {
-        let mut found = Diagnostics::default();
-        registry.check_kinds(rankd_tasks::SIGNATURES, &mut found);
-        compare_environments(folder, env, &registry, &mut found);
-        if !found.list().is_empty() {
-            problems.push((endpoints_file.clone(), Some(texts[2].clone()), found));
-        }
-    }
-    LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
-}
-
 fn compare_environments(folder: &Path, env: &str, registry: &Registry, found: &mut Diagnostics) {
     for other in environments(folder).into_iter().filter(|other| other != env) {
         let path = folder.join(format!("endpoints.{other}.toml"));
@@ -151,53 +227,13 @@ pub struct PlanFile {
     /// What a plan in TypeScript was compiled to, if it could be.
     pub artifact: Option<String>,
     /// The sources of a plan in TypeScript.
-    sources: Vec<SourceFile>,
+    sources: Vec<SourceText>,
 }
 
 impl PlanFile {
-    /// Reads and checks the plan in a file; one in TypeScript is compiled for that.
-    pub fn load(path: &Path, registry: &Registry) -> PlanFile {
-        if path.extension().is_some_and(|extension| extension == "ts") {
-            return PlanFile::compile(path, registry);
-        }
-        let plan =
-            |text, checked| PlanFile { path: path.to_owned(), text, checked, artifact: None, sources: Vec::new() };
-        let refused = |diagnostic| plan(None, Checked::refused(diagnostic));
-        match files::read(path, FILE_BYTES_MAX) {
-            Err(error) => refused(Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"))),
-            Ok(Contents::TooLarge(bytes)) => refused(too_large(bytes)),
-            Ok(Contents::Bytes(bytes)) => {
-                let mut checked = check(&bytes, registry, rankd_tasks::SIGNATURES);
-                let name = name_of(path);
-                checked.must_be_named_after(is_file_of(path, PLAN_SUFFIX).then_some(name.as_str()));
-                if let Some(stale) = checked.plan.as_ref().and_then(|plan| stale(path, plan)) {
-                    checked.diagnostics.push(stale);
-                }
-                plan(String::from_utf8(bytes).ok(), checked)
-            }
-        }
-    }
-
     /// Whether the artifact's sources have changed since it was built.
     pub fn is_stale(&self) -> bool {
         self.checked.diagnostics.list().iter().any(|found| found.code == Code::StaleArtifact)
-    }
-
-    fn compile(path: &Path, registry: &Registry) -> PlanFile {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let folder = PlanFolder { root: folder_of(path) };
-        let Compiled { artifact, checked, files } = dslc::compile(&name, &folder, registry, rankd_tasks::SIGNATURES);
-        // People find a file by the path that they gave.
-        let mut diagnostics = Diagnostics::default();
-        for found in checked.diagnostics.list() {
-            let mut found = found.clone();
-            if let Some(source) = &mut found.source {
-                source.path = path.with_file_name(&source.path).display().to_string();
-            }
-            diagnostics.push(found);
-        }
-        let checked = Checked { plan: checked.plan, diagnostics };
-        PlanFile { path: path.to_owned(), text: None, checked, artifact, sources: files }
     }
 
     pub fn file(&self) -> String {
@@ -211,7 +247,7 @@ impl PlanFile {
 
     /// The text of a source that the artifact names, if it is still what was compiled.
     pub fn source_text(&self, span: &SourceSpan) -> Option<String> {
-        let is_meant = |source: &&SourceFile| {
+        let is_meant = |source: &&SourceText| {
             source.path == span.path || self.path.with_file_name(&source.path) == Path::new(&span.path)
         };
         if let Some(source) = self.sources.iter().find(is_meant) {
@@ -219,8 +255,7 @@ impl PlanFile {
         }
         let path = self.path.parent().unwrap_or(Path::new("")).join(&span.path);
         let text = files::read_text(&path, FILE_BYTES_MAX).ok()?;
-        let digest: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        (digest == span.sha256).then_some(text)
+        (sha256(&text) == span.sha256).then_some(text)
     }
 }
 
@@ -259,7 +294,9 @@ fn stale(path: &Path, plan: &rankd_plan::Plan) -> Option<Diagnostic> {
     if !source.is_file() {
         return None;
     }
-    let changed = dslc::changed(files, &PlanFolder { root: folder_of(path) })?;
+    let folder = PlanFolder { root: folder_of(path) };
+    let is_same = |(path, digest): &&(String, String)| folder.read(path).is_ok_and(|text| sha256(&text) == *digest);
+    let (changed, _) = files.iter().find(|file| !is_same(file))?;
     let message = format!("{changed} has changed since this artifact was built");
     Some(Diagnostic::new(Code::StaleArtifact, "", message).help(format!("dslc build {}", source.display())))
 }
@@ -267,22 +304,6 @@ fn stale(path: &Path, plan: &rankd_plan::Plan) -> Option<Diagnostic> {
 /// The source of a stale artifact, as it is now: what a run by name means.
 pub fn source_of(path: &Path) -> PathBuf {
     path.with_file_name(name_of(path) + SOURCE_SUFFIX)
-}
-
-/// The artifact in `target`, if it is what compiling the plan in `source` would give. Nothing is compiled to know that.
-pub fn up_to_date(source: &Path, target: &Path, registry: &Registry) -> Option<PlanFile> {
-    let name = source.file_name()?.to_str()?;
-    let text = files::read_text(target, FILE_BYTES_MAX).ok()?;
-    if !dslc::is_current(&text, name, &PlanFolder { root: folder_of(source) }, registry) {
-        return None;
-    }
-    let file = PlanFile::load(target, registry);
-    file.checked.plan.is_some().then_some(file)
-}
-
-/// Reads and checks plans, in the order of their paths, on all the machine's cores.
-pub fn load_all(paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
-    on_all_cores(paths, |path| PlanFile::load(path, registry))
 }
 
 /// Does the same for every path, on all the machine's cores; the results are in the order of the paths.
@@ -308,6 +329,11 @@ pub fn on_all_cores<R: Send>(paths: &[PathBuf], work: impl Fn(&Path) -> R + Sync
     });
     loaded.sort_by_key(|(at, _)| *at);
     loaded.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The SHA-256 of a text, in hexadecimal.
+pub fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The folder that a plan's imports stay in: that of its file.

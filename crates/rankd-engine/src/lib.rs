@@ -32,6 +32,7 @@ pub mod stats;
 pub mod steps;
 pub mod store;
 pub mod task;
+pub mod tasks;
 pub mod thread_pools;
 pub mod trace;
 
@@ -43,3 +44,4 @@ pub use loop_handle::LoopHandle;
 pub use place::Policy;
 pub use request::Request;
 pub use run::Outcome;
+pub use tasks::Tasks;

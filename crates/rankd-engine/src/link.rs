@@ -7,7 +7,8 @@ use crate::fuse::fuse;
 use crate::request::Request;
 use crate::run::job::panicked;
 use crate::steps::{StepSpec, Steps};
-use crate::task::{Definition, LinkContext, Task};
+use crate::task::{LinkContext, Task};
+use crate::tasks::Tasks;
 use rankd_column::Value;
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
@@ -58,13 +59,13 @@ impl LinkedNode {
 }
 
 impl Linked {
-    /// Makes every task of the plan. `definitions` and `registry` are those that the plan was checked against. That a task is
+    /// Makes every task of the plan. The tasks and the registry are those that the plan was checked against. That a task is
     /// missing, or panics, is a bug, and the error names its node.
-    pub fn link(plan: &Plan, definitions: &[Definition], registry: &Registry) -> Result<Linked, Box<RunError>> {
+    pub fn link(plan: &Plan, tasks: &Tasks, registry: &Registry) -> Result<Linked, Box<RunError>> {
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         let mut parts = Vec::with_capacity(plan.nodes.len());
         for (ix, node) in plan.nodes.iter().enumerate() {
-            let task = make(node, definitions, registry)?;
+            let task = make(node, tasks, registry)?;
             parts.push(StepSpec {
                 task: with_defaults(task, node, registry),
                 inputs: node.inputs.clone(),
@@ -148,14 +149,13 @@ impl Linked {
 }
 
 /// Makes the task of a node. Its code is called for the first time here, so a panic in it goes no further.
-fn make(node: &Node, definitions: &[Definition], registry: &Registry) -> Result<Task, Box<RunError>> {
+fn make(node: &Node, tasks: &Tasks, registry: &Registry) -> Result<Task, Box<RunError>> {
     let bug = |what: String| {
         let at = node.source.as_ref().map(SourceSpan::at);
         let failed = FailedNode { id: node.id.to_string(), op: node.signature.op, at, source: None };
         Box::new(RunError { node: Some(Box::new(failed)), ..RunError::bug(what) })
     };
-    let definition = definitions.iter().find(|definition| definition.signature.op == node.signature.op);
-    let Some(definition) = definition else {
+    let Some(definition) = tasks.get(node.signature.op) else {
         return Err(bug(format!("the task {} was declared but is not here", node.signature.op)));
     };
     catch_unwind(AssertUnwindSafe(|| definition.make(&LinkContext { node, registry })))

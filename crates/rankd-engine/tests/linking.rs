@@ -3,10 +3,10 @@
 #![expect(clippy::panic, reason = "what tests call fails the test, as an assertion would")]
 
 use rankd_column::RowSet;
-use rankd_engine::Linked;
 use rankd_engine::codes::ErrorKind;
 use rankd_engine::error::{RunError, TaskError};
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, LinkContext, Make};
+use rankd_engine::{Linked, Tasks};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::Count;
 use rankd_plan::signature::*;
@@ -56,9 +56,9 @@ fn link(count: usize, definitions: &[Definition]) -> Result<Linked, Box<RunError
     let plan = format!(
         r#"{{"schema_version":1,"plan_name":"p","nodes":[{{"node_id":"n7","op":"unlucky","params":{{"count":{count}}}}}],"outputs":["n7"]}}"#
     );
-    static SIGNATURES: [Signature; 1] = [UNLUCKY.signature];
-    let plan = check(plan.as_bytes(), &registry, &SIGNATURES).plan;
-    Linked::link(&plan.unwrap_or_else(|| panic!("the plan is good")), definitions, &registry)
+    let tasks = |definitions: &[Definition]| Tasks::new(definitions.iter().copied()).expect("each op is there once");
+    let plan = check(plan.as_bytes(), &registry, tasks(&[UNLUCKY]).signatures()).plan;
+    Linked::link(&plan.unwrap_or_else(|| panic!("the plan is good")), &tasks(definitions), &registry)
 }
 
 #[test]

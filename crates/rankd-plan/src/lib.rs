@@ -2,8 +2,8 @@
 //!
 //! Knows no task's code and nothing that runs: tasks are described by [`signature`]s, which are data. Reading order:
 //! [`limits`], [`codes`] and [`diagnostic`] (how problems are told), [`json`] (the strict reader), [`registry`] (keys,
-//! parameters, endpoints), [`signature`], [`wire`] (the artifact as written), [`mod@check`] (the passes), [`plan`] (the result)
-//! and [`render`] (diagnostics for people and programs).
+//! parameters, endpoints), [`signature`], [`signatures`], [`wire`] (the artifact as written), [`mod@check`] (the passes), [`plan`] (the result),
+//! [`source`] (what compiles plans) and [`render`] (diagnostics for people and programs).
 
 pub mod check;
 pub mod codes;
@@ -14,6 +14,8 @@ pub mod plan;
 pub mod registry;
 pub mod render;
 pub mod signature;
+pub mod signatures;
+pub mod source;
 pub mod wire;
 
 pub use check::{Checked, check};
@@ -21,3 +23,4 @@ pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use plan::Plan;
 pub use registry::Registry;
+pub use signatures::Signatures;

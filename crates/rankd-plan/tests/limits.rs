@@ -4,7 +4,7 @@ use rankd_plan::json::Reader;
 use rankd_plan::limits::*;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
-use rankd_plan::{Registry, check};
+use rankd_plan::{Registry, Signatures, check};
 
 const fn contract(inputs: Inputs, rows: RowEffect, writes: Writes, params: &'static [Param]) -> Contract {
     Contract { inputs, rows, reads: &[], writes, params, cost: Cost::Unknown }
@@ -32,6 +32,10 @@ static VM: Contract = contract(
 );
 static FILTER: Contract =
     contract(Inputs::One, RowEffect::Fewer, Writes::Nothing, &[required("pred", ParamKind::Pred)]);
+fn tasks() -> Signatures {
+    Signatures::new(TASKS.iter().copied()).expect("each op is there once")
+}
+
 static TASKS: &[Signature] = &[
     Signature { op: "source", summary: "", contract: &SOURCE },
     Signature { op: "data", summary: "", contract: &DATA },
@@ -50,7 +54,7 @@ fn registry() -> Registry {
 
 /// The codes of the errors in a plan, each once.
 fn errors(plan: &str) -> Vec<&'static str> {
-    let checked = check(plan.as_bytes(), &registry(), TASKS);
+    let checked = check(plan.as_bytes(), &registry(), &tasks());
     let found = checked.diagnostics.list().iter().filter(|found| found.code.severity().name() == "error");
     let mut codes: Vec<&'static str> = found.map(|found| found.code.id()).collect();
     codes.dedup();
@@ -190,7 +194,7 @@ fn a_file_has_at_most_so_many_bytes() {
 fn so_many_diagnostics_are_kept_and_the_others_counted() {
     let wrong = |count: usize| {
         let nodes: Vec<String> = (0..count).map(|at| format!(r#"{{"node_id":"n{at}","op":"nothing"}}"#)).collect();
-        let checked = check(plan(&nodes.join(","), r#""n0""#, "").as_bytes(), &registry(), TASKS);
+        let checked = check(plan(&nodes.join(","), r#""n0""#, "").as_bytes(), &registry(), &tasks());
         let kept = checked.diagnostics.list().iter().filter(|found| found.code.id() == "P301").count();
         (kept, checked.diagnostics.list().len())
     };

@@ -10,6 +10,7 @@ use crate::routes::Listener;
 use crate::shelf::Shelf;
 use crate::vitals::{Patience, Place};
 use arc_swap::ArcSwap;
+use rankd_engine::Tasks;
 use rankd_engine::engine::Gauges;
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -40,6 +41,8 @@ pub struct ServeSettings {
 pub(crate) struct App {
     pub(crate) settings: ServeSettings,
     pub(crate) shelf: ArcSwap<Shelf>,
+    /// The tasks that plans may use.
+    pub(crate) tasks: Tasks,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     pub(crate) collector: Option<Collector>,

@@ -261,7 +261,9 @@ fn ops(page: &mut Page, app: &App) {
         "Traced runs, from which the per-op metrics come.",
         sum(app, |one| &one.traced),
     );
-    let used: Vec<(usize, &str)> = rankd_tasks::SIGNATURES
+    let used: Vec<(usize, &str)> = app
+        .tasks
+        .signatures()
         .iter()
         .enumerate()
         .filter(|(at, _)| loops.iter().any(|one| one.ops[*at].places.iter().any(|place| place.get() > 0)))

@@ -15,7 +15,7 @@ use rankd_column::{Batch, RowSet};
 use rankd_edge::date;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Maker};
-use rankd_engine::{Engine, Linked, Settings};
+use rankd_engine::{Engine, Linked, Settings, Tasks};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, check};
@@ -66,20 +66,18 @@ const fn contract(inputs: Inputs, rows: RowEffect) -> Contract {
 
 static READ: Contract = contract(Inputs::None, RowEffect::Source);
 static WORK: Contract = contract(Inputs::One, RowEffect::Fewer);
-static SIGNATURES: [Signature; 2] = [
-    Signature { op: "read_fuse", summary: "", contract: &READ },
-    Signature { op: "work_fuse", summary: "", contract: &WORK },
-];
 
-fn definitions() -> [Definition; 2] {
-    [
-        Definition { signature: SIGNATURES[0], maker: Maker::Fetch(|_| Arc::new(ReadFuse)) },
-        Definition { signature: SIGNATURES[1], maker: Maker::Compute(|_| Arc::new(WorkFuse)) },
-    ]
+fn tasks() -> Tasks {
+    let signature = |op, contract| Signature { op, summary: "", contract };
+    let definitions = [
+        Definition { signature: signature("read_fuse", &READ), maker: Maker::Fetch(|_| Arc::new(ReadFuse)) },
+        Definition { signature: signature("work_fuse", &WORK), maker: Maker::Compute(|_| Arc::new(WorkFuse)) },
+    ];
+    Tasks::new(definitions).unwrap()
 }
 
 /// A plan of both tasks on a shelf of its own.
-fn shelf() -> Shelf {
+fn shelf(tasks: &Tasks) -> Shelf {
     const KEYS: &str =
         "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n";
     let text = |file, text| Text { file, text };
@@ -89,8 +87,8 @@ fn shelf() -> Shelf {
         {"node_id":"r","op":"read_fuse","inputs":[],"params":{}},
         {"node_id":"w","op":"work_fuse","inputs":["r"],"params":{},"scheduling":{"inline":false}}],
         "outputs":["w"],"expr_table":{},"pred_table":{}}"#;
-    let checked = check(plan.as_bytes(), &registry, &SIGNATURES);
-    let linked = Linked::link(&checked.plan.expect("the plan is good"), &definitions(), &registry);
+    let checked = check(plan.as_bytes(), &registry, tasks.signatures());
+    let linked = Linked::link(&checked.plan.expect("the plan is good"), tasks, &registry);
     let linked = Arc::new(linked.unwrap_or_else(|error| panic!("{}", error.message)));
     let registry = Arc::new(registry);
     let shelved = Shelved {
@@ -123,8 +121,9 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
     };
     let app = Arc::new(App {
         settings,
-        shelf: ArcSwap::from_pointee(shelf()),
-        metrics: Metrics::new(1),
+        shelf: ArcSwap::from_pointee(shelf(&tasks())),
+        metrics: Metrics::new(1, tasks().signatures()),
+        tasks: tasks(),
         log: Log::start(None, None).unwrap(),
         collector: None,
         gauges: engine.gauges(),

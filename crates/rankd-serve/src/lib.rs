@@ -54,7 +54,7 @@ pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, Target};
 use rankd_edge::late_data::LateData;
-use rankd_edge::library::LoadedRegistry;
+use rankd_edge::library::{Library, LoadedRegistry};
 pub use reload::ReloadSettings;
 pub use vitals::Patience;
 
@@ -91,6 +91,8 @@ pub struct Start {
     pub late: LateData,
     pub engine: Engine,
     pub log: Log,
+    /// What reads plans and registries, with the tasks that there are.
+    pub library: Library,
     /// What compiles plans in TypeScript.
     pub compiler: Box<dyn PlanCompiler>,
     pub settings: ServeSettings,
@@ -135,8 +137,21 @@ pub struct Server {
 impl Server {
     /// Opens the listeners, then loads the data and the plans. What goes wrong before is the error; what comes after goes to `report`.
     pub fn start(start: Start, report: impl Fn(Report) + Send + 'static) -> Result<Server, String> {
-        let Start { listeners, admin, loaded, late, engine, log, compiler, settings, reload, collector, watch, drain } =
-            start;
+        let Start {
+            listeners,
+            admin,
+            loaded,
+            late,
+            engine,
+            log,
+            library,
+            compiler,
+            settings,
+            reload,
+            collector,
+            watch,
+            drain,
+        } = start;
         let collector = collector.map(Collector::start).transpose()?;
         let loops = engine.settings().loops;
         let address = listeners.first().and_then(|first| first.local_addr().ok());
@@ -146,7 +161,8 @@ impl Server {
         let app = Arc::new(App {
             settings,
             shelf: ArcSwap::from_pointee(Shelf::empty(Arc::new(loaded.registry))),
-            metrics: Metrics::new(loops),
+            tasks: library.tasks().clone(),
+            metrics: Metrics::new(loops, library.tasks().signatures()),
             log,
             collector,
             gauges: engine.gauges(),
@@ -163,7 +179,7 @@ impl Server {
         let services = app.clone();
         engine.on_every_loop(move |loop_handle| Desk::open(services.clone(), loop_handle, stopped.clone()));
         app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
-        let reloader = Reloader::new(&app, &engine, reload, loaded.texts, compiler);
+        let reloader = Reloader::new(&app, &engine, reload, loaded.texts, library, compiler);
         let greeted = app.clone();
         let reload = reloader.start(late, watch, move |started| {
             report(match started {

@@ -4,9 +4,8 @@
 //! may have been refused.
 
 use crate::log::Log;
-use rankd_edge::library::{PlanFile, PlanProblem, RegistryTexts};
+use rankd_edge::library::{Library, PlanProblem, RegistryTexts, sha256};
 use rankd_plan::{Checked, Plan, Registry, check};
-use sha2::{Digest, Sha256};
 use std::path::Path;
 
 /// Compiles plans in TypeScript. Plan code must not be able to hurt the server, so this is no place to run it: start a process.
@@ -32,6 +31,7 @@ pub(crate) struct LoadedPlan {
 
 /// What plans are loaded with.
 pub(crate) struct Loader {
+    library: Library,
     compiler: Box<dyn PlanCompiler>,
     /// What plan code was last kept from.
     confinement: String,
@@ -46,19 +46,20 @@ pub(crate) struct Source<'a> {
 }
 
 impl Loader {
-    pub(crate) fn new(compiler: Box<dyn PlanCompiler>) -> Loader {
-        Loader { compiler, confinement: String::new() }
+    pub(crate) fn new(library: Library, compiler: Box<dyn PlanCompiler>) -> Loader {
+        Loader { library, compiler, confinement: String::new() }
     }
 
     pub(crate) fn load(&mut self, path: &Path, source: &Source<'_>) -> Result<LoadedPlan, PlanProblem> {
         if path.extension().is_some_and(|extension| extension == "ts") {
             let text = self.compile(path, source)?;
-            let Checked { plan, diagnostics } = check(text.as_bytes(), source.registry, rankd_tasks::SIGNATURES);
+            let tasks = self.library.tasks().signatures();
+            let Checked { plan, diagnostics } = check(text.as_bytes(), source.registry, tasks);
             let errors = diagnostics.errors();
             let plan = plan.ok_or_else(|| PlanProblem::in_words(format!("its artifact has {errors} errors")))?;
-            return Ok(LoadedPlan { plan, sha256: sha256(text.as_bytes()) });
+            return Ok(LoadedPlan { plan, sha256: sha256(&text) });
         }
-        let file = PlanFile::load(path, source.registry);
+        let file = self.library.load_plan(path, source.registry);
         if file.is_stale() {
             let message =
                 format!("{}: its source has changed since it was built; the artifact is served", path.display());
@@ -66,7 +67,7 @@ impl Loader {
         }
         let problem = PlanProblem::of(&file);
         match (file.text, file.checked.plan) {
-            (Some(text), Some(plan)) => Ok(LoadedPlan { plan, sha256: sha256(text.as_bytes()) }),
+            (Some(text), Some(plan)) => Ok(LoadedPlan { plan, sha256: sha256(&text) }),
             _ => Err(problem),
         }
     }
@@ -81,8 +82,4 @@ impl Loader {
         }
         result
     }
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,6 +6,7 @@ use crate::routes::ROUTE_COUNT;
 use crate::vitals::Cut;
 use rankd_engine::trace::{Trace, Where};
 use rankd_engine::{ErrorKind, Linked};
+use rankd_plan::Signatures;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -131,6 +132,8 @@ pub(crate) struct LoopMetrics {
     pub(crate) traced: Count,
     /// By position in the list of tasks.
     pub(crate) ops: Vec<OpCounts>,
+    /// The tasks that `ops` counts, in the same order.
+    pub(crate) tasks: Signatures,
 }
 
 impl LoopMetrics {
@@ -168,7 +171,7 @@ impl LoopMetrics {
         self.traced.add(1);
         for node in &trace.nodes {
             let op = plan.node(node.node).op;
-            let at = rankd_tasks::SIGNATURES.iter().position(|task| task.op == op);
+            let at = self.tasks.position(op);
             let Some(counts) = at.and_then(|at| self.ops.get(at)) else { continue };
             counts.run.add(node.end_ns.saturating_sub(node.start_ns));
             if let Some(queue_ns) = node.queue_ns() {
@@ -190,9 +193,9 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(loops: usize) -> Metrics {
-        let ops = || rankd_tasks::SIGNATURES.iter().map(|_| OpCounts::default()).collect();
-        let one = |_| Arc::new(LoopMetrics { ops: ops(), ..LoopMetrics::default() });
+    pub(crate) fn new(loops: usize, tasks: &Signatures) -> Metrics {
+        let ops = || tasks.iter().map(|_| OpCounts::default()).collect();
+        let one = |_| Arc::new(LoopMetrics { ops: ops(), tasks: tasks.clone(), ..LoopMetrics::default() });
         Metrics { loops: (0..loops).map(one).collect(), reloads_ok: Count::default(), reloads_failed: Count::default() }
     }
 

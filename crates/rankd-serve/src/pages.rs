@@ -30,7 +30,7 @@ pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply
         Answers::OpenApi => Reply::json(openapi::document(app.listener(visit.vitals.place).0)),
         Answers::Version => Reply::json(version()),
         Answers::Tasks => {
-            let all: Vec<_> = rankd_tasks::DEFINITIONS.iter().collect();
+            let all: Vec<_> = app.tasks.iter().collect();
             Reply::json(task_list::to_json(&all))
         }
         Answers::Plans => Reply::json(plans(&app).await),

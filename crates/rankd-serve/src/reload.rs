@@ -13,7 +13,7 @@ use crate::trial::{self, Served};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rankd_edge::date;
 use rankd_edge::late_data::LateData;
-use rankd_edge::library::{self, PlanProblem, RegistryTexts};
+use rankd_edge::library::{self, Library, PlanProblem, RegistryTexts};
 use rankd_engine::{Engine, clock};
 use rankd_plan::Registry;
 use rankd_plan::render::Report;
@@ -38,6 +38,7 @@ pub(crate) struct Reloader {
     engine: Arc<Engine>,
     settings: ReloadSettings,
     folder: PlanFolder,
+    library: Library,
     loader: Loader,
     /// What the registry in use was read from.
     texts: Arc<RegistryTexts>,
@@ -77,13 +78,15 @@ impl Reloader {
         engine: &Arc<Engine>,
         settings: ReloadSettings,
         texts: RegistryTexts,
+        library: Library,
         compiler: Box<dyn PlanCompiler>,
     ) -> Reloader {
         Reloader {
             app: app.clone(),
             engine: engine.clone(),
             folder: PlanFolder::new(&settings.plan_dir),
-            loader: Loader::new(compiler),
+            loader: Loader::new(library.clone(), compiler),
+            library,
             texts: Arc::new(texts),
             settings,
         }
@@ -197,7 +200,7 @@ impl Reloader {
 
     /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
     fn renew_registry(&mut self, changes: &Changes, current: &Shelf) -> Option<usize> {
-        let loaded = library::load_registry(&self.settings.registry, &self.settings.env);
+        let loaded = self.library.load_registry(&self.settings.registry, &self.settings.env);
         if loaded.texts == *self.texts {
             self.warn_of_registry(None);
             return None;
@@ -297,7 +300,7 @@ impl Reloader {
         old: Option<&Arc<Shelved>>,
         registry: &Registry,
     ) -> Result<Arc<rankd_engine::Linked>, PlanProblem> {
-        let linked = trial::link(plan, name, registry).map_err(PlanProblem::in_words)?;
+        let linked = trial::link(plan, name, self.library.tasks(), registry).map_err(PlanProblem::in_words)?;
         if self.settings.trial
             && let Some(old) = old
             && let Some(good) = &old.good

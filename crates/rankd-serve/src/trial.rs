@@ -5,7 +5,7 @@
 
 use crate::shelf::Good;
 use rankd_column::Value;
-use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError};
+use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError, Tasks};
 use rankd_plan::{Plan, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +23,11 @@ pub(crate) struct Served<'a> {
 }
 
 /// Links a plan. What keeps it from running is said in a sentence.
-pub(crate) fn link(plan: &Plan, name: &str, registry: &Registry) -> Result<Arc<Linked>, String> {
+pub(crate) fn link(plan: &Plan, name: &str, tasks: &Tasks, registry: &Registry) -> Result<Arc<Linked>, String> {
     if plan.name != name {
         return Err(format!("the file is named {name:?}, but the plan in it {:?}", plan.name));
     }
-    let linked = Linked::link(plan, rankd_tasks::DEFINITIONS, registry).map_err(|error| error.message)?;
+    let linked = Linked::link(plan, tasks, registry).map_err(|error| error.message)?;
     Ok(Arc::new(linked))
 }
 

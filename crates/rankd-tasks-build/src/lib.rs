@@ -1,7 +1,7 @@
 //! Lists the files of `src/tasks`, so that adding a task is adding one file. For build scripts; knows nothing of what tasks do.
 //!
 //! A task's op is its file's name, its summary is the first line of its header, `CONTRACT` is what it declares and `Task` is its
-//! code. The build script of a crate with tasks calls [`list_tasks`], and its `lib.rs` has the modules and `DEFINITIONS` by
+//! code. The build script of a crate with tasks calls [`list_tasks`], and its `lib.rs` has the modules and `definitions()` by
 //! this line:
 //!
 //! ```text
@@ -41,7 +41,6 @@ pub fn list_tasks() {
 struct List {
     modules: String,
     definitions: String,
-    signatures: String,
 }
 
 impl List {
@@ -54,14 +53,14 @@ impl List {
             format!("::rankd_engine::task::Definition::of::<{op}::Task, _>({op:?}, {summary:?}, &{op}::CONTRACT)");
         writeln!(self.modules, "#[path = {path}]\nmod {op};").expect("writing to a string");
         writeln!(self.definitions, "    {definition},").expect("writing to a string");
-        writeln!(self.signatures, "    {definition}.signature,").expect("writing to a string");
     }
 
     fn code(self) -> String {
-        let List { modules, definitions, signatures } = self;
+        let List { modules, definitions } = self;
         format!(
-            "{modules}\n/// Every task, by name.\npub static DEFINITIONS: &[::rankd_engine::task::Definition] = &[\n{definitions}];\n\n\
-             /// What every task declares, by name.\npub static SIGNATURES: &[::rankd_plan::signature::Signature] = &[\n{signatures}];\n"
+            "{modules}\nstatic DEFINITIONS: &[::rankd_engine::task::Definition] = &[\n{definitions}];\n\n\
+             /// Every task of this crate, for a program's `main` to put together with others.\n\
+             pub fn definitions() -> Vec<::rankd_engine::task::Definition> {{\n    DEFINITIONS.to_vec()\n}}\n"
         )
     }
 }

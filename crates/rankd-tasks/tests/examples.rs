@@ -18,7 +18,7 @@ use rankd_engine::{Engine, Linked, Request, Scheduler, Settings};
 use rankd_plan::json::{Kind, Reader};
 use rankd_plan::registry::Text;
 use rankd_plan::{Registry, check};
-use rankd_tasks::{DEFINITIONS, SIGNATURES};
+use rankd_tasks::tasks;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,7 +97,8 @@ impl Example {
                 vec![r#"{"node_id":"all","op":"candidates"}"#.to_owned(), side("left"), side("right")]
             }
         };
-        let signature = SIGNATURES.iter().find(|task| task.op == op).expect("the task is declared");
+        let tasks = tasks();
+        let signature = tasks.signatures().get(op).expect("the task is declared");
         let inputs = if signature.contract.inputs.count() == 1 { r#"["left"]"# } else { "[]" };
         let params = params.join(",");
         nodes.push(format!(r#"{{"node_id":"task","op":"{op}","inputs":{inputs},"params":{{{params}}}}}"#));
@@ -170,11 +171,12 @@ fn table(rows: &RowSet, head: &str, registry: &Registry) -> Vec<String> {
 #[test]
 fn every_example_gives_what_its_header_says() {
     let registry = registry();
-    for task in SIGNATURES {
+    let tasks = tasks();
+    for task in tasks.signatures().iter() {
         let example = Example::of(task.op);
-        let checked = check(example.plan(task.op).as_bytes(), &registry, SIGNATURES);
+        let checked = check(example.plan(task.op).as_bytes(), &registry, tasks.signatures());
         let Some(plan) = checked.plan else { panic!("{}: {:?}", task.op, checked.diagnostics.list()) };
-        let linked = Linked::link(&plan, DEFINITIONS, &registry).expect("a checked plan links");
+        let linked = Linked::link(&plan, &tasks, &registry).expect("a checked plan links");
         let data = Data::parse(&example.store).expect("store lines are data");
         let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(Arc::new(data), Vec::new()))];
         let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };

@@ -1,4 +1,4 @@
-//! The program `rankd`; all of it is in the library, which `dslc` shares.
+//! The program `rankd`: the tasks that ship with it, and nothing else of its own.
 
 use std::process::ExitCode;
 
@@ -7,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    rankd::rankd()
+    rankd::App::new().tasks(rankd_tasks::definitions()).run()
 }

@@ -4,25 +4,22 @@ use rankd_engine::Linked;
 use rankd_engine::task::Definition;
 use rankd_plan::Registry;
 use rankd_plan::registry::Text;
-use rankd_plan::signature::Signature;
 use std::sync::Arc;
 
 /// The definitions of a test's tasks, and what its plans may name.
 pub(crate) struct Tasks {
-    definitions: &'static [Definition],
-    signatures: &'static [Signature],
+    tasks: rankd_engine::Tasks,
     registry: Registry,
 }
 
 impl Tasks {
-    pub(crate) fn new(definitions: &'static [Definition]) -> Tasks {
-        let signatures: Vec<Signature> = definitions.iter().map(|definition| definition.signature).collect();
+    pub(crate) fn new(definitions: &[Definition]) -> Tasks {
+        let tasks = rankd_engine::Tasks::new(definitions.iter().copied()).expect("each op is there once");
         let empty = |file| Text { file, text: "" };
         let keys = Text { file: "keys.toml", text: KEYS };
         let (registry, problems) = Registry::parse(keys, empty("params.toml"), empty("endpoints.toml"));
         assert!(problems.is_empty(), "{:?}", problems[0].diagnostics);
-        // A test makes its tasks once and keeps them to its end.
-        Tasks { definitions, signatures: signatures.leak(), registry }
+        Tasks { tasks, registry }
     }
 
     /// Each node as its JSON text, and the ids of the outputs.
@@ -33,9 +30,9 @@ impl Tasks {
             nodes.join(","),
             outputs.join(",")
         );
-        let checked = rankd_plan::check(text.as_bytes(), &self.registry, self.signatures);
+        let checked = rankd_plan::check(text.as_bytes(), &self.registry, self.tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}\n{text}", checked.diagnostics.list()));
-        Arc::new(Linked::link(&plan, self.definitions, &self.registry).unwrap())
+        Arc::new(Linked::link(&plan, &self.tasks, &self.registry).unwrap())
     }
 }
 

@@ -16,6 +16,7 @@ use crate::limits::FILE_BYTES_MAX;
 use crate::plan::{Arg, Node, NodeIx, Plan};
 use crate::registry::Registry;
 use crate::signature::Signature;
+use crate::signatures::Signatures;
 use crate::wire::{self, WirePlan};
 use names::Names;
 use std::cell::Cell;
@@ -51,7 +52,7 @@ impl Checked {
 }
 
 /// Checks the bytes of a plan file.
-pub fn check(bytes: &[u8], registry: &Registry, tasks: &'static [Signature]) -> Checked {
+pub fn check(bytes: &[u8], registry: &Registry, tasks: &Signatures) -> Checked {
     if bytes.len() > FILE_BYTES_MAX {
         return Checked::refused(too_large(bytes.len() as u64));
     }
@@ -96,7 +97,7 @@ struct Draft {
 struct Checker<'a> {
     wire: &'a WirePlan<'a>,
     names: Names<'a>,
-    tasks: &'static [Signature],
+    tasks: &'a Signatures,
     by_id: HashMap<&'a str, NodeIx>,
     /// What the plan brings along as data, so far.
     data: Cell<Data>,
@@ -112,7 +113,7 @@ struct Data {
 }
 
 impl<'a> Checker<'a> {
-    fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'static [Signature]) -> Checker<'a> {
+    fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'a Signatures) -> Checker<'a> {
         Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new(), data: Cell::default() }
     }
 
@@ -166,7 +167,7 @@ impl<'a> Checker<'a> {
             .collect();
         let mut draft = Draft { signature: None, inputs, args: Vec::new(), label: None, source };
         let Some(op) = &node.op else { return draft };
-        let Some(signature) = self.tasks.iter().find(|task| task.op == *op) else {
+        let Some(signature) = self.tasks.get(op) else {
             let unknown =
                 Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {}", quoted(op)));
             found.push(unknown.nearest(op, self.tasks.iter().map(|task| task.op)));

@@ -12,7 +12,7 @@ use rankd_engine::trace::{End, NodeTrace, Trace};
 use rankd_engine::{Engine, ErrorKind, Linked, Outcome, Request, RunError, Scheduler, Settings};
 use rankd_plan::registry::{Inject, Text};
 use rankd_plan::{Registry, check};
-use rankd_tasks::{DEFINITIONS, SIGNATURES};
+use rankd_tasks::tasks;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,9 +144,9 @@ impl Rig {
 
 /// Checks and links a plan against a registry.
 pub(crate) fn link(text: &str, registry: &Registry) -> Arc<Linked> {
-    let checked = check(text.as_bytes(), registry, SIGNATURES);
+    let checked = check(text.as_bytes(), registry, tasks().signatures());
     let plan = checked.plan.unwrap_or_else(|| unreachable!("{text}\n{:?}", checked.diagnostics.list()));
-    Arc::new(Linked::link(&plan, DEFINITIONS, registry).expect("a checked plan can be linked"))
+    Arc::new(Linked::link(&plan, &tasks(), registry).expect("a checked plan can be linked"))
 }
 
 /// The limits of one request.

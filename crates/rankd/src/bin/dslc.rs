@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    rankd::dslc()
+    rankd::App::new().tasks(rankd_tasks::definitions()).run_dslc()
 }

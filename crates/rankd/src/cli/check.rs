@@ -3,7 +3,7 @@
 use crate::cli::{DONE, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::endpoints;
-use rankd_edge::library::{self, LoadedRegistry, PlanFile};
+use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
@@ -31,12 +31,12 @@ pub(crate) struct CheckArgs {
     connect: bool,
 }
 
-pub(crate) fn run(args: &CheckArgs) -> u8 {
+pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
     if args.limits {
         print_limits(args.json);
         return DONE;
     }
-    let mut loaded = library::load_registry(&args.places.registry, &args.places.env);
+    let mut loaded = library.load_registry(&args.places.registry, &args.places.env);
     // With a broken registry every name in a plan would look wrong, and every endpoint might be another.
     let is_usable = !loaded.has_errors();
     let paths = if args.plans.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
             loaded.problems.push((args.places.plan_dir.display().to_string(), None, no_plans()));
         }
         check_endpoints(&mut loaded);
-        plans = load_plans(&paths, &loaded.registry);
+        plans = load_plans(&paths, library, &loaded.registry);
     }
     let probed = if args.connect && is_usable { endpoints::probe(&loaded.registry) } else { Vec::new() };
     let reachable = probed.iter().all(|(_, result)| result.is_ok());
@@ -76,12 +76,12 @@ pub(crate) fn run(args: &CheckArgs) -> u8 {
 }
 
 /// Reads and checks plans; on a terminal, many of them show how far it is.
-pub(crate) fn load_plans(paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
+pub(crate) fn load_plans(paths: &[PathBuf], library: &Library, registry: &Registry) -> Vec<PlanFile> {
     /// So many are done before anybody wonders.
     const MANY: usize = 50;
     let (bar, done) = (Mutex::new(say::Progress::new("check", paths.len())), AtomicUsize::new(0));
     library::on_all_cores(paths, |path| {
-        let plan = PlanFile::load(path, registry);
+        let plan = library.load_plan(path, registry);
         let done = 1 + done.fetch_add(1, Ordering::Relaxed);
         if paths.len() >= MANY {
             bar.lock().unwrap_or_else(PoisonError::into_inner).at(done);

@@ -4,7 +4,7 @@ use crate::cli::check::{print_json, print_registry_problems, print_words};
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
 use rankd_edge::files;
-use rankd_edge::library::{self, LoadedRegistry, PLAN_SUFFIX, PlanFile};
+use rankd_edge::library::{self, Library, LoadedRegistry, PLAN_SUFFIX, PlanFile};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -58,8 +58,8 @@ pub(crate) struct TypesArgs {
 
 impl Sources {
     /// The registry, if plans can be judged by it.
-    fn registry(&self) -> Option<LoadedRegistry> {
-        let loaded = library::load_registry(&self.registry, &self.env);
+    fn registry(&self, library: &Library) -> Option<LoadedRegistry> {
+        let loaded = library.load_registry(&self.registry, &self.env);
         print_registry_problems(&loaded);
         (!loaded.has_errors()).then_some(loaded)
     }
@@ -89,14 +89,14 @@ impl Sources {
     }
 }
 
-pub(crate) fn build(args: &BuildArgs) -> u8 {
-    let Some(loaded) = args.sources.registry() else { return WRONG };
+pub(crate) fn build(args: &BuildArgs, library: &Library) -> u8 {
+    let Some(loaded) = args.sources.registry(library) else { return WRONG };
     let Some(paths) = args.sources.files() else { return WRONG };
     let built = library::on_all_cores(&paths, |path| {
         let folder = args.out.as_deref().or_else(|| path.parent()).unwrap_or(Path::new(""));
         let target = folder.join(library::name_of(path) + PLAN_SUFFIX);
-        let current = if args.force { None } else { library::up_to_date(path, &target, &loaded.registry) };
-        let plan = current.unwrap_or_else(|| PlanFile::load(path, &loaded.registry));
+        let current = if args.force { None } else { library.up_to_date(path, &target, &loaded.registry) };
+        let plan = current.unwrap_or_else(|| library.load_plan(path, &loaded.registry));
         (plan, target)
     });
     let good = built.iter().filter(|(plan, target)| write(plan, target)).count();
@@ -129,12 +129,12 @@ fn write(plan: &PlanFile, target: &Path) -> bool {
     true
 }
 
-pub(crate) fn check(args: &CheckArgs) -> u8 {
-    let loaded = library::load_registry(&args.sources.registry, &args.sources.env);
+pub(crate) fn check(args: &CheckArgs, library: &Library) -> u8 {
+    let loaded = library.load_registry(&args.sources.registry, &args.sources.env);
     let Some(paths) = args.sources.files() else { return WRONG };
     let plans: Vec<PlanFile> = match loaded.has_errors() {
         true => Vec::new(),
-        false => library::load_all(&paths, &loaded.registry),
+        false => library.load_all(&paths, &loaded.registry),
     };
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some());
     if args.json {
@@ -150,12 +150,12 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// Builds, and builds again whenever a source or the registry has changed, until the program is stopped.
 #[expect(clippy::disallowed_methods, reason = "watching is waiting, and this program does nothing else meanwhile")]
-pub(crate) fn watch(args: &BuildArgs) -> u8 {
+pub(crate) fn watch(args: &BuildArgs, library: &Library) -> u8 {
     let mut seen = None;
     loop {
         let state = state(&args.sources);
         if seen.as_ref() != Some(&state) {
-            build(args);
+            build(args, library);
             say::to_people("watching; ctrl-c ends");
             seen = Some(state);
         }
@@ -181,13 +181,13 @@ fn state(sources: &Sources) -> Vec<(PathBuf, Option<SystemTime>)> {
 }
 
 /// Writes the declarations that let an editor check plans.
-pub(crate) fn types(args: &TypesArgs) -> u8 {
-    let loaded = library::load_registry(&args.registry, &args.env);
+pub(crate) fn types(args: &TypesArgs, library: &Library) -> u8 {
+    let loaded = library.load_registry(&args.registry, &args.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
         return WRONG;
     }
-    let declarations = dslc::types::declarations(rankd_tasks::SIGNATURES, &loaded.registry);
+    let declarations = dslc::types::declarations(library.tasks().signatures(), &loaded.registry);
     for (name, text) in [(dslc::types::FILE, declarations.as_str()), ("tsconfig.json", dslc::types::TSCONFIG)] {
         let target = args.out.join(name);
         match files::write_if_changed(&target, text) {

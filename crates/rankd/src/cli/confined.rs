@@ -6,14 +6,14 @@
 use crate::cli::{DONE, WRONG, say};
 use crate::confinement;
 use clap::Args;
-use rankd_edge::library::{PlanFile, PlanProblem, RegistryTexts};
+use rankd_edge::library::{Library, PlanProblem, RegistryTexts};
 use rankd_plan::json::Writer;
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::UdpSocket;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Address space, of which the parser's stack is 256 MiB that are hardly ever touched.
 const MEMORY_BYTES: u64 = 512 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct ConfinedArgs {
     probe: bool,
 }
 
-pub(crate) fn run(args: &ConfinedArgs) -> u8 {
+pub(crate) fn run(args: &ConfinedArgs, library: &Library) -> u8 {
     // Without a parent there is nobody to compile for. Where it cannot be had, the limit on CPU time ends it.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     for (resource, limit) in [
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ConfinedArgs) -> u8 {
     }
     let confinement = confinement::confine();
     let output = match &args.path {
-        Some(path) => compile(path.clone(), &confinement),
+        Some(path) => compile(path, library, &confinement),
         None => Some(probe(&confinement)),
     };
     match output {
@@ -61,11 +61,11 @@ pub(crate) fn run(args: &ConfinedArgs) -> u8 {
     DONE
 }
 
-fn compile(path: PathBuf, confinement: &str) -> Option<String> {
+fn compile(path: &Path, library: &Library, confinement: &str) -> Option<String> {
     let mut input = String::new();
     io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut input).ok()?;
     let registry = RegistryTexts::from_json(&input)?.parse();
-    let file = PlanFile::load(&path, &registry);
+    let file = library.load_plan(path, &registry);
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("confinement").string(confinement);

@@ -1,7 +1,8 @@
 //! The command line of `dslc`.
 
 use crate::cli::{DONE, WRONG, compile, exit_code, with_dashes};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use rankd_edge::library::Library;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -12,6 +13,12 @@ use std::process::ExitCode;
     after_help = "Example: dslc build plans\nFlags may be written with - or _."
 )]
 struct Cli {
+    #[command(flatten)]
+    args: DslcArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct DslcArgs {
     #[command(subcommand)]
     command: Command,
 }
@@ -32,7 +39,7 @@ enum Command {
     Types(compile::TypesArgs),
 }
 
-pub(crate) fn main() -> ExitCode {
+pub(crate) fn main(library: &Library) -> ExitCode {
     let cli = match Cli::try_parse_from(std::env::args_os().map(with_dashes)) {
         Ok(cli) => cli,
         Err(error) => {
@@ -41,12 +48,16 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { WRONG } else { DONE });
         }
     };
-    exit_code(match cli.command {
-        Command::Build(args) => compile::build(&args),
-        Command::Check(args) => compile::check(&args),
-        Command::Watch(args) => compile::watch(&args),
-        Command::Types(args) => compile::types(&args),
-    })
+    exit_code(run(cli.args, library))
+}
+
+pub(crate) fn run(args: DslcArgs, library: &Library) -> u8 {
+    match args.command {
+        Command::Build(args) => compile::build(&args, library),
+        Command::Check(args) => compile::check(&args, library),
+        Command::Watch(args) => compile::watch(&args, library),
+        Command::Types(args) => compile::types(&args, library),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::cli::{DONE, FAILED, WRONG, say};
 use clap::Args;
 use rankd_edge::explain::Explanation;
 use rankd_edge::input::{self, REQUEST_BYTES_MAX};
+use rankd_edge::library::Library;
 use rankd_plan::Registry;
 use std::io::{BufRead, IsTerminal, Read};
 use std::time::Duration;
@@ -33,8 +34,10 @@ pub(crate) struct ExplainArgs {
     run: RunArgs,
 }
 
-pub(crate) fn run(args: &ExplainArgs) -> u8 {
-    let Some((loaded, plan, _, engine)) = run::prepare(&args.run.with_plan(&args.target)) else { return WRONG };
+pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
+    let Some((loaded, plan, _, engine)) = run::prepare(&args.run.with_plan(&args.target), library) else {
+        return WRONG;
+    };
     let outcome = match args.analyze.then(|| request(&loaded.registry)).transpose() {
         Ok(request) => request.map(|request| engine.run(&plan, request)),
         Err(message) => {

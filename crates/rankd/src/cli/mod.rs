@@ -16,6 +16,7 @@ mod serve;
 pub(crate) mod tasks;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use rankd_edge::library::Library;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -63,6 +64,9 @@ enum Command {
     /// Compile TypeScript plans; the same as dslc build
     #[command(after_help = "Example: rankd compile plans/for_you.plan.ts --out build")]
     Compile(compile::BuildArgs),
+    /// Compile, check and watch TypeScript plans, and write types for editors; the same as the program dslc
+    #[command(after_help = "Example: rankd dslc types --out plans")]
+    Dslc(dslc::DslcArgs),
     /// List the tasks that plans are made of
     #[command(after_help = "Example: rankd tasks sort")]
     Tasks(tasks::TasksArgs),
@@ -102,7 +106,7 @@ pub(crate) struct Places {
     pub(crate) env: String,
 }
 
-pub(crate) fn main() -> ExitCode {
+pub(crate) fn main(library: &Library) -> ExitCode {
     let cli = match Cli::try_parse_from(std::env::args_os().map(with_dashes)) {
         Ok(cli) => cli,
         Err(error) => {
@@ -113,17 +117,18 @@ pub(crate) fn main() -> ExitCode {
     };
     let command = cli.command.unwrap_or(Command::Run(cli.run));
     exit_code(match command {
-        Command::Run(args) => run::run(&args),
-        Command::Serve(args) => serve::run(&args),
+        Command::Run(args) => run::run(&args, library),
+        Command::Serve(args) => serve::run(&args, library),
         Command::Healthcheck(args) => healthcheck::run(&args),
-        Command::CompileConfined(args) => confined::run(&args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Seed(args) => seed::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Compile(args) => compile::build(&args),
-        Command::Tasks(args) => tasks::run(&args),
-        Command::Plans(args) => plans::run(&args),
+        Command::CompileConfined(args) => confined::run(&args, library),
+        Command::Bench(args) => bench::run(&args, library),
+        Command::Explain(args) => explain::run(&args, library),
+        Command::Seed(args) => seed::run(&args, library),
+        Command::Check(args) => check::run(&args, library),
+        Command::Compile(args) => compile::build(&args, library),
+        Command::Dslc(args) => dslc::run(args, library),
+        Command::Tasks(args) => tasks::run(&args, library),
+        Command::Plans(args) => plans::run(&args, library),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "rankd", &mut script);

@@ -3,7 +3,7 @@
 use crate::cli::check::{load_plans, no_plans, print_registry_problems};
 use crate::cli::{DONE, Places, WRONG, say};
 use clap::Args;
-use rankd_edge::library::{self, PlanFile};
+use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_plan::json::Writer;
 use rankd_plan::render::Report;
@@ -17,8 +17,8 @@ pub(crate) struct PlansArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &PlansArgs) -> u8 {
-    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+pub(crate) fn run(args: &PlansArgs, library: &Library) -> u8 {
+    let loaded = library.load_registry(&args.places.registry, &args.places.env);
     if loaded.has_errors() {
         print_registry_problems(&loaded);
         return WRONG;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &PlansArgs) -> u8 {
             return WRONG;
         }
     };
-    let plans = load_plans(&paths, &loaded.registry);
+    let plans = load_plans(&paths, library, &loaded.registry);
     if args.json {
         say::to_programs(&to_json(&plans));
     } else if plans.is_empty() {

@@ -10,7 +10,7 @@ use crate::signals::{Manners, Signals};
 use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
 use rankd_edge::input::{self, REQUEST_BYTES_MAX};
-use rankd_edge::library::{self, LoadedRegistry, PlanFile};
+use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
 use rankd_edge::perfetto::Perfetto;
 use rankd_edge::{endpoints, files};
 use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock, codes};
@@ -96,7 +96,7 @@ impl RunArgs {
     }
 }
 
-pub(crate) fn run(command: &RunCommand) -> u8 {
+pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     let args = &command.run;
     if let Some(iterations) = command.bench {
         let load = Load {
@@ -106,7 +106,7 @@ pub(crate) fn run(command: &RunCommand) -> u8 {
             rate: None,
             requests: Requests::Users(1, 1),
         };
-        return bench::bench(args, &load, &Wanted::default());
+        return bench::bench(args, library, &load, &Wanted::default());
     }
     let signals = match Signals::listen(Manners { early: FAILED, reloads: false }) {
         Ok(signals) => signals,
@@ -115,7 +115,7 @@ pub(crate) fn run(command: &RunCommand) -> u8 {
             return WRONG;
         }
     };
-    let Some((loaded, plan, file, engine)) = prepare(args) else { return WRONG };
+    let Some((loaded, plan, file, engine)) = prepare(args, library) else { return WRONG };
     // From here on, what was read is answered.
     signals.finish_first(None);
     let requests = match UntilStopped::stdin(&signals) {
@@ -140,13 +140,13 @@ pub(crate) fn run(command: &RunCommand) -> u8 {
 }
 
 /// Everything that answering takes: the registry, the plan, where it came from and an engine. What is missing has been told.
-pub(crate) fn prepare(args: &RunArgs) -> Option<(LoadedRegistry, Arc<Linked>, PlanFile, Engine)> {
-    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+pub(crate) fn prepare(args: &RunArgs, library: &Library) -> Option<(LoadedRegistry, Arc<Linked>, PlanFile, Engine)> {
+    let loaded = library.load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
         return None;
     }
-    let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), &loaded)?;
+    let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), library, &loaded)?;
     let engine = endpoints::open(&loaded.registry, &mut say::note).and_then(|stores| {
         Engine::start(args.settings(), stores).map_err(|error| format!("cannot start threads: {error}"))
     });
@@ -181,18 +181,23 @@ fn plan_path(args: &RunArgs) -> Option<PathBuf> {
 }
 
 /// The plan in a file. A stale artifact that was found by the plan's name gives way to its source; one that was asked for is run.
-fn load_plan(path: &Path, by_name: bool, loaded: &LoadedRegistry) -> Option<(Arc<Linked>, PlanFile)> {
-    let mut file = PlanFile::load(path, &loaded.registry);
+fn load_plan(
+    path: &Path,
+    by_name: bool,
+    library: &Library,
+    loaded: &LoadedRegistry,
+) -> Option<(Arc<Linked>, PlanFile)> {
+    let mut file = library.load_plan(path, &loaded.registry);
     if by_name && file.is_stale() {
         let source = library::source_of(path);
         say::to_people(&format!("note: {} is stale; running {}", path.display(), source.display()));
-        file = PlanFile::load(&source, &loaded.registry);
+        file = library.load_plan(&source, &loaded.registry);
     }
     let words = file.report(|report| report.for_people(say::in_colour(), &|span| file.source_text(span)));
     if !words.is_empty() {
         say::to_people(&words);
     }
-    match Linked::link(file.checked.plan.as_ref()?, rankd_tasks::DEFINITIONS, &loaded.registry) {
+    match Linked::link(file.checked.plan.as_ref()?, library.tasks(), &loaded.registry) {
         Ok(linked) => Some((Arc::new(linked), file)),
         Err(diagnostic) => {
             say::to_people(&format!("error: {}", diagnostic.message));

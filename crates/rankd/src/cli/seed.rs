@@ -6,7 +6,8 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
-use rankd_edge::{endpoints, files, library};
+use rankd_edge::library::Library;
+use rankd_edge::{endpoints, files};
 use rankd_engine::store::closing;
 use rankd_engine::store::redis::Preview;
 use rankd_plan::json::Writer;
@@ -37,9 +38,9 @@ pub(crate) struct SeedArgs {
     registry: PathBuf,
 }
 
-pub(crate) fn run(args: &SeedArgs) -> u8 {
+pub(crate) fn run(args: &SeedArgs, library: &Library) -> u8 {
     let done = match &args.env {
-        Some(env) => load(args, env),
+        Some(env) => load(args, library, env),
         None => make(args),
     };
     match done {
@@ -75,8 +76,8 @@ fn may_be_replaced(path: &Path) -> bool {
 
 /// Loads the data file into every server that the environment names: keys that are not there yet, and with `--force` also those
 /// that hold something else. Nothing is written before all servers have been looked at.
-fn load(args: &SeedArgs, env: &str) -> Result<String, String> {
-    let loaded = library::load_registry(&args.registry, env);
+fn load(args: &SeedArgs, library: &Library, env: &str) -> Result<String, String> {
+    let loaded = library.load_registry(&args.registry, env);
     if loaded.has_errors() {
         print_registry_problems(&loaded);
         return Err(format!("the registry of {env} cannot be used"));

@@ -7,7 +7,7 @@ use crate::compile_child::CompileChild;
 use crate::signals::{Asked, Manners, Signals};
 use clap::Args;
 use rankd_edge::late_data::{self, LateData};
-use rankd_edge::library::{self, LoadedRegistry};
+use rankd_edge::library::{Library, LoadedRegistry};
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
     ADMIN_PLACES, AdmissionSettings, CollectorSettings, Destination, HEALTH_PLACES, Hosts, Log, Patience,
@@ -110,12 +110,13 @@ struct Parts {
     late: LateData,
     engine: Engine,
     log: Log,
+    library: Library,
     compiler: CompileChild,
 }
 
 impl ServeArgs {
     fn start(&self, parts: Parts) -> Start {
-        let Parts { listeners, admin, loaded, late, engine, log, compiler } = parts;
+        let Parts { listeners, admin, loaded, late, engine, log, library, compiler } = parts;
         let ms = Duration::from_millis;
         let patience = Patience {
             head: ms(self.head_ms),
@@ -148,6 +149,7 @@ impl ServeArgs {
             late,
             engine,
             log,
+            library,
             compiler: Box::new(compiler),
             settings,
             reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
@@ -158,8 +160,8 @@ impl ServeArgs {
     }
 }
 
-pub(crate) fn run(args: &ServeArgs) -> u8 {
-    match try_run(args) {
+pub(crate) fn run(args: &ServeArgs, library: &Library) -> u8 {
+    match try_run(args, library) {
         Ok(()) => DONE,
         Err(message) => {
             if !message.is_empty() {
@@ -171,14 +173,14 @@ pub(crate) fn run(args: &ServeArgs) -> u8 {
 }
 
 /// An empty message means that what is wrong has been told.
-fn try_run(args: &ServeArgs) -> Result<(), String> {
+fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
     let mut signals = Signals::listen(Manners { early: DONE, reloads: true })?;
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
     let listeners = listen(args.listen, settings.loops)?;
     let admin = args.admin.map(|address| listen(address, 1)).transpose()?.and_then(|mut only| only.pop());
-    let loaded = library::load_registry(&args.places.registry, &args.places.env);
+    let loaded = library.load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
         return Err(String::new());
@@ -188,7 +190,7 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
     let (stores, late) = late_data::open(&loaded.registry)?;
     let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
     let compiler = CompileChild::new()?;
-    let start = args.start(Parts { listeners, admin, loaded, late, engine, log, compiler });
+    let start = args.start(Parts { listeners, admin, loaded, late, engine, log, library: library.clone(), compiler });
     signals.finish_first(Some(start.stop_time_max()));
     let server = Server::start(start, |report| match report {
         Report::Note(note) => say::note(note),

@@ -2,12 +2,12 @@
 
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
+use rankd_edge::library::Library;
 use rankd_edge::listing::Listing;
 use rankd_edge::task_list;
 use rankd_engine::task::Definition;
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::signature::Signature;
-use rankd_tasks::DEFINITIONS;
 
 #[derive(Args)]
 pub(crate) struct TasksArgs {
@@ -18,13 +18,14 @@ pub(crate) struct TasksArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &TasksArgs) -> u8 {
+pub(crate) fn run(args: &TasksArgs, library: &Library) -> u8 {
+    let tasks = library.tasks();
     let shown: Vec<&Definition> = match &args.task {
-        None => DEFINITIONS.iter().collect(),
-        Some(op) => match DEFINITIONS.iter().find(|task| task.signature.op == op) {
+        None => tasks.iter().collect(),
+        Some(op) => match tasks.get(op) {
             Some(task) => vec![task],
             None => {
-                let near = nearest(op, DEFINITIONS.iter().map(|task| task.signature.op));
+                let near = nearest(op, tasks.signatures().iter().map(|task| task.op));
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 say::to_people(&format!("error: there is no task {}{hint}", quoted(op)));
                 return WRONG;

@@ -72,9 +72,10 @@ impl Asker {
         let text = |text| Text { file: "registry", text };
         let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
         assert!(problems.iter().all(|file| !file.diagnostics.has_errors()), "the registry is good");
-        let plan =
-            rankd_plan::check(PLAN.as_bytes(), &registry, rankd_tasks::SIGNATURES).plan.expect("the plan is good");
-        let plan = Linked::link(&plan, rankd_tasks::DEFINITIONS, &registry).expect("the plan can be linked");
+        let plan = rankd_plan::check(PLAN.as_bytes(), &registry, rankd_tasks::tasks().signatures())
+            .plan
+            .expect("the plan is good");
+        let plan = Linked::link(&plan, &rankd_tasks::tasks(), &registry).expect("the plan can be linked");
         let stores = registry.endpoints.list().iter().map(|endpoint| {
             let address = |url: &String| Address::parse(url).expect("the url is good");
             let pem = |file: &String| std::fs::read_to_string(file).expect("the file of authorities is there");

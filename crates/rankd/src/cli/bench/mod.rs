@@ -20,6 +20,7 @@ use crate::cli::{WRONG, say};
 use clap::Args;
 use drive::Target;
 use gates::{Figures, Gate};
+use rankd_edge::library::Library;
 use rankd_edge::process;
 use rankd_engine::clock;
 use report::{Counted, Report};
@@ -75,7 +76,7 @@ fn flags_of_a_plan() -> Vec<clap::Id> {
     RunArgs::augment_args(clap::Command::new("")).get_arguments().map(|arg| arg.get_id().clone()).collect()
 }
 
-pub(crate) fn run(args: &BenchArgs) -> u8 {
+pub(crate) fn run(args: &BenchArgs, library: &Library) -> u8 {
     let (load, wanted) = match args.asked() {
         Ok(asked) => asked,
         Err(message) => {
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &BenchArgs) -> u8 {
     };
     match (&args.url, &args.target) {
         (Some(url), _) => url::run(url, &load, &wanted),
-        (None, Some(plan)) => bench(&args.run.with_plan(plan), &load, &wanted),
+        (None, Some(plan)) => bench(&args.run.with_plan(plan), library, &load, &wanted),
         // Refused when the command line is read.
         (None, None) => WRONG,
     }
@@ -110,8 +111,8 @@ impl BenchArgs {
 }
 
 /// Runs a bench of the plan that the flags name.
-pub(crate) fn bench(args: &RunArgs, load: &Load, wanted: &Wanted) -> u8 {
-    let Some((loaded, plan, _, engine)) = run::prepare(args) else { return WRONG };
+pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wanted) -> u8 {
+    let Some((loaded, plan, _, engine)) = run::prepare(args, library) else { return WRONG };
     let requests = match drive::read_requests(&load.requests, &loaded.registry) {
         Ok(requests) => requests,
         Err(message) => {
