@@ -81,6 +81,23 @@ impl LearnedCost {
         (predicted_ns < most && word & WANTED == 0).then_some(predicted_ns)
     }
 
+    /// The most rows for which [`LearnedCost::cheap_ns`] calls a call cheap: `u64::MAX` where rows do not matter, nothing where not
+    /// even a call without rows is cheap.
+    pub fn cheap_up_to(&self, threshold_ns: f32) -> Option<u64> {
+        self.cheap_ns(0, threshold_ns)?;
+        let (_, per_row_ns) = unpack(self.line.load(Relaxed));
+        if per_row_ns <= 0.0 {
+            return Some(u64::MAX);
+        }
+        let is_cheap = |rows: u64| self.cheap_ns(rows as usize, threshold_ns).is_some();
+        let (mut cheap, mut dear) = (0, 1 << 40);
+        while dear - cheap > 1 {
+            let rows = cheap + (dear - cheap) / 2;
+            if is_cheap(rows) { cheap = rows } else { dear = rows }
+        }
+        Some(cheap)
+    }
+
     /// The same for one that is not known to be cheap, but near enough to be tried on the loop now and then.
     pub(crate) fn near_ns(&self, rows: usize, threshold_ns: f32) -> Option<f32> {
         let predicted_ns = self.predict_ns(rows);
@@ -185,6 +202,13 @@ pub(crate) struct Took {
     /// Whether interruptions are not in it.
     exact: bool,
     on_loop: bool,
+}
+
+#[cfg(test)]
+impl Took {
+    pub(crate) fn exact(ns: u64) -> Took {
+        Took { ns, exact: true, on_loop: true }
+    }
 }
 
 /// All of a probation of this length is still to come.

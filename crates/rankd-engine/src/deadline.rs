@@ -1,7 +1,6 @@
 //! When a run and each of its nodes must be done, and which limit that is.
 
 use crate::clock::Instant;
-use crate::request::Request;
 use std::time::Duration;
 
 /// Which limit a moment comes from.
@@ -25,6 +24,13 @@ impl Deadline {
     }
 }
 
+/// How long a request and each of its nodes may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allowed {
+    pub deadline: Option<Duration>,
+    pub node_timeout: Option<Duration>,
+}
+
 /// The limits of one run, fixed when it starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
@@ -33,23 +39,24 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn from_start(at: Instant, request: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
-        // A deadline beyond what the clock can tell is none.
-        let end = request.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
-        let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
-        Limits { request, node_timeout }
+    pub fn from_start(at: Instant, deadline: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
+        Limits::tighter(at, Allowed { deadline, node_timeout }, Allowed::default())
     }
 
-    /// The process's own limits (of a request, of a node), tightened by what the request asks for; never loosened.
-    pub fn of_request(at: Instant, own: (Option<Duration>, Option<Duration>), request: &Request) -> Limits {
-        let tighter = |own: Option<Duration>, asked: Option<Duration>| match (own, asked) {
+    /// The process's own limits, tightened by what the request asks for; never loosened.
+    pub fn tighter(at: Instant, own: Allowed, asked: Allowed) -> Limits {
+        let shorter = |own: Option<Duration>, asked: Option<Duration>| match (own, asked) {
             (Some(own), Some(asked)) => Some(own.min(asked)),
             (own, asked) => own.or(asked),
         };
-        Limits::from_start(at, tighter(own.0, request.deadline), tighter(own.1, request.node_timeout))
+        let deadline = shorter(own.deadline, asked.deadline);
+        // A deadline beyond what the clock can tell is none.
+        let end = deadline.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
+        let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
+        Limits { request, node_timeout: shorter(own.node_timeout, asked.node_timeout) }
     }
 
-    /// The earliest of the request's deadline, the node time-out and the node's own.
+    /// The earliest of the request's deadline, the run's node timeout and the node's own.
     pub fn of_node(&self, start: Instant, own: Option<Duration>) -> Option<Deadline> {
         let timeout = match (self.node_timeout, own) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,12 +1,12 @@
 //! Owns the threads: event loops, the CPU pool and, where it is asked for, the IO pool. Requests come in here.
 
 use crate::clock;
-use crate::deadline::Limits;
+use crate::deadline::{Allowed, Limits};
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::loop_context::LoopContext;
-use crate::loop_handle::{LoopHandle, LoopService, MakeService, Turns};
-use crate::place::Policy;
+use crate::loop_handle::{LongestPoll, LoopHandle, LoopService, MakeService};
+use crate::place::{Policy, Scheduler};
 use crate::pool::Pool;
 use crate::request::Request;
 use crate::run::{self, Cancel, Cpu, Outcome};
@@ -27,28 +27,7 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// How the nodes of a request are moved along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduler {
-    /// One event loop for waiting, the CPU pool for computing.
-    Async,
-    /// A pool for waiting and a pool for computing.
-    Pools,
-    /// One node after the other on the caller's thread.
-    Sequential,
-}
-
-impl Scheduler {
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheduler::Async => "async",
-            Scheduler::Pools => "pools",
-            Scheduler::Sequential => "sequential",
-        }
-    }
-}
-
-/// How an engine goes about its work.
+/// How an engine works.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub scheduler: Scheduler,
@@ -72,6 +51,12 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    fn allowed(&self) -> Allowed {
+        Allowed { deadline: self.deadline, node_timeout: self.node_timeout }
+    }
+}
+
 pub struct Engine {
     settings: Settings,
     stats: Arc<Stats>,
@@ -83,8 +68,8 @@ pub struct Engine {
 #[derive(Clone)]
 pub struct Gauges {
     pub stats: Arc<Stats>,
-    /// By loop: how long the tasks of services have held it.
-    pub turns: Vec<Arc<Turns>>,
+    /// By loop: the longest that a task of a service has held it.
+    pub longest_polls: Vec<Arc<LongestPoll>>,
     pool: Weak<Pool>,
 }
 
@@ -144,11 +129,13 @@ impl Engine {
 
     /// Runs a plan for a request and waits for the answer.
     pub fn run(&self, plan: &Arc<Linked>, request: Request) -> Outcome {
-        let limits = self.limits(&request);
-        let request = Arc::new(request);
+        let limits = |request: &Request| Limits::tighter(clock::now(), self.settings.allowed(), request.allowed());
         match &self.machinery {
-            Machinery::Async { .. } => self.ticket(plan, request, limits).wait(),
-            Machinery::Pools(io) => thread_pools::run(plan, &request, limits, &self.pool, io, &self.stats),
+            Machinery::Async { .. } => self.start_run(plan, request).wait(),
+            Machinery::Pools(io) => {
+                let limits = limits(&request);
+                thread_pools::run(plan, &Arc::new(request), limits, &self.pool, io, &self.stats)
+            }
             Machinery::Sequential { endpoints, id } => SEQUENTIAL.with_borrow_mut(|kept| {
                 // Kept from request to request, so that connections are.
                 if kept.as_ref().is_none_or(|(of, _)| of != id) {
@@ -157,8 +144,9 @@ impl Engine {
                         Err(error) => return failed(RunError::bug(format!("cannot start a runtime: {error}"))),
                     }
                 }
+                let limits = limits(&request);
                 match kept {
-                    Some((_, sequential)) => sequential.run(plan, &request, limits),
+                    Some((_, sequential)) => sequential.run(plan, &Arc::new(request), limits),
                     None => failed(RunError::bug("no runtime")),
                 }
             }),
@@ -167,50 +155,33 @@ impl Engine {
 
     /// Hands a request to a loop. Only the async scheduler has loops; the others answer before this returns.
     pub fn start_run(&self, plan: &Arc<Linked>, request: Request) -> Ticket {
-        let limits = self.limits(&request);
-        match &self.machinery {
-            Machinery::Async { .. } => self.ticket(plan, Arc::new(request), limits),
-            _ => {
-                let (answer, outcome) = bounded(1);
-                // The receiver is held by the ticket below.
-                let _ = answer.send(self.run(plan, request));
-                Ticket { outcome, cancel: Arc::default() }
-            }
-        }
-    }
-
-    /// The same, with the answer given to `then`, on the thread that it came about on.
-    pub fn start_run_then(&self, plan: &Arc<Linked>, request: Request, then: impl FnOnce(Outcome) + Send + 'static) {
-        let limits = self.limits(&request);
-        match &self.machinery {
-            Machinery::Async { .. } => self.submit(plan, Arc::new(request), limits, Arc::default(), Box::new(then)),
-            _ => then(self.run(plan, request)),
-        }
-    }
-
-    fn ticket(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits) -> Ticket {
         let (answer, outcome) = bounded(1);
         let ticket = Ticket { outcome, cancel: Arc::default() };
-        // Whoever asked may have gone; then nobody needs the answer.
-        let then = Box::new(move |outcome| drop(answer.send(outcome)));
-        self.submit(plan, request, limits, ticket.cancel.clone(), then);
+        // Nobody may be waiting for the answer any more; then it is not needed.
+        self.submit(plan, request, ticket.cancel.clone(), move |outcome| drop(answer.send(outcome)));
         ticket
     }
 
-    /// The engine's own limits, tightened by the request's; never loosened.
-    fn limits(&self, request: &Request) -> Limits {
-        Limits::of_request(clock::now(), (self.settings.deadline, self.settings.node_timeout), request)
+    /// The same, with the answer given to `then`, on the thread that has it.
+    pub fn start_run_then(&self, plan: &Arc<Linked>, request: Request, then: impl FnOnce(Outcome) + Send + 'static) {
+        self.submit(plan, request, Arc::default(), then);
     }
 
-    fn submit(&self, plan: &Arc<Linked>, request: Arc<Request>, limits: Limits, cancel: Arc<Cancel>, answer: Reply) {
-        let order = Order { plan: plan.clone(), request, limits, cancel, answer };
-        if let Machinery::Async { loops, next } = &self.machinery {
-            let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();
-            if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
-                && let Message::Run(order) = refused.0
-            {
-                (order.answer)(failed(RunError::bug("the event loop is gone")));
-            }
+    fn submit(
+        &self,
+        plan: &Arc<Linked>,
+        request: Request,
+        cancel: Arc<Cancel>,
+        then: impl FnOnce(Outcome) + Send + 'static,
+    ) {
+        let Machinery::Async { loops, next } = &self.machinery else { return then(self.run(plan, request)) };
+        let limits = Limits::tighter(clock::now(), self.settings.allowed(), request.allowed());
+        let order = Order { plan: plan.clone(), request: Arc::new(request), limits, cancel, answer: Box::new(then) };
+        let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();
+        if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
+            && let Message::Run(order) = refused.0
+        {
+            (order.answer)(failed(RunError::bug("the event loop is gone")));
         }
     }
 
@@ -226,11 +197,11 @@ impl Engine {
     /// What can be read of the engine from anywhere while it runs.
     pub fn gauges(&self) -> Gauges {
         let loops: &[EventLoop] = if let Machinery::Async { loops, .. } = &self.machinery { loops } else { &[] };
-        let turns = loops.iter().map(|event_loop| event_loop.turns.clone()).collect();
-        Gauges { stats: self.stats.clone(), turns, pool: Arc::downgrade(&self.pool) }
+        let longest_polls = loops.iter().map(|event_loop| event_loop.longest_poll.clone()).collect();
+        Gauges { stats: self.stats.clone(), longest_polls, pool: Arc::downgrade(&self.pool) }
     }
 
-    /// Stops: no new requests, those under way finish within `drain` or are cancelled, then every thread ends.
+    /// Stops: no new requests; running ones finish within `drain` or are cancelled; then every thread ends.
     pub fn stop(&self, drain: Duration) {
         if let Machinery::Async { loops, .. } = &self.machinery {
             for event_loop in loops {
@@ -247,7 +218,7 @@ fn failed(error: RunError) -> Outcome {
     Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO, cpu: Cpu::default() }
 }
 
-/// A request under way.
+/// A request that is running.
 pub struct Ticket {
     outcome: Receiver<Outcome>,
     cancel: Arc<Cancel>,
@@ -284,7 +255,7 @@ type Reply = Box<dyn FnOnce(Outcome) + Send>;
 /// One thread with a runtime: it owns its stores, its timers and every run on it.
 struct EventLoop {
     orders: UnboundedSender<Message>,
-    turns: Arc<Turns>,
+    longest_poll: Arc<LongestPoll>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -299,16 +270,16 @@ impl EventLoop {
         let (orders, inbox) = unbounded_channel();
         let (endpoints, pool, stats) = (endpoints.to_vec(), pool.clone(), stats.clone());
         let (ready, started) = bounded(1);
-        let (limits, policy) = ((settings.deadline, settings.node_timeout), settings.policy);
-        let turns = Arc::new(Turns::default());
-        let timed = turns.clone();
+        let (allowed, policy) = (settings.allowed(), settings.policy);
+        let longest_poll = Arc::new(LongestPoll::default());
+        let timed = longest_poll.clone();
         let thread = thread::Builder::new().name(format!("rankd-loop-{number}")).spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
             match runtime {
                 Ok(runtime) => {
                     let _ = ready.send(Ok(()));
                     let context = Rc::new(LoopContext::new(Stores::open(&endpoints), pool, stats, policy));
-                    let loop_handle = LoopHandle::new(number, context.clone(), limits, timed);
+                    let loop_handle = LoopHandle::new(number, context.clone(), allowed, timed);
                     runtime.block_on(clock::with_exact_timers(drive(inbox, context, loop_handle)));
                     // Does not wait for threads that resolve the names of stores: a resolver may hang for minutes.
                     runtime.shutdown_background();
@@ -317,7 +288,7 @@ impl EventLoop {
             }
         })?;
         started.recv().unwrap_or_else(|_| Err(io::Error::other("the event loop's thread did not start")))?;
-        Ok(EventLoop { orders, turns, thread: Mutex::new(Some(thread)) })
+        Ok(EventLoop { orders, longest_poll, thread: Mutex::new(Some(thread)) })
     }
 
     fn join(&self) {
@@ -331,13 +302,13 @@ impl EventLoop {
 
 impl Drop for EventLoop {
     fn drop(&mut self) {
-        // A loop that is gone need not be told.
+        // A loop that is gone need not be stopped.
         let _ = self.orders.send(Message::Stop { drain: Duration::ZERO });
         self.join();
     }
 }
 
-/// Takes requests until told to stop, then sees those under way to their end.
+/// Takes requests until it is told to stop, then waits for those that are running.
 async fn drive(mut inbox: UnboundedReceiver<Message>, context: Rc<LoopContext>, loop_handle: LoopHandle) {
     let mut runs = JoinSet::new();
     // Dropped with the loop, and every service with it.

@@ -8,6 +8,7 @@
 //! share of the processor), [`trace`] and `expand_passes`, the other two schedulers [`sequential`] and
 //! [`thread_pools`], [`loop_handle`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
 
+mod call;
 pub mod clock;
 pub mod codes;
 pub mod cost;
@@ -28,6 +29,7 @@ mod progress;
 pub mod request;
 pub mod run;
 pub mod sequential;
+mod settle;
 pub mod stats;
 pub mod steps;
 pub mod store;
@@ -37,11 +39,11 @@ pub mod thread_pools;
 pub mod trace;
 
 pub use codes::{ErrorCode, ErrorKind};
-pub use engine::{Engine, Scheduler, Settings};
+pub use engine::{Engine, Settings};
 pub use error::RunError;
 pub use link::Linked;
 pub use loop_handle::LoopHandle;
-pub use place::Policy;
+pub use place::{Policy, Scheduler};
 pub use request::Request;
 pub use run::Outcome;
 pub use tasks::Tasks;

@@ -1,11 +1,12 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
+use crate::call::panicked;
 use crate::codes;
 use crate::defaults::with_defaults;
 use crate::error::{FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
+use crate::place::Way;
 use crate::request::Request;
-use crate::run::job::panicked;
 use crate::steps::{StepSpec, Steps};
 use crate::task::{LinkContext, Task};
 use crate::tasks::Tasks;
@@ -109,9 +110,11 @@ impl Linked {
         }
     }
 
-    /// The way through the plan: with nodes fused, or as written.
-    pub fn steps(&self, fused: bool) -> &Steps {
-        self.fused.as_ref().filter(|_| fused).unwrap_or(&self.written)
+    pub fn steps(&self, way: Way) -> &Steps {
+        match way {
+            Way::Fused => self.fused.as_ref().unwrap_or(&self.written),
+            Way::Written => &self.written,
+        }
     }
 
     /// Whether this run is one of those whose steps are measured one by one.
@@ -125,7 +128,7 @@ impl Linked {
         &self.nodes[ix as usize]
     }
 
-    /// A step's failure as the run's: with the name of the node at fault and the author's place.
+    /// A task's error as the run's: with the name of the node at fault and its place in the author's file.
     pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
         let ix = error.node.unwrap_or(ix);
         let at = error.source.and_then(|source| self.sources.span(source));

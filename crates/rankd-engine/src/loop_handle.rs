@@ -4,7 +4,7 @@
 //! every task that it spawns there has its polls timed: the longest one says how long others had to wait.
 
 use crate::clock;
-use crate::deadline::{Deadline, Limits};
+use crate::deadline::{Allowed, Deadline, Limits};
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::loop_context::LoopContext;
@@ -32,19 +32,18 @@ pub(crate) type MakeService = Arc<dyn Fn(LoopHandle) -> LoopService + Send + Syn
 pub struct LoopHandle {
     number: usize,
     context: Rc<LoopContext>,
-    deadline: Option<Duration>,
-    node_timeout: Option<Duration>,
-    turns: Arc<Turns>,
+    allowed: Allowed,
+    longest_poll: Arc<LongestPoll>,
 }
 
 impl LoopHandle {
     pub(crate) fn new(
         number: usize,
         context: Rc<LoopContext>,
-        (deadline, node_timeout): (Option<Duration>, Option<Duration>),
-        turns: Arc<Turns>,
+        allowed: Allowed,
+        longest_poll: Arc<LongestPoll>,
     ) -> LoopHandle {
-        LoopHandle { number, context, deadline, node_timeout, turns }
+        LoopHandle { number, context, allowed, longest_poll }
     }
 
     /// Which loop this is, counted from 0.
@@ -58,8 +57,7 @@ impl LoopHandle {
 
     /// When a request that came in at `since` must be answered, if it must. `asked` is the limit that the request itself sets.
     pub fn deadline(&self, since: clock::Instant, asked: Option<Duration>) -> Option<Deadline> {
-        let request = Request { deadline: asked, ..Request::default() };
-        Limits::of_request(since, (self.deadline, self.node_timeout), &request).request
+        Limits::tighter(since, self.allowed, Allowed { deadline: asked, node_timeout: None }).request
     }
 
     /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel, too.
@@ -70,12 +68,12 @@ impl LoopHandle {
         since: clock::Instant,
         cancel: Arc<Cancel>,
     ) -> Outcome {
-        let limits = Limits::of_request(since, (self.deadline, self.node_timeout), &request);
+        let limits = Limits::tighter(since, self.allowed, request.allowed());
         run::run(plan.clone(), Arc::new(request), self.context.clone(), limits, cancel).await
     }
 
-    /// Does work on the CPU pool that would hold this loop for too long, and comes back with what it gives. Nobody waits
-    /// beyond the deadline. Work that nobody waits for any more is not begun, and a panic in it goes no further.
+    /// Does work on the CPU pool that would hold this loop for too long, and returns its result. Nothing waits beyond the
+    /// deadline. Work that nothing waits for any more is not begun, and a panic in it goes no further.
     pub async fn offload<T: Send + 'static>(
         &self,
         deadline: Option<Deadline>,
@@ -84,7 +82,7 @@ impl LoopHandle {
         let (done, result) = oneshot::channel();
         self.context.pool.submit(Box::new(move |_| {
             if !done.is_closed() {
-                // Who asked may have gone meanwhile; then nobody needs the result.
+                // The caller may have gone meanwhile; then the result is not needed.
                 let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
             }
         }));
@@ -105,35 +103,35 @@ impl LoopHandle {
         }
     }
 
-    /// Spawns a task on this loop, with its turns timed.
+    /// Spawns a task on this loop, with its polls timed.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        tokio::task::spawn_local(Timed { task: Box::pin(task), turns: self.turns.clone() });
+        tokio::task::spawn_local(Timed { task: Box::pin(task), longest_poll: self.longest_poll.clone() });
     }
 }
 
-/// How long a loop was held by one task at a time.
+/// The longest that a loop was held by one poll of one task.
 #[derive(Debug, Default)]
-pub struct Turns {
-    longest_ns: AtomicU64,
+pub struct LongestPoll {
+    ns: AtomicU64,
 }
 
-impl Turns {
-    /// The longest turn since this was last asked.
-    pub fn take_longest_ns(&self) -> u64 {
-        self.longest_ns.swap(0, Ordering::Relaxed)
+impl LongestPoll {
+    /// The longest since this was last asked.
+    pub fn take_ns(&self) -> u64 {
+        self.ns.swap(0, Ordering::Relaxed)
     }
 
-    fn count(&self, took_ns: u64) {
-        // Only the loop's own thread writes a longer turn, so a plain comparison before the write is enough.
-        if took_ns > self.longest_ns.load(Ordering::Relaxed) {
-            self.longest_ns.store(took_ns, Ordering::Relaxed);
+    fn note(&self, took_ns: u64) {
+        // Only the loop's own thread writes, so a plain comparison before the write is enough.
+        if took_ns > self.ns.load(Ordering::Relaxed) {
+            self.ns.store(took_ns, Ordering::Relaxed);
         }
     }
 }
 
 struct Timed<F> {
     task: Pin<Box<F>>,
-    turns: Arc<Turns>,
+    longest_poll: Arc<LongestPoll>,
 }
 
 impl<F: Future<Output = ()>> Future for Timed<F> {
@@ -142,7 +140,7 @@ impl<F: Future<Output = ()>> Future for Timed<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let began = clock::now();
         let polled = self.task.as_mut().poll(cx);
-        self.turns.count(clock::nanos_between(began, clock::now()));
+        self.longest_poll.note(clock::nanos_between(began, clock::now()));
         polled
     }
 }

@@ -1,8 +1,8 @@
-//! How far one run has come: who still waits, and the rows that are there. Used by one thread at a time.
+//! How far one run has come: which steps still wait, and the rows that are there. Used by one thread at a time.
 //!
 //! Knows nothing of when or where a step runs. A slot is emptied by its last reader.
 
-use crate::error::RunError;
+use crate::settle::{NodeFailure, RunFailure, missing};
 use crate::steps::{Step, Steps};
 use crate::task::InputRows;
 use rankd_column::RowSet;
@@ -40,20 +40,19 @@ impl Progress {
     }
 
     /// The rows that a step works on, for it to keep.
-    pub(crate) fn inputs(&mut self, step: &Step) -> Result<Vec<RowSet>, RunError> {
-        step.inputs.iter().map(|input| self.read(*input)).collect()
+    pub(crate) fn inputs(&mut self, step: &Step) -> Result<Vec<RowSet>, NodeFailure> {
+        step.inputs.iter().map(|input| self.read(*input).ok_or(NodeFailure::InputMissing(*input))).collect()
     }
 
     /// The rows of all outputs, in the plan's order.
-    pub(crate) fn outputs(&mut self, outputs: &[NodeIx]) -> Result<Vec<RowSet>, RunError> {
-        outputs.iter().map(|output| self.read(*output)).collect()
+    pub(crate) fn outputs(&mut self, outputs: &[NodeIx]) -> Result<Vec<RowSet>, RunFailure> {
+        outputs.iter().map(|output| self.read(*output).ok_or_else(|| RunFailure::bug(missing(*output)))).collect()
     }
 
-    fn read(&mut self, ix: NodeIx) -> Result<RowSet, RunError> {
+    fn read(&mut self, ix: NodeIx) -> Option<RowSet> {
         let at = ix as usize;
         self.reads_left[at] = self.reads_left[at].saturating_sub(1);
-        let rows = if self.reads_left[at] == 0 { self.slots[at].take() } else { self.slots[at].clone() };
-        rows.ok_or_else(|| RunError::bug(format!("the rows of node {ix} were read when they were not there")))
+        if self.reads_left[at] == 0 { self.slots[at].take() } else { self.slots[at].clone() }
     }
 
     /// How many rows a step would work on.

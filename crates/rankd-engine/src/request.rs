@@ -1,5 +1,6 @@
 //! What a caller asks for, already typed and checked.
 
+use crate::deadline::Allowed;
 use rankd_column::{RowSet, Value};
 use std::time::Duration;
 
@@ -15,6 +16,13 @@ pub struct Request {
     pub node_timeout: Option<Duration>,
     /// Whether the answer should tell how it came about.
     pub trace: bool,
+}
+
+impl Request {
+    /// The limits that the request itself sets.
+    pub(crate) fn allowed(&self) -> Allowed {
+        Allowed { deadline: self.deadline, node_timeout: self.node_timeout }
+    }
 }
 
 /// Rows that a caller brought along. Whether an id is repeated is found when they are read, so that no run has to look.

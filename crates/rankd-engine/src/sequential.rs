@@ -1,13 +1,13 @@
 //! The reference scheduler: nodes in order, one after the other, on the caller's thread. What the others must agree with.
 
-use crate::clock::{self, Instant};
+use crate::call;
+use crate::clock;
 use crate::deadline::Limits;
-use crate::error::RunError;
 use crate::link::Linked;
 use crate::progress::Progress;
 use crate::request::Request;
-use crate::run::job;
 use crate::run::{Cpu, Outcome};
+use crate::settle::{NodeFailure, RunFailure, settle};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crate::task::{InputRows, Tally, Task};
@@ -36,7 +36,7 @@ impl Sequential {
     pub fn run(&self, plan: &Arc<Linked>, request: &Arc<Request>, limits: Limits) -> Outcome {
         let began = clock::now();
         let mut recorder = Recorder::new(plan, request.trace, began);
-        let result = self.walk(plan, request, limits, &mut recorder).map_err(Box::new);
+        let result = self.walk(plan, request, limits, &mut recorder).map_err(RunFailure::into_error);
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
         Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
@@ -48,78 +48,63 @@ impl Sequential {
         request: &Arc<Request>,
         limits: Limits,
         recorder: &mut Recorder,
-    ) -> Result<Vec<RowSet>, RunError> {
-        plan.accept(request)?;
+    ) -> Result<Vec<RowSet>, RunFailure> {
+        plan.accept(request).map_err(RunFailure::refused)?;
         let steps = &plan.written;
         let mut progress = Progress::of(steps);
         for &ix in &steps.order {
-            let now = clock::now();
-            if let Some(request) = limits.request.filter(|request| request.has_passed(now)) {
-                return Err(plan.at_node(ix, RunError::too_late_to_start(&request)));
-            }
-            let inputs = progress.inputs(steps.step(ix)).map_err(|error| plan.at_node(ix, error))?;
-            recorder.ready(ix, None, now);
-            recorder.started(ix, &inputs, Where::Caller, now);
-            let rows = self.node(plan, request, limits, ix, inputs, now, recorder)?;
-            progress.finish(ix, rows);
+            let result = self.node(plan, request, limits, ix, &mut progress, recorder);
+            settle(plan, &limits, &mut progress, recorder, ix, result)?;
         }
         progress.outputs(&plan.outputs)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the pieces of one step, spelled out once")]
+    /// Runs one node to its end.
     fn node(
         &self,
         plan: &Arc<Linked>,
         request: &Arc<Request>,
         limits: Limits,
         ix: NodeIx,
-        inputs: Vec<RowSet>,
-        now: Instant,
+        progress: &mut Progress,
         recorder: &mut Recorder,
-    ) -> Result<RowSet, RunError> {
-        let deadline = limits.of_node(now, plan.written.step(ix).timeout);
-        let timeout = |recorder: &mut Recorder| match deadline.filter(|deadline| deadline.has_passed(clock::now())) {
-            Some(deadline) => {
-                recorder.ended(ix, None, (now, clock::now()), Where::Caller, &Tally::default());
-                Err(plan.at_node(ix, RunError::timeout(&deadline)))
-            }
-            None => Ok(()),
-        };
-        let (result, tally) = match &plan.written.step(ix).task {
+    ) -> Result<RowSet, NodeFailure> {
+        let (step, started) = (plan.written.step(ix), clock::now());
+        if let Some(request) = limits.request.filter(|request| request.has_passed(started)) {
+            return Err(NodeFailure::TooLate(request));
+        }
+        let inputs = progress.inputs(step)?;
+        recorder.ready(ix, None, started);
+        recorder.started(ix, &inputs, Where::Caller, started);
+        let limit = limits.of_node(started, step.timeout);
+        let (result, tally) = match &step.task {
             task @ Task::Compute(_) => {
-                let (stop, at) = (AtomicBool::new(false), deadline.map(|deadline| deadline.at));
+                let (stop, at) = (AtomicBool::new(false), limit.map(|limit| limit.at));
                 let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
-                let inputs = &mut InputRows::owned(&mut slots);
-                let result = job::compute(task, inputs, request, &stop, at, &self.stats);
-                timeout(recorder)?;
-                (result, Tally::default())
+                let result = call::compute(task, &mut InputRows::owned(&mut slots), request, &stop, at, &self.stats);
+                // Nothing could interrupt it, so its limit is looked at now.
+                let timed_out = limit.filter(|limit| limit.has_passed(clock::now()));
+                (
+                    timed_out.map_or(result.map_err(NodeFailure::Task), |limit| Err(NodeFailure::TimedOut(limit))),
+                    Tally::default(),
+                )
             }
             Task::Fetch(task) => {
-                let fetch = job::fetch(
-                    task.clone(),
-                    ix,
-                    inputs,
-                    request.clone(),
-                    &self.stores,
-                    self.stats.clone(),
-                    Where::Caller,
-                );
+                let (request, stats) = (request.clone(), self.stats.clone());
+                let fetch = call::fetch(task.clone(), ix, inputs, request, &self.stores, stats, Where::Caller);
                 let finished = self.runtime.block_on(async {
-                    match deadline {
-                        Some(deadline) => tokio::time::timeout_at(deadline.at, fetch).await.ok(),
-                        None => Some(fetch.await),
+                    match limit {
+                        Some(limit) => tokio::time::timeout_at(limit.at, fetch).await.map_err(|_| limit),
+                        None => Ok(fetch.await),
                     }
                 });
                 match finished {
-                    Some(finished) => (finished.result, finished.tally),
-                    None => {
-                        timeout(recorder)?;
-                        return Err(RunError::bug("a fetch ended early without a reason"));
-                    }
+                    Ok(finished) => (finished.result.map_err(NodeFailure::Task), finished.tally),
+                    Err(limit) => (Err(NodeFailure::TimedOut(limit)), Tally::default()),
                 }
             }
         };
-        recorder.ended(ix, result.as_ref().ok(), (now, clock::now()), Where::Caller, &tally);
-        result.map_err(|error| plan.blame(ix, error))
+        recorder.ended(ix, result.as_ref().ok(), (started, clock::now()), Where::Caller, &tally);
+        result
     }
 }

@@ -114,6 +114,11 @@ impl Steps {
         Steps { has_timeouts, steps, order, starts, waits, reads }
     }
 
+    /// How many nodes the plan has, fused or not.
+    pub(crate) fn node_count(&self) -> usize {
+        self.steps.len()
+    }
+
     #[inline]
     pub fn step(&self, ix: NodeIx) -> &Step {
         &self.steps[ix as usize]

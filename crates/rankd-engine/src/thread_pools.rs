@@ -3,15 +3,15 @@
 //! It exists to be compared with: an IO thread drives one read at a time to its end, so as many reads are in flight as there are
 //! threads. The first failure stops the dispatch and what is in flight is waited for; a deadline answers at once.
 
+use crate::call::{self, StepResult};
 use crate::clock;
 use crate::deadline::{Deadline, Limits};
-use crate::error::RunError;
 use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
 use crate::progress::Progress;
 use crate::request::Request;
-use crate::run::job::{self, StepResult};
 use crate::run::{Cpu, Outcome};
+use crate::settle::{NodeFailure, RunFailure, settle};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crate::task::{InputRows, Tally, Task};
@@ -105,7 +105,7 @@ pub fn run(
         over,
         recorder,
     };
-    let result = dispatch.walk().map_err(Box::new);
+    let result = dispatch.walk().map_err(RunFailure::into_error);
     dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
@@ -128,18 +128,25 @@ struct Dispatch<'a> {
     recorder: Recorder,
 }
 
+enum DispatchEvent {
+    Finished(StepResult),
+    TimedOut(NodeIx, Deadline),
+    ThreadsGone,
+}
+
 /// Whether a run is over.
 #[derive(Default)]
 struct Over {
-    /// Set when nobody waits any more; computations look at it.
+    /// Set when nothing waits any more; computations look at it.
     stop: AtomicBool,
     /// Set when the run has answered. Held while a result is left, so that each is either taken or counted as late.
     answered: Mutex<bool>,
 }
 
 impl Dispatch<'_> {
-    fn walk(&mut self) -> Result<Vec<RowSet>, RunError> {
-        self.plan.accept(self.request)?;
+    fn walk(&mut self) -> Result<Vec<RowSet>, RunFailure> {
+        self.plan.accept(self.request).map_err(RunFailure::refused)?;
+        // The first failure is the one that counts.
         let mut failure = None;
         loop {
             while failure.is_none()
@@ -153,28 +160,35 @@ impl Dispatch<'_> {
                     None => self.progress.outputs(&self.plan.outputs),
                 };
             }
-            let finished = match self.next_result() {
-                Ok(finished) => finished,
-                // The first failure is the one that is told.
-                Err(timeout) => return Err(failure.unwrap_or(timeout)),
-            };
-            if let Err(error) = self.take_in(finished) {
-                // Computations stop early; reads are short.
-                self.over.stop.store(true, Ordering::Relaxed);
-                failure = failure.or(Some(error));
+            match self.next_event() {
+                DispatchEvent::Finished(finished) => {
+                    if let Err(error) = self.take_in(finished) {
+                        // Computations stop early; reads are short.
+                        self.over.stop.store(true, Ordering::Relaxed);
+                        failure = failure.or(Some(error));
+                    }
+                }
+                DispatchEvent::TimedOut(node, limit) => {
+                    let settled = self.settle(node, Err(NodeFailure::TimedOut(limit)));
+                    settled.map_err(|error| failure.take().unwrap_or(error))?;
+                }
+                DispatchEvent::ThreadsGone => return Err(RunFailure::bug("all threads of a pool are gone")),
             }
         }
     }
 
-    fn start(&mut self, ix: NodeIx) -> Result<(), RunError> {
+    fn start(&mut self, ix: NodeIx) -> Result<(), RunFailure> {
         let now = clock::now();
         if let Some(request) = self.limits.request.filter(|request| request.has_passed(now)) {
-            return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
+            return self.settle(ix, Err(NodeFailure::TooLate(request)));
         }
         let steps = &self.plan.written;
         let step = steps.step(ix);
         let deadline = self.limits.of_node(now, step.timeout);
-        let inputs = self.progress.inputs(step).map_err(|error| self.plan.at_node(ix, error))?;
+        let inputs = match self.progress.inputs(step) {
+            Ok(inputs) => inputs,
+            Err(missing) => return self.settle(ix, Err(missing)),
+        };
         self.recorder.started(ix, &inputs, Where::Caller, now);
         self.in_flight.push((ix, deadline));
         let (task, request, stats) = (step.task.clone(), self.request.clone(), self.stats.clone());
@@ -189,10 +203,10 @@ impl Dispatch<'_> {
         match task {
             Task::Fetch(task) => self.io.submit(Box::new(move |runtime, stores, number| {
                 let on = Where::Io(number);
-                let fetch = job::fetch(task, ix, inputs, request, stores, stats.clone(), on);
+                let fetch = call::fetch(task, ix, inputs, request, stores, stats.clone(), on);
                 let finished = runtime.block_on(async {
                     match deadline {
-                        // A read that is cut here is told as a timeout by the thread that dispatches.
+                        // The thread that dispatches reports a read that is cut here as a timeout.
                         Some(deadline) => tokio::time::timeout_at(deadline.at, fetch).await.ok(),
                         None => Some(fetch.await),
                     }
@@ -207,7 +221,7 @@ impl Dispatch<'_> {
                     let started = clock::now();
                     let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
                     let inputs = &mut InputRows::owned(&mut slots);
-                    let result = job::compute(&task, inputs, &request, &over.stop, None, &stats);
+                    let result = call::compute(&task, inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
                     deliver(
@@ -231,31 +245,34 @@ impl Dispatch<'_> {
         }
     }
 
-    /// The next node that comes back, or the limit that passes before one does.
-    fn next_result(&mut self) -> Result<StepResult, RunError> {
+    /// The next node that ends, or the limit that passes before one does.
+    fn next_event(&mut self) -> DispatchEvent {
         let earliest = self.in_flight.iter().filter_map(|(node, deadline)| Some((*node, (*deadline)?)));
         let Some((node, deadline)) = earliest.min_by_key(|(_, deadline)| deadline.at) else {
-            return self.results.recv().map_err(|_| RunError::bug("all threads of a pool are gone"));
+            return self.results.recv().map_or(DispatchEvent::ThreadsGone, DispatchEvent::Finished);
         };
-        let waited = self.results.recv_deadline(deadline.at.into_std());
-        waited.map_err(|error| match error {
-            RecvTimeoutError::Timeout => self.plan.at_node(node, RunError::timeout(&deadline)),
-            RecvTimeoutError::Disconnected => RunError::bug("all threads of a pool are gone"),
-        })
+        match self.results.recv_deadline(deadline.at.into_std()) {
+            Ok(finished) => DispatchEvent::Finished(finished),
+            Err(RecvTimeoutError::Timeout) => DispatchEvent::TimedOut(node, deadline),
+            Err(RecvTimeoutError::Disconnected) => DispatchEvent::ThreadsGone,
+        }
     }
 
-    fn take_in(&mut self, finished: StepResult) -> Result<(), RunError> {
+    fn take_in(&mut self, finished: StepResult) -> Result<(), RunFailure> {
         let StepResult { step, result, started, ended, on, tally, .. } = finished;
         self.in_flight.retain(|(of, _)| *of != step);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
-        let rows = result.map_err(|error| self.plan.blame(step, error))?;
+        self.settle(step, result.map_err(NodeFailure::Task))
+    }
+
+    /// Settles a node. Those that waited only for it can be started.
+    fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
+        settle(self.plan, &self.limits, &mut self.progress, &mut self.recorder, ix, result)?;
         let now = self.recorder.is_on().then(clock::now);
-        self.progress.finish(step, rows);
-        let steps = &self.plan.written;
-        for &reader in &steps.step(step).readers {
+        for &reader in &self.plan.written.step(ix).readers {
             if self.progress.count_down(reader) {
                 if let Some(now) = now {
-                    self.recorder.ready(reader, Some(step), now);
+                    self.recorder.ready(reader, Some(ix), now);
                 }
                 self.ready.push_back(reader);
             }

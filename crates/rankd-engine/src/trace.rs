@@ -3,7 +3,7 @@
 use crate::clock::{Instant, nanos_between};
 use crate::expand_passes::{PassReport, expand_passes};
 use crate::link::Linked;
-use crate::run::job::BegunSteps;
+use crate::run::BegunSteps;
 use crate::steps::Steps;
 use crate::task::Tally;
 use rankd_column::{Key, RowSet};
@@ -108,6 +108,8 @@ impl NodeTrace {
 pub struct Trace {
     /// In the order in which they were started.
     pub nodes: Vec<NodeTrace>,
+    /// Each failure of a node that was settled, in that order. Also of a node that never started because it was too late.
+    pub failures: Vec<NodeIx>,
     pub total_ns: u64,
 }
 
@@ -173,7 +175,7 @@ impl Recorder {
         let nodes = plan.nodes.len();
         let recording = || {
             let (ready, at) = (vec![(0, None); nodes], vec![None; nodes]);
-            let trace = Trace { nodes: Vec::with_capacity(nodes), total_ns: 0 };
+            let trace = Trace { nodes: Vec::with_capacity(nodes), ..Trace::default() };
             Box::new(Recording { began, trace, ready, at, reports: Vec::new(), keys: KnownKeys::default() })
         };
         Recorder { on: on.then(recording) }
@@ -216,7 +218,7 @@ impl Recorder {
         self.note(node, |record| record.chained_after = Some(after));
     }
 
-    /// A chain that is under way and will not be waited for: all steps but the last that it has begun are done.
+    /// A chain that is running and will not be waited for: all steps that it has begun are done, except the last.
     pub(crate) fn abandoned(&mut self, begun: &BegunSteps) {
         let Some(began) = self.on.as_ref().map(|on| on.began) else { return };
         let on_thread = Where::Pool(begun.worker);
@@ -296,7 +298,14 @@ impl Recorder {
         }
     }
 
-    /// A node failed where it is not known when it began, or it was just now.
+    /// A failure that was settled.
+    pub(crate) fn failure(&mut self, node: NodeIx) {
+        if let Some(on) = &mut self.on {
+            on.trace.failures.push(node);
+        }
+    }
+
+    /// A node panicked where it is not known when it began.
     pub(crate) fn ended_now(&mut self, node: NodeIx, now: Instant) {
         let Some(now_ns) = self.on.as_ref().map(|on| nanos_between(on.began, now)) else { return };
         self.note(node, |record| {

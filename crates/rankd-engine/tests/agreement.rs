@@ -124,3 +124,29 @@ fn ten_thousand_random_plans_give_the_same_answers_on_all_schedulers() {
     // Agreeing on nothing would be easy.
     assert!(seeds.len() == 1 || (rows > 100_000 && failures > 500), "{rows} rows and {failures} failures");
 }
+
+#[test]
+fn each_failure_is_settled_once_on_every_scheduler() {
+    let tasks = Tasks::new(&tasks::DEFINITIONS);
+    let engines = [
+        start(Scheduler::Async, true, true),
+        start(Scheduler::Async, false, true),
+        start(Scheduler::Async, true, false),
+        start(Scheduler::Async, false, false),
+        start(Scheduler::Pools, true, true),
+        start(Scheduler::Sequential, true, true),
+    ];
+    let mut failures = 0;
+    for seed in 0..400 {
+        let plan = random_plan(&tasks, seed);
+        for engine in &engines {
+            let outcome = engine.run(&plan, Request { trace: true, ..Request::default() });
+            let blamed = outcome.result.err().map(|error| error.node.unwrap().id);
+            let settled = outcome.trace.unwrap().failures;
+            let settled: Vec<&str> = settled.iter().map(|ix| &*plan.node(*ix).id).collect();
+            assert_eq!(settled, blamed.as_deref().into_iter().collect::<Vec<_>>(), "seed {seed}");
+            failures += settled.len();
+        }
+    }
+    assert!(failures > 100, "{failures} failures");
+}

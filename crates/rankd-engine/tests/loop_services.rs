@@ -10,7 +10,7 @@ fn engine(scheduler: Scheduler, loops: usize) -> Engine {
 }
 
 #[test]
-fn every_loop_has_its_guest() {
+fn every_loop_has_its_service() {
     let engine = engine(Scheduler::Async, 3);
     let (seen, services) = channel();
     assert!(engine.on_every_loop(move |loop_handle| {
@@ -28,7 +28,7 @@ fn every_loop_has_its_guest() {
 }
 
 #[test]
-fn a_guest_that_does_not_end_is_dropped_after_the_drain_time() {
+fn a_service_that_does_not_end_is_dropped_after_the_drain_time() {
     let engine = engine(Scheduler::Async, 1);
     let (seen, ends) = channel::<()>();
     engine.on_every_loop(move |_| {
@@ -43,7 +43,7 @@ fn a_guest_that_does_not_end_is_dropped_after_the_drain_time() {
 }
 
 #[test]
-fn a_turn_that_holds_the_loop_is_seen() {
+fn a_poll_that_holds_the_loop_is_seen() {
     let engine = engine(Scheduler::Async, 1);
     let (seen, done) = channel();
     engine.on_every_loop(move |loop_handle| {
@@ -59,7 +59,7 @@ fn a_turn_that_holds_the_loop_is_seen() {
     assert!(done.recv().is_ok());
     let turns = loop {
         // The turn is counted right after its task has said that it is done.
-        let longest = engine.gauges().turns.iter().map(|turns| turns.take_longest_ns()).max().unwrap_or(0);
+        let longest = engine.gauges().longest_polls.iter().map(|longest| longest.take_ns()).max().unwrap_or(0);
         if longest > 0 {
             break longest;
         }

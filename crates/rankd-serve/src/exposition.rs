@@ -331,9 +331,9 @@ fn engine(page: &mut Page, app: &App) {
         "gauge",
         "Longest time that one task blocked a loop since the metrics were last read.",
     );
-    for (number, turns) in app.gauges.turns.iter().enumerate() {
+    for (number, longest) in app.gauges.longest_polls.iter().enumerate() {
         let labels = [("loop", &*number.to_string())];
-        page.sample("rankd_loop_longest_turn_seconds", &labels, seconds(turns.take_longest_ns()));
+        page.sample("rankd_loop_longest_turn_seconds", &labels, seconds(longest.take_ns()));
     }
 }
 

@@ -4,7 +4,7 @@
 mod rig;
 
 use rankd_column::{Key, RowSet, Value};
-use rankd_engine::place::Policy;
+use rankd_engine::place::{Policy, Way};
 use rankd_engine::trace::{End, Where};
 use rankd_engine::{Linked, Scheduler};
 use rankd_plan::Registry;
@@ -177,7 +177,7 @@ fn result(seen: &Seen) -> Result<Vec<Vec<Vec<Value>>>, String> {
 
 /// Whether some step of the plan looks at fewer rows than its nodes would by themselves.
 fn takes_early(plan: &Linked) -> bool {
-    let steps = plan.steps(true);
+    let steps = plan.steps(Way::Fused);
     steps.order.iter().any(|ix| steps.step(*ix).pass.as_ref().is_some_and(|pass| pass.takes_early()))
 }
 
@@ -302,7 +302,7 @@ fn ranking(rig: &Rig) -> Arc<Linked> {
 fn a_ranking_is_one_step_and_its_trace_still_speaks_of_each_node() {
     let rig = Rig::with(Policy::default());
     let plan = ranking(&rig);
-    let steps = plan.steps(true);
+    let steps = plan.steps(Way::Fused);
     assert_eq!(steps.order.len(), 2, "the source and the rest");
     let seen = rig.run(&plan, without_limits());
     assert_eq!(seen.ids(), [100, 99, 98]);
@@ -335,6 +335,6 @@ fn promises_about_one_node_are_borders() {
     let plan = rig.plan(&[source("s", 9), vm("v", "s"), take("a", "v", ""), take("b", "v", ""), concat("c", "a", "b")]);
     assert!(plan.fused.is_none());
     let plan = rig.plan(&[source("s", 9), vm("v", "s"), vm("w", "v"), take("t", "w", "")]);
-    assert_eq!(plan.steps(true).order, [0, 3]);
-    assert_eq!(plan.steps(true).step(3).nodes, [1, 2, 3]);
+    assert_eq!(plan.steps(Way::Fused).order, [0, 3]);
+    assert_eq!(plan.steps(Way::Fused).step(3).nodes, [1, 2, 3]);
 }

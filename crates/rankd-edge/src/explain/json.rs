@@ -67,7 +67,7 @@ impl Explanation<'_> {
                 w.string(way);
             }
         });
-        w.field("expected").string(&self.expected(step).words());
+        w.field("expected").string(&self.expected(step));
         if let Some(next) = self.chains_into(step) {
             w.field("chains_into").string(self.name(next));
         }

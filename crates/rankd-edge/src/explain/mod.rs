@@ -7,6 +7,7 @@ mod graph;
 mod json;
 mod tree;
 
+use rankd_engine::place::{self, Expected, Way};
 use rankd_engine::steps::{Step, Steps};
 use rankd_engine::task::Task;
 use rankd_engine::trace::NodeTrace;
@@ -23,64 +24,21 @@ pub struct Explanation<'a> {
     pub analyzed: Option<&'a Outcome>,
 }
 
-/// Where a step is expected to run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Expected {
-    /// The one thread that does everything, in the reference scheduler.
-    Caller,
-    /// A read: its future waits on the event loop.
-    Reads,
-    /// A read of the two-pool scheduler.
-    IoPool,
-    Inline,
-    /// On the loop for so many rows, on the pool for more.
-    InlineUpTo(u64),
-    Pool,
-}
-
-impl Expected {
-    fn words(self) -> String {
-        match self {
-            Expected::Caller => "caller".into(),
-            Expected::Reads => "loop".into(),
-            Expected::IoPool => "io pool".into(),
-            Expected::Inline => "loop, inline".into(),
-            Expected::InlineUpTo(rows) => format!("loop, inline up to {rows} rows"),
-            Expected::Pool => "cpu pool".into(),
-        }
-    }
-}
-
 impl Explanation<'_> {
     /// The way through the plan that a run takes.
     fn steps(&self) -> &Steps {
-        let fuses = self.scheduler == Scheduler::Async && self.policy.chaining && !self.limits_nodes;
-        self.plan.steps(fuses)
+        self.plan.steps(Way::of(self.scheduler, self.policy, self.limits_nodes))
     }
 
-    fn expected(&self, step: &Step) -> Expected {
-        let fetch = matches!(step.task, Task::Fetch(_));
-        match self.scheduler {
-            Scheduler::Sequential => return Expected::Caller,
-            Scheduler::Pools if fetch => return Expected::IoPool,
-            Scheduler::Pools => return Expected::Pool,
-            Scheduler::Async if fetch => return Expected::Reads,
-            Scheduler::Async => {}
-        }
-        if !self.policy.inline || !step.may_inline {
-            return Expected::Pool;
-        }
-        if step.trivial {
-            return Expected::Inline;
-        }
-        let (cost, threshold) = (step.cost.line(), self.policy.inline_threshold_ns as f32);
-        let room = threshold - cost.fixed_ns;
-        if room.is_nan() || room <= 0.0 {
-            Expected::Pool
-        } else if cost.per_row_ns > 0.0 {
-            Expected::InlineUpTo((room / cost.per_row_ns) as u64)
-        } else {
-            Expected::Inline
+    /// Where a step is expected to run.
+    fn expected(&self, step: &Step) -> String {
+        match place::expected(step, self.scheduler, self.policy) {
+            Expected::Caller => "caller".into(),
+            Expected::Loop => "loop".into(),
+            Expected::IoPool => "io pool".into(),
+            Expected::Inline => "loop, inline".into(),
+            Expected::InlineUpTo(rows) => format!("loop, inline up to {rows} rows"),
+            Expected::CpuPool => "cpu pool".into(),
         }
     }
 
@@ -99,8 +57,8 @@ impl Explanation<'_> {
 
     /// The step that goes on in the same job, where the first one is a job.
     fn chains_into(&self, step: &Step) -> Option<NodeIx> {
-        let chains = self.scheduler == Scheduler::Async && self.policy.chaining;
-        step.next.filter(|_| chains && !matches!(step.task, Task::Fetch(_)))
+        let is_job = self.scheduler == Scheduler::Async && !matches!(step.task, Task::Fetch(_));
+        place::chains_into(step, self.policy).filter(|_| is_job)
     }
 
     /// The nodes that no output needs.

@@ -44,7 +44,7 @@ impl Explanation<'_> {
             |ix| &steps.step(ix).inputs,
             |ix, tree| {
                 let step = steps.step(ix);
-                let mut row = vec![tree, self.how(step), self.expected(step).words(), predicted(step)];
+                let mut row = vec![tree, self.how(step), self.expected(step), predicted(step)];
                 row.extend(self.analyzed.is_some().then(|| self.ran(step)).into_iter().flatten());
                 runs.row(row);
             },

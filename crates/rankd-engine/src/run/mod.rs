@@ -1,31 +1,38 @@
-//! One request on its event loop: what is ready is started, what happens next is awaited, until there is a verdict.
+//! One request on its event loop: what can start is started, the next event is awaited, until there are rows or a failure.
 //!
-//! All state of a run is touched by the loop's thread only. The walk is a loop over a closed set of events; nothing here
-//! recurses and nothing here waits except for the next event. Invariants: a node starts once, after all its inputs; nothing
-//! starts after the verdict; when time wins, the answer goes out now and what still finishes is counted as late. What runs on
-//! the loop itself, and for how long, is in [`crate::run::turn`].
+//! All state of a run is touched by the loop's thread only. [`Run::poll`] is the state machine, and its transitions follow it in
+//! the order in which a step passes through them. Nothing here recurses, and nothing waits except for the next event. Invariants: a
+//! node starts once, after all its inputs; nothing starts once the run is over; when time is up, the answer leaves at once and
+//! whatever still finishes is counted as late. The other files: `buffers` (what a run works with), `turn` (what it computes on the
+//! loop), `job` (what it computes on the pool), `timeouts` (its timer), `usage` (its share of the processor).
 
-pub(crate) mod job;
-pub(crate) mod timeouts;
-pub(crate) mod turn;
+mod buffers;
+mod job;
+mod timeouts;
+mod turn;
 mod usage;
 
+pub(crate) use buffers::RunBuffers;
+pub(crate) use job::BegunSteps;
+pub use usage::Cpu;
+
+use crate::call::{self, StepResult};
 use crate::clock::{self, Instant};
-use crate::codes::ErrorKind;
 use crate::deadline::{Deadline, Limits};
-use crate::error::{RunError, TaskError};
+use crate::error::RunError;
 use crate::link::Linked;
-use crate::loop_context::{BorrowedBuffers, LoopContext, RunBuffers};
-use crate::place::{Place, place};
+use crate::loop_context::{BorrowedBuffers, LoopContext};
+use crate::place::{self, Place, Way};
 use crate::request::Request;
-use crate::run::job::{JobProgress, JobSpec, Results, StepResult};
-use crate::run::turn::Paused;
+use crate::settle::{NodeFailure, RunFailure, settle};
 use crate::steps::{Step, Steps};
-use crate::task::Task;
+use crate::task::AnyFetch;
 use crate::trace::{Recorder, Trace, Where};
 use futures_util::stream::StreamExt;
 use futures_util::task::AtomicWaker;
+use job::{JobProgress, JobSpec, Results};
 use rankd_column::RowSet;
+use rankd_column::expr::Scratch;
 use rankd_plan::plan::NodeIx;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -33,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-pub use usage::Cpu;
+use turn::{Break, Look};
 use usage::Usage;
 
 /// What came of a request.
@@ -49,7 +56,7 @@ pub struct Outcome {
 /// Ends a run from outside: the caller has gone, or the process stops.
 #[derive(Default)]
 pub struct Cancel {
-    pub(crate) requested: AtomicBool,
+    requested: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -69,87 +76,101 @@ pub async fn run(
     cancel: Arc<Cancel>,
 ) -> Outcome {
     let began = clock::now();
+    let way = Way::on_loop(&context.policy, limits.node_timeout.is_some());
+    let steps = plan.steps(way);
+    let recorder = Recorder::new(&plan, request.trace, began);
     let mut borrowed = BorrowedBuffers::new(&context);
-    let mut run = Run::new(&plan, &request, &context, limits, &cancel, began, borrowed.take());
-    let verdict = poll_fn(|cx| run.poll(cx)).await;
+    let buffers = borrowed.get();
+    let may_go_too_deep = (context.policy.max_inline_depth as usize) < steps.order.len();
+    buffers.begin(steps, recorder.is_on() || may_go_too_deep);
+    let limits_nodes = limits.node_timeout.is_some() || steps.has_timeouts;
+    let sample = plan.is_sample();
+    let timed = sample || recorder.is_on() || limits_nodes;
+    let mut run = Run {
+        plan: &plan,
+        way,
+        steps,
+        request: &request,
+        context: &context,
+        limits,
+        limits_nodes,
+        cancel: &cancel,
+        buffers,
+        recorder,
+        results: None,
+        sample,
+        timed,
+        inlined: 0,
+        chained: 0,
+        begun: false,
+        open: true,
+        usage: Usage::new(began),
+    };
+    let result = poll_fn(|cx| run.poll(cx)).await;
     run.close();
     let now = clock::now();
-    let trace = run.recorder.take(&plan, run.steps, now);
+    let trace = run.recorder.take(&plan, steps, now);
     let cpu = run.usage.cpu(run.results.as_deref(), now);
-    Outcome { result: verdict.map_err(Box::new), trace, took: now.saturating_duration_since(began), cpu }
+    let result = result.map_err(RunFailure::into_error);
+    Outcome { result, trace, took: now.saturating_duration_since(began), cpu }
 }
 
-enum Event {
-    StepFinished,
-    /// The time of this node, or of the whole request while it was in flight.
-    TimeIsUp(NodeIx, Deadline),
-    Cancelled,
-}
-
-pub(crate) struct Run<'r> {
-    pub(crate) plan: &'r Arc<Linked>,
-    pub(crate) steps: &'r Steps,
-    pub(crate) request: &'r Arc<Request>,
-    pub(crate) context: &'r Rc<LoopContext>,
-    pub(crate) limits: Limits,
-    pub(crate) cancel: &'r Cancel,
-    pub(crate) buffers: &'r mut RunBuffers,
-    pub(crate) recorder: Recorder,
+struct Run<'r> {
+    plan: &'r Arc<Linked>,
+    way: Way,
+    steps: &'r Steps,
+    request: &'r Arc<Request>,
+    context: &'r Rc<LoopContext>,
+    limits: Limits,
+    /// Whether single nodes have limits.
+    limits_nodes: bool,
+    cancel: &'r Cancel,
+    buffers: &'r mut RunBuffers,
+    recorder: Recorder,
+    /// Where its jobs leave their results, once there is a job.
     results: Option<Arc<Results>>,
+    /// This run is one of those that measure costs.
+    sample: bool,
+    /// Every step is timed: for the trace, because this run is a sample, or because nodes have limits.
+    timed: bool,
+    /// Steps that ran on the loop, without those that are still in the ready list, and steps that went on in a job of another.
+    inlined: u64,
+    chained: u64,
     begun: bool,
     open: bool,
     usage: Usage,
 }
 
-impl<'r> Run<'r> {
-    fn new(
-        plan: &'r Arc<Linked>,
-        request: &'r Arc<Request>,
-        context: &'r Rc<LoopContext>,
-        limits: Limits,
-        cancel: &'r Cancel,
-        began: Instant,
-        buffers: &'r mut RunBuffers,
-    ) -> Run<'r> {
-        // Where each node has a limit of its own, each runs by itself.
-        let steps = plan.steps(context.policy.chaining && limits.node_timeout.is_none());
-        let recorder = Recorder::new(plan, request.trace, began);
-        buffers.progress.begin(steps);
-        buffers.timeouts.begin(plan.nodes.len());
-        buffers.inline_clock.begin(plan, steps, &limits, &context.policy, recorder.is_on());
-        let usage = Usage::new(began);
-        Run {
-            plan,
-            steps,
-            request,
-            context,
-            limits,
-            cancel,
-            buffers,
-            recorder,
-            results: None,
-            begun: false,
-            open: true,
-            usage,
-        }
-    }
+/// Why a run does not compute on the loop any more.
+enum Paused {
+    NothingIsReady,
+    /// Reads became ready: they should leave before more is computed.
+    ReadsAreReady,
+    TurnIsOver,
+}
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunError>> {
+enum Event {
+    StepsFinished,
+    /// The limit of this node passed, or that of the whole request while the node was in flight.
+    TimedOut(NodeIx, Deadline),
+    Cancelled,
+}
+
+impl Run<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunFailure>> {
         self.usage.resume();
         if !std::mem::replace(&mut self.begun, true) {
-            self.plan.accept(self.request)?;
-            for &step in &self.steps.starts {
-                self.make_ready(step, None)?;
-            }
+            self.plan.accept(self.request).map_err(RunFailure::refused)?;
         }
         loop {
-            // All that is there before anything new: a failure among it ends the run.
+            // What is there is taken in before anything new is started: a failure among it ends the run.
             while let Some(finished) = self.buffers.finished.pop_front() {
                 self.take_in(finished)?;
             }
+            self.start_steps()?;
             self.start_reads(cx)?;
-            match self.turn()? {
-                // To the back of the line: others are waiting for the loop.
+            match self.take_turn()? {
+                // To the back of the queue: others are waiting for the loop.
                 Paused::TurnIsOver => {
                     self.usage.give_way(self.buffers.inline_clock.now());
                     cx.waker().wake_by_ref();
@@ -162,193 +183,229 @@ impl<'r> Run<'r> {
                 return Poll::Ready(self.buffers.progress.outputs(&self.plan.outputs));
             }
             match self.poll_event(cx) {
-                Poll::Ready(Event::StepFinished) => {}
-                Poll::Ready(Event::TimeIsUp(step, deadline)) => {
-                    return Poll::Ready(Err(self.plan.at_node(step, RunError::timeout(&deadline))));
-                }
-                Poll::Ready(Event::Cancelled) => return Poll::Ready(Err(RunError::cancelled())),
+                Poll::Ready(Event::StepsFinished) => {}
+                Poll::Ready(Event::TimedOut(step, limit)) => self.settle(step, Err(NodeFailure::TimedOut(limit)))?,
+                Poll::Ready(Event::Cancelled) => return Poll::Ready(Err(RunFailure::cancelled())),
                 Poll::Pending => return Poll::Pending,
             }
         }
     }
 
-    /// A step whose inputs are all there goes where it belongs. What leaves the loop leaves now, before anything runs here.
-    pub(crate) fn make_ready(&mut self, ix: NodeIx, after: Option<NodeIx>) -> Result<(), RunError> {
-        let (step, buffers) = (self.steps.step(ix), &mut *self.buffers);
-        let depth = buffers.inline_clock.depth_after(after);
-        if self.recorder.is_on() {
-            self.recorder.ready(ix, after, buffers.inline_clock.now());
-        }
-        let rows_in = || buffers.progress.rows_in(step);
-        match place(step, &self.context.policy, &self.request.params, depth, buffers.inline_clock.sample, rows_in) {
-            Place::Inline(predicted_ns) => {
-                buffers.inline_clock.set_depth(ix, depth);
-                buffers.ready.push((ix, predicted_ns));
-                Ok(())
+    /// Sends each step whose inputs are all there where it belongs. What leaves the loop leaves now, before anything is computed here.
+    fn start_steps(&mut self) -> Result<(), RunFailure> {
+        let mut next = 0;
+        while let Some(&(ix, after)) = self.buffers.startable.get(next) {
+            next += 1;
+            let (step, buffers) = (self.steps.step(ix), &mut *self.buffers);
+            let depth = buffers.depth_after(after);
+            if self.recorder.is_on() {
+                self.recorder.ready(ix, after, buffers.inline_clock.now());
             }
-            Place::Loop => self.read(ix, step),
-            Place::Pool => self.offload(ix, step),
+            let rows_in = || buffers.progress.rows_in(step);
+            match place::place(step, &self.context.policy, &self.request.params, depth, self.sample, rows_in) {
+                Place::Inline(predicted_ns) => {
+                    if let Some(at) = buffers.depths.get_mut(ix as usize) {
+                        *at = depth;
+                    }
+                    buffers.ready.push((ix, predicted_ns));
+                }
+                Place::Loop(read) => self.send_off(ix, step, Some(read))?,
+                Place::Pool => self.send_off(ix, step, None)?,
+            }
         }
-    }
-
-    fn read(&mut self, ix: NodeIx, step: &Step) -> Result<(), RunError> {
-        let Task::Fetch(task) = &step.task else { return Err(RunError::bug("a computation is not a read")) };
-        let inputs = self.take_inputs(ix, step, Where::Loop, None)?;
-        let (task, request, context) = (task.clone(), self.request.clone(), self.context.clone());
-        self.buffers.fresh.push(Box::pin(async move {
-            let stats = context.stats.clone();
-            job::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop).await
-        }));
+        self.buffers.startable.clear();
         Ok(())
     }
 
-    fn offload(&mut self, ix: NodeIx, step: &Step) -> Result<(), RunError> {
-        let policy = &self.context.policy;
-        let chain = policy.chaining && step.next.is_some();
-        let traced = self.recorder.is_on();
-        let watched = traced || self.limits.request.is_some() || self.buffers.inline_clock.has_node_limits();
-        let job_progress = (chain && watched).then(Arc::<JobProgress>::default);
+    /// Takes a step's rows along, unless it is too late to start, and makes it a read or else a job.
+    fn send_off(&mut self, ix: NodeIx, step: &Step, read: Option<&Arc<dyn AnyFetch>>) -> Result<(), RunFailure> {
+        let (policy, traced) = (&self.context.policy, self.recorder.is_on());
+        let watched = traced || self.limits.request.is_some() || self.limits_nodes;
+        let is_chain = read.is_none() && place::chains_into(step, policy).is_some();
+        let job_progress = (is_chain && watched).then(Arc::<JobProgress>::default);
+        let now = (self.limits.is_timed(step.timeout) || traced || job_progress.is_some()).then(clock::now);
+        if let (Some(now), Some(request)) = (now, self.limits.request)
+            && request.has_passed(now)
+        {
+            return self.settle(ix, Err(NodeFailure::TooLate(request)));
+        }
+        let inputs = match self.buffers.progress.inputs(step) {
+            Ok(inputs) => inputs,
+            Err(missing) => return self.settle(ix, Err(missing)),
+        };
+        if let Some(now) = now {
+            self.buffers.timeouts.add(ix, step, self.steps, &self.limits, now, job_progress.clone());
+            let to = if read.is_some() { Where::Loop } else { Where::Pool(0) };
+            self.recorder.started(ix, &inputs, to, now);
+        }
+        let (request, context) = (self.request.clone(), self.context.clone());
+        if let Some(task) = read.cloned() {
+            self.buffers.new_reads.push(Box::pin(async move {
+                let stats = context.stats.clone();
+                call::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop).await
+            }));
+            return Ok(());
+        }
         if traced {
             self.buffers.chains.extend(job_progress.clone().map(|job_progress| (ix, job_progress)));
         }
-        let inputs = self.take_inputs(ix, step, Where::Pool(0), job_progress.clone())?;
         let submitted = clock::now();
         self.usage.note_submit(submitted);
+        context.stats.count_offloads(1);
         let job = JobSpec {
             plan: self.plan.clone(),
+            way: self.way,
             first: ix,
             inputs,
             submitted,
             policy: *policy,
             deadline: self.limits.request.map(|request| request.at),
-            fused: policy.chaining && self.limits.node_timeout.is_none(),
-            request: self.request.clone(),
+            request,
             results: self.results.get_or_insert_default().clone(),
-            stats: self.context.stats.clone(),
+            stats: context.stats.clone(),
             job_progress,
         };
-        self.context.stats.count_offloads(1);
-        self.context.pool.submit(job.into_job());
+        context.pool.submit(job.into_job());
         Ok(())
-    }
-
-    /// Takes a step's rows along, unless it is too late to start, and sets its limit.
-    fn take_inputs(
-        &mut self,
-        ix: NodeIx,
-        step: &Step,
-        to: Where,
-        job_progress: Option<Arc<JobProgress>>,
-    ) -> Result<Vec<RowSet>, RunError> {
-        let now =
-            (self.limits.is_timed(step.timeout) || self.recorder.is_on() || job_progress.is_some()).then(clock::now);
-        if let (Some(now), Some(request)) = (now, self.limits.request)
-            && request.has_passed(now)
-        {
-            return Err(self.plan.at_node(ix, RunError::too_late_to_start(&request)));
-        }
-        let inputs = self.buffers.progress.inputs(step).map_err(|error| self.plan.at_node(ix, error))?;
-        if let Some(now) = now {
-            self.buffers.timeouts.add(ix, step, self.steps, &self.limits, now, job_progress);
-            self.recorder.started(ix, &inputs, to, now);
-        }
-        Ok(inputs)
     }
 
     /// Polls new reads once: what is there already need not be waited for. After a failure no other is started.
-    fn start_reads(&mut self, cx: &mut Context<'_>) -> Result<(), RunError> {
-        let mut fresh = std::mem::take(&mut self.buffers.fresh);
-        for mut read in fresh.drain(..) {
+    fn start_reads(&mut self, cx: &mut Context<'_>) -> Result<(), RunFailure> {
+        let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
+        for mut read in new_reads.drain(..) {
             match read.as_mut().poll(cx) {
-                Poll::Ready(finished) if finished.result.is_err() => return self.take_in(finished),
+                Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
                 Poll::Ready(finished) => self.buffers.finished.push_back(finished),
-                Poll::Pending => self.buffers.fetches.push(read),
+                Poll::Pending => self.buffers.reads.push(read),
             }
         }
-        self.buffers.fresh = fresh;
+        self.buffers.new_reads = new_reads;
         Ok(())
     }
 
-    /// Takes in what has come back to the loop: its rows are kept and its readers may become ready.
-    fn take_in(&mut self, finished: StepResult) -> Result<(), RunError> {
+    /// Computes what is ready for the loop, for as long as it is this run's turn.
+    fn take_turn(&mut self) -> Result<Paused, RunFailure> {
+        if self.buffers.next_ready == self.buffers.ready.len() {
+            return Ok(match self.buffers.new_reads.is_empty() {
+                true => Paused::NothingIsReady,
+                false => Paused::ReadsAreReady,
+            });
+        }
+        self.buffers.inline_clock.begin_turn();
+        let context = self.context;
+        let paused = call::with_scratch(&context.stats, |scratch| self.compute_ready(scratch));
+        paused.unwrap_or_else(|panic| {
+            let called = self.buffers.ready.get(self.buffers.next_ready.saturating_sub(1)).map_or(0, |(ix, _)| *ix);
+            self.recorder.ended_now(called, clock::now());
+            self.settle(called, Err(NodeFailure::Task(panic)))?;
+            Ok(Paused::ReadsAreReady)
+        })
+    }
+
+    fn compute_ready(&mut self, scratch: &mut Scratch) -> Result<Paused, RunFailure> {
+        let mut looked = self.look();
+        while self.buffers.new_reads.is_empty() {
+            match looked {
+                Look::GoOn => {}
+                Look::TurnIsOver => return Ok(Paused::TurnIsOver),
+                Look::TooLate(step, deadline) => self.settle(step, Err(NodeFailure::TooLate(deadline)))?,
+                Look::Cancelled => return Err(RunFailure::cancelled()),
+            }
+            looked = Look::GoOn;
+            match self.call_ready(scratch) {
+                Break::NothingIsReady => {
+                    // For the predictions: nothing is left that could be too late.
+                    self.look();
+                    let buffers = &mut *self.buffers;
+                    self.inlined += buffers.ready.len() as u64;
+                    buffers.ready.clear();
+                    (buffers.next_ready, buffers.inline_clock.unseen_from) = (0, 0);
+                    return Ok(Paused::NothingIsReady);
+                }
+                Break::Look => looked = self.look(),
+                Break::Timed(step) => {
+                    self.buffers.next_ready += 1;
+                    let result = self.call_timed(step, scratch);
+                    self.settle(step, result)?;
+                    self.start_steps()?;
+                }
+                Break::Startable => self.start_steps()?,
+                Break::Failed(failure) => return Err(failure),
+            }
+        }
+        Ok(Paused::ReadsAreReady)
+    }
+
+    /// The next thing that happens. A result that is there wins over a limit that passed in the same moment.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let buffers = &mut *self.buffers;
+        if !buffers.finished.is_empty() {
+            return Poll::Ready(Event::StepsFinished);
+        }
+        if let Some(results) = &self.results {
+            results.waker.register(cx.waker());
+            results.collect(&mut buffers.finished);
+            if !buffers.finished.is_empty() {
+                return Poll::Ready(Event::StepsFinished);
+            }
+        }
+        if !buffers.reads.is_empty()
+            && let Poll::Ready(Some(finished)) = buffers.reads.poll_next_unpin(cx)
+        {
+            buffers.finished.push_back(finished);
+            return Poll::Ready(Event::StepsFinished);
+        }
+        self.cancel.waker.register(cx.waker());
+        if self.cancel.requested.load(Ordering::Acquire) {
+            return Poll::Ready(Event::Cancelled);
+        }
+        buffers.timeouts.poll(cx, self.steps, &self.limits).map(|(step, limit)| Event::TimedOut(step, limit))
+    }
+
+    /// Takes in a step that has ended elsewhere, with those that its chain has done before it.
+    fn take_in(&mut self, finished: StepResult) -> Result<(), RunFailure> {
         if matches!(finished.on, Where::Pool(_)) {
             self.usage.count_job(&finished);
         }
         let StepResult { step, result, started, ended, on, tally, report, before } = finished;
-        self.buffers.inline_clock.forget();
+        let buffers = &mut *self.buffers;
+        buffers.inline_clock.forget();
         let first = before.first().map_or(step, |link| link.step);
-        self.buffers.timeouts.remove(first);
-        self.buffers.chains.retain(|(of, _)| *of != first);
-        self.buffers.inline_clock.chained += before.len() as u64;
+        buffers.timeouts.remove(first);
+        buffers.chains.retain(|(of, _)| *of != first);
+        self.chained += before.len() as u64;
         let mut previous: Option<(NodeIx, RowSet)> = None;
         for link in before {
             self.buffers.progress.pass();
-            self.chained(link.step, previous.as_ref(), on, link.started);
+            self.record_chained(link.step, previous.as_ref(), on, link.started);
             self.recorder.ended(link.step, link.rows.as_ref(), (link.started, link.ended), on, &tally);
             link.report.into_iter().for_each(|report| self.recorder.pass_report(link.step, report));
             previous = link.rows.map(|rows| (link.step, rows));
         }
-        self.chained(step, previous.as_ref(), on, started);
+        self.record_chained(step, previous.as_ref(), on, started);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
         report.into_iter().for_each(|report| self.recorder.pass_report(step, report));
-        let rows = result.map_err(|error| self.blame(step, error))?;
-        self.finish(step, rows)
+        self.settle(step, result.map_err(NodeFailure::Task))
     }
 
-    /// A step's failure as the run's. One that stopped because its time was up has no other reason.
-    pub(crate) fn blame(&self, ix: NodeIx, error: TaskError) -> RunError {
-        match self.limits.request.filter(|_| error.code.kind == ErrorKind::Cancelled) {
-            Some(request) if request.has_passed(clock::now()) => self.plan.at_node(ix, RunError::timeout(&request)),
-            _ => self.plan.blame(ix, error),
-        }
-    }
-
-    /// Tells the trace of a step that went on in the job of another.
-    fn chained(&mut self, step: NodeIx, previous: Option<&(NodeIx, RowSet)>, on: Where, started: Instant) {
+    /// Records a step that went on in the job of another.
+    fn record_chained(&mut self, step: NodeIx, previous: Option<&(NodeIx, RowSet)>, on: Where, started: Instant) {
         if let Some((after, rows)) = previous {
             let times = self.steps.step(step).inputs.len();
             self.recorder.chained(step, *after, std::iter::repeat_n(rows, times), on, started);
         }
     }
 
-    /// Keeps a step's rows; those that waited only for it become ready.
-    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) -> Result<(), RunError> {
-        self.buffers.progress.finish(ix, rows);
-        for &reader in &self.steps.step(ix).readers {
-            if self.buffers.progress.count_down(reader) {
-                self.make_ready(reader, Some(ix))?;
-            }
-        }
+    /// Settles a step. Those that waited only for it can be started.
+    fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
+        let RunBuffers { progress, startable, .. } = &mut *self.buffers;
+        settle(self.plan, &self.limits, progress, &mut self.recorder, ix, result)?;
+        let readers = self.steps.step(ix).readers.iter().copied();
+        startable.extend(readers.filter(|reader| progress.count_down(*reader)).map(|reader| (reader, Some(ix))));
         Ok(())
     }
 
-    /// A result that is there wins over a limit that passed in the same moment: the loser is not acted on.
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let buffers = &mut *self.buffers;
-        if !buffers.finished.is_empty() {
-            return Poll::Ready(Event::StepFinished);
-        }
-        if let Some(results) = &self.results {
-            results.waker.register(cx.waker());
-            results.collect(&mut buffers.finished);
-            if !buffers.finished.is_empty() {
-                return Poll::Ready(Event::StepFinished);
-            }
-        }
-        if !buffers.fetches.is_empty()
-            && let Poll::Ready(Some(finished)) = buffers.fetches.poll_next_unpin(cx)
-        {
-            buffers.finished.push_back(finished);
-            return Poll::Ready(Event::StepFinished);
-        }
-        self.cancel.waker.register(cx.waker());
-        if self.cancel.requested.load(Ordering::Acquire) {
-            return Poll::Ready(Event::Cancelled);
-        }
-        buffers.timeouts.poll(cx, self.steps, &self.limits).map(|(step, deadline)| Event::TimeIsUp(step, deadline))
-    }
-
-    /// Nobody waits any more: reads in flight are dropped, jobs are asked to stop, what they still bring is late.
+    /// Nothing waits any more: pending reads are dropped, jobs are asked to stop, and what they still bring is late.
     fn close(&mut self) {
         if !std::mem::replace(&mut self.open, false) {
             return;
@@ -361,18 +418,19 @@ impl<'r> Run<'r> {
             results.close(stats);
         }
         // Clearing makes it anew, which most runs need not pay for.
-        if !buffers.fetches.is_empty() {
-            buffers.fetches.clear();
+        if !buffers.reads.is_empty() {
+            buffers.reads.clear();
         }
-        buffers.fresh.clear();
-        // A read that was there and not taken has cost nothing.
+        buffers.new_reads.clear();
+        // A read that was there and not taken in has cost nothing.
         for job in buffers.finished.drain(..).filter(|finished| matches!(finished.on, Where::Pool(_))) {
             stats.count_late(job.took_ns());
         }
-        stats.count_steps(buffers.inline_clock.inlined + buffers.next_ready as u64, buffers.inline_clock.chained);
+        stats.count_steps(self.inlined + buffers.next_ready as u64, self.chained);
         if !buffers.progress.is_done() {
             buffers.progress.clear();
         }
+        buffers.startable.clear();
         buffers.ready.clear();
         buffers.next_ready = 0;
         buffers.timeouts.end();

@@ -1,8 +1,8 @@
 //! When what has left the loop must be back: one timer a run, armed to the earliest limit.
 
+use super::job::JobProgress;
 use crate::clock::{Instant, Timer};
 use crate::deadline::{Deadline, Limits};
-use crate::run::job::JobProgress;
 use crate::steps::{Step, Steps};
 use rankd_plan::plan::NodeIx;
 use std::cmp::Reverse;

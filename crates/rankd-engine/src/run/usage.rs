@@ -1,7 +1,8 @@
 //! What a run has of the processor, and how long it waits for it: the sign by which admission sees that there is too much to do.
 
+use super::job::Results;
+use crate::call::StepResult;
 use crate::clock::{self, Instant, nanos_between};
-use crate::run::job::{Results, StepResult};
 use std::time::Duration;
 
 /// What a run on a loop had of the processor; nothing under the other schedulers.

@@ -157,6 +157,7 @@ impl Run<'_> {
         self.nothing_is_forgotten()?;
         self.limits()?;
         self.verdict()?;
+        self.settled()?;
         self.witness()?;
         self.critical()
     }
@@ -414,6 +415,18 @@ impl Run<'_> {
             ErrorKind::Task | ErrorKind::Upstream | ErrorKind::Bug => self.failure(error),
             kind => Err(format!("an error of kind {kind:?}")),
         }
+    }
+
+    /// A node's failure was settled exactly once, be it an error, a panic, a limit that passed or a start that came too late, and it
+    /// is the one that the run ended with. Nothing else was settled as a failure.
+    fn settled(&self) -> Result<(), String> {
+        let blamed = match &self.outcome.result {
+            Err(error) if error.node.is_some() => vec![self.named(error)? as u32],
+            _ => Vec::new(),
+        };
+        let settled = &self.trace.failures;
+        ensure!(*settled == blamed, "failures of {settled:?} were settled, where {blamed:?} ended the run");
+        Ok(())
     }
 
     fn named(&self, error: &RunError) -> Result<usize, String> {

@@ -1,0 +1,153 @@
+//! How a task's code is called, on whichever thread: panics are contained and the result says when and where it ran.
+//!
+//! Knows nothing of runs: what becomes of a result is decided by the scheduler that asked for it and by [`crate::settle`].
+
+use crate::clock::{self, Instant};
+use crate::error::TaskError;
+use crate::expand_passes::PassReport;
+use crate::request::Request;
+use crate::stats::Stats;
+use crate::store::Stores;
+use crate::task::{AnyFetch, ComputeContext, FetchContext, Fetching, InputRows, Tally, Task};
+use crate::trace::Where;
+use rankd_column::RowSet;
+use rankd_column::expr::Scratch;
+use rankd_plan::plan::NodeIx;
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
+
+/// A step that has ended, alone or as the last of a chain.
+pub(crate) struct StepResult {
+    pub(crate) step: NodeIx,
+    pub(crate) result: Result<RowSet, TaskError>,
+    pub(crate) started: Instant,
+    pub(crate) ended: Instant,
+    pub(crate) on: Where,
+    pub(crate) tally: Tally,
+    /// What the nodes of a fused step did, for the trace.
+    pub(crate) report: Option<PassReport>,
+    /// The steps of the chain that came before it, in order.
+    pub(crate) before: Vec<ChainLink>,
+}
+
+/// A step of a chain that is done.
+pub(crate) struct ChainLink {
+    pub(crate) step: NodeIx,
+    pub(crate) started: Instant,
+    pub(crate) ended: Instant,
+    /// Only for the trace.
+    pub(crate) rows: Option<RowSet>,
+    pub(crate) report: Option<PassReport>,
+}
+
+impl StepResult {
+    /// How long the whole of it took.
+    pub(crate) fn took_ns(&self) -> u64 {
+        clock::nanos_between(self.before.first().map_or(self.started, |link| link.started), self.ended)
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// How many rows each node of the pass gave that this thread ran last.
+pub(crate) fn rows_out_of_pass() -> Vec<usize> {
+    SCRATCH.with_borrow(|scratch| scratch.rows_out().to_vec())
+}
+
+/// Calls `run` with this thread's scratch space, for any number of computations. A panic goes no further.
+pub(crate) fn with_scratch<T>(stats: &Stats, run: impl FnOnce(&mut Scratch) -> T) -> Result<T, TaskError> {
+    let call = || {
+        SCRATCH.with(|scratch| {
+            let mut scratch =
+                scratch.try_borrow_mut().map_err(|_| TaskError::bug("a computation inside a computation"))?;
+            Ok(run(&mut scratch))
+        })
+    };
+    contain(stats, call).unwrap_or_else(|error| {
+        // A panic may have left anything in the buffers.
+        SCRATCH.with(|scratch| scratch.take());
+        Err(error)
+    })
+}
+
+/// Calls a computation here and now. A panic is an error of this node and nothing else.
+pub(crate) fn compute(
+    task: &Task,
+    inputs: &mut InputRows<'_>,
+    request: &Request,
+    stop: &AtomicBool,
+    deadline: Option<Instant>,
+    stats: &Stats,
+) -> Result<RowSet, TaskError> {
+    let Task::Compute(task) = task else {
+        return Err(TaskError::bug("a task that waits was called like one that computes"));
+    };
+    with_scratch(stats, |scratch| {
+        task.run(inputs, &mut ComputeContext { params: &request.params, scratch, stop, deadline })
+    })?
+}
+
+/// Runs a fetch to its end, on the thread whose stores it uses. A panic is an error of this node and nothing else.
+pub(crate) async fn fetch(
+    task: Arc<dyn AnyFetch>,
+    step: NodeIx,
+    inputs: Vec<RowSet>,
+    request: Arc<Request>,
+    stores: &Stores,
+    stats: Arc<Stats>,
+    on: Where,
+) -> StepResult {
+    let (started, tally) = (clock::now(), Tally::default());
+    let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats };
+    let result = match contain(&stats, || task.start(&inputs, &cx)) {
+        Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
+        Err(error) => Err(error),
+    };
+    StepResult { step, result, started, ended: clock::now(), on, tally, report: None, before: Vec::new() }
+}
+
+/// A fetch in progress. It may be dropped before its end; the task's values are then dropped with it, which may panic as well.
+struct Contained<'a> {
+    inner: Option<Fetching<'a>>,
+    stats: &'a Stats,
+}
+
+impl Future for Contained<'_> {
+    type Output = Result<RowSet, TaskError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Contained { inner, stats } = &mut *self;
+        let Some(inner) = inner else { return Poll::Ready(Err(TaskError::bug("a fetch was polled after its end"))) };
+        contain(stats, || inner.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))
+    }
+}
+
+impl Drop for Contained<'_> {
+    fn drop(&mut self) {
+        let inner = self.inner.take();
+        // Nothing waits for it any more; a panic has been counted.
+        let _ = contain(self.stats, || drop(inner));
+    }
+}
+
+/// Calls a task's code. A panic in it is counted and goes no further.
+fn contain<T>(stats: &Stats, call: impl FnOnce() -> T) -> Result<T, TaskError> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        stats.count_panic();
+        panicked(&*panic)
+    })
+}
+
+/// A panic in the code of a task, as an error.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> TaskError {
+    let what = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    TaskError::bug(format!("the task panicked: {}", what.unwrap_or("?")))
+}
