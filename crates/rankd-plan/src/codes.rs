@@ -1,4 +1,5 @@
-//! The numbered codes of diagnostics. A number is never reused, and each has a case under `cases/`.
+//! The numbered codes of diagnostics: one row a code, with its severity, what it means and what to do. A number is never used
+//! again, and each has a case under `cases/`, from which `rankd code` and `docs/errors.md` take their example.
 //!
 //! P0 the file as JSON · P1 the artifact's shape · P2 limits · P3 names · P4 task parameters · P5 expressions · P6 the graph ·
 //! P7 the flow of keys · D plans in TypeScript · R registries.
@@ -22,8 +23,8 @@ impl Severity {
 }
 
 macro_rules! codes {
-    ($($code:ident $name:ident $severity:ident $about:literal;)*) => {
-        /// What kind of problem a diagnostic tells of.
+    ($($code:ident $name:ident $severity:ident $about:literal $help:literal;)*) => {
+        /// What kind of problem a diagnostic reports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $about] $name),* }
 
@@ -39,102 +40,187 @@ macro_rules! codes {
                 match self { $(Code::$name => Severity::$severity),* }
             }
 
+            /// What it means, in one sentence without a full stop.
             pub fn about(self) -> &'static str {
                 match self { $(Code::$name => $about),* }
+            }
+
+            /// What to do about it.
+            pub fn help(self) -> &'static str {
+                match self { $(Code::$name => $help),* }
             }
         }
     };
 }
 
 codes! {
-    P001 FileTooLarge Error "the file is larger than a plan may be";
-    P002 NotUtf8 Error "the file is not UTF-8";
-    P003 Syntax Error "the file is not JSON";
-    P004 DuplicateField Error "an object has the same field twice";
-    P005 NumberOutOfRange Error "a number does not fit 64 bits";
+    P001 FileTooLarge Error "the file is larger than a plan may be"
+        "Split the plan, or move literal data out of it into a store. `rankd check --limits` prints the limits.";
+    P002 NotUtf8 Error "the file is not UTF-8"
+        "Save the file as UTF-8.";
+    P003 Syntax Error "the file is not JSON"
+        "Correct the JSON at the place that is shown. Plans are usually written in TypeScript and compiled with `rankd compile`.";
+    P004 DuplicateField Error "an object has the same field twice"
+        "Keep one of the two fields.";
+    P005 NumberOutOfRange Error "a number does not fit 64 bits"
+        "Use a number that fits: integers from -2^63 to 2^63-1, or a finite float.";
 
-    P101 WrongJsonType Error "a field holds the wrong JSON type";
-    P102 UnknownField Error "a field that the format does not have";
-    P103 MissingField Error "a field that the format requires";
-    P104 UnsupportedVersion Error "a schema_version that this build does not read";
-    P105 BadName Error "a plan name, node id or table id that is empty, too long or has invalid characters";
-    P106 DuplicateNode Error "two nodes have the same id";
-    P107 NoOutputs Error "the plan has no output";
-    P108 BadSource Error "a place that the sources table does not have";
-    P109 DuplicateOutput Error "the same node is listed as an output twice";
-    P110 WrongFileName Error "a plan in a file that is not named after it";
-    P111 StaleArtifact Warning "an artifact whose sources have changed since it was built";
+    P101 WrongJsonType Error "a field holds the wrong JSON type"
+        "Write a value of the type that the message names.";
+    P102 UnknownField Error "a field that the format does not have"
+        "Correct the name of the field, or remove it.";
+    P103 MissingField Error "a field that the format requires"
+        "Add the field that the message names.";
+    P104 UnsupportedVersion Error "a schema_version that this build does not read"
+        "Compile the plan again with this version of `dslc`, or run it with a version of rankd that reads it.";
+    P105 BadName Error "a plan name, node id or table id that is empty, too long or has invalid characters"
+        "Use letters, digits and `_`, within the length that `rankd check --limits` prints.";
+    P106 DuplicateNode Error "two nodes have the same id"
+        "Give each node an id of its own.";
+    P107 NoOutputs Error "the plan has no output"
+        "List at least one node in `outputs`; in TypeScript, return rows from `build`.";
+    P108 BadSource Error "a place that the sources table does not have"
+        "Compile the plan again: the artifact was edited or is damaged.";
+    P109 DuplicateOutput Error "the same node is listed as an output twice"
+        "List each output once.";
+    P110 WrongFileName Error "a plan in a file that is not named after it"
+        "Name the file after the plan, NAME.plan.json or NAME.plan.ts, or rename the plan.";
+    P111 StaleArtifact Warning "an artifact whose sources have changed since it was built"
+        "Compile the plan again with `rankd compile`.";
 
-    P201 TooManyNodes Error "more nodes than a plan may have";
-    P202 TooManyInputs Error "more inputs or outputs than a node or plan may have";
-    P203 ExpressionTooDeep Error "an expression nested deeper than the limit";
-    P204 ExpressionTooLarge Error "an expression, or all of them together, larger than the limit";
+    P201 TooManyNodes Error "more nodes than a plan may have"
+        "Split the plan, or do more in one node.";
+    P202 TooManyInputs Error "more inputs or outputs than a node or plan may have"
+        "Combine inputs in several steps, for example with `concat`.";
+    P203 ExpressionTooDeep Error "an expression nested deeper than the limit"
+        "Compute a part of the expression in a node of its own (`vm`) and read the key that it writes.";
+    P204 ExpressionTooLarge Error "an expression, or all of them together, larger than the limit"
+        "Compute parts of the expression in nodes of their own, or shorten its lists.";
 
-    P301 UnknownOp Error "a task that does not exist";
-    P302 UnknownNode Error "a node id that no node has";
-    P303 UnknownKey Error "a key that the registry does not have";
-    P304 UnknownParam Error "a parameter that the registry does not have";
-    P305 UnknownEndpoint Error "an endpoint that the registry does not have";
-    P306 UnknownTable Error "an expression or predicate id that its table does not have";
-    P307 WrongEndpointKind Error "an endpoint with a different protocol than the task's";
-    P308 Blocked Error "a key or parameter that the registry blocks";
-    P309 Deprecated Warning "a key or parameter that the registry deprecates";
-    P310 NotReadable Error "a read of a key or parameter whose registry entry forbids it";
-    P311 NotWritable Error "a write to id or to a key whose registry entry forbids it";
+    P301 UnknownOp Error "a task that does not exist"
+        "Correct the name; `rankd tasks` lists the tasks.";
+    P302 UnknownNode Error "a node id that no node has"
+        "Correct the id, or add the node.";
+    P303 UnknownKey Error "a key that the registry does not have"
+        "Correct the name, or add the key to registry/keys.toml.";
+    P304 UnknownParam Error "a parameter that the registry does not have"
+        "Correct the name, or add the parameter to registry/params.toml.";
+    P305 UnknownEndpoint Error "an endpoint that the registry does not have"
+        "Correct the name, or add the endpoint to every registry/endpoints.ENV.toml.";
+    P306 UnknownTable Error "an expression or predicate id that its table does not have"
+        "Correct the id, or add the expression to `expr_table` or the predicate to `pred_table`.";
+    P307 WrongEndpointKind Error "an endpoint with a different protocol than the task's"
+        "Use an endpoint of the kind that the task reads; `rankd tasks NAME` shows it.";
+    P308 Blocked Error "a key or parameter that the registry blocks"
+        "Use another key or parameter; `replaced_by` in the registry names one if there is one.";
+    P309 Deprecated Warning "a key or parameter that the registry deprecates"
+        "Use the replacement that the message names. The plan still runs.";
+    P310 NotReadable Error "a read of a key or parameter whose registry entry forbids it"
+        "Read another key or parameter, or set `allow_read` in the registry.";
+    P311 NotWritable Error "a write to id or to a key whose registry entry forbids it"
+        "Write to another key, or set `allow_write` in the registry. `id` is never written.";
 
-    P401 WrongInputs Error "a task with the wrong number of inputs";
-    P402 UnknownTaskParam Error "a parameter that the task does not have";
-    P403 MissingTaskParam Error "a parameter that the task requires";
-    P404 WrongParamType Error "a task parameter of the wrong type";
-    P405 ParamOutOfRange Error "a task parameter outside its range or choices";
+    P401 WrongInputs Error "a task with the wrong number of inputs"
+        "Give the task as many inputs as it takes; `rankd tasks NAME` shows it.";
+    P402 UnknownTaskParam Error "a parameter that the task does not have"
+        "Correct the name, or remove the parameter; `rankd tasks NAME` lists the parameters.";
+    P403 MissingTaskParam Error "a parameter that the task requires"
+        "Set the parameter; `rankd tasks NAME` shows what it takes.";
+    P404 WrongParamType Error "a task parameter of the wrong type"
+        "Give a value of the type that the message names.";
+    P405 ParamOutOfRange Error "a task parameter outside its range or choices"
+        "Give a value within the range, or one of the choices, that the message names.";
 
-    P501 UnknownOperation Error "an operation that expressions do not have";
-    P502 TypeMismatch Error "an operation on operands of the wrong type";
-    P503 BadRegex Error "a regular expression that cannot be used";
-    P504 BadList Error "the list of `in` is empty or mixes types";
-    P505 WrongResult Error "an expression whose result does not fit the key it is written to";
-    P506 ConstantPredicate Warning "a predicate that is the same for every row and every request";
+    P501 UnknownOperation Error "an operation that expressions do not have"
+        "Correct the name; docs/expressions.md lists the operations.";
+    P502 TypeMismatch Error "an operation on operands of the wrong type"
+        "Compare and compute with operands of the same type; numbers are int and float.";
+    P503 BadRegex Error "a regular expression that cannot be used"
+        "Correct the pattern. Patterns run in linear time, so there are no backreferences and no look-around, and their size is limited.";
+    P504 BadList Error "the list of `in` is empty or mixes types"
+        "Give `in` at least one literal, all of one type.";
+    P505 WrongResult Error "an expression whose result does not fit the key it is written to"
+        "Write to a key of the type of the result, or convert it, for example with `floor` and `round`.";
+    P506 ConstantPredicate Warning "a predicate that is the same for every row and every request"
+        "Remove the predicate, or compare with a key or a parameter. The plan still runs.";
 
-    P601 Cycle Error "nodes that wait for each other";
-    P602 Unreachable Warning "a node that no output needs";
-    P603 UnusedTable Warning "an expression or predicate that no node uses";
+    P601 Cycle Error "nodes that wait for each other"
+        "Remove one of the inputs in the circle that the message shows.";
+    P602 Unreachable Warning "a node that no output needs"
+        "Remove the node, or add it to the outputs. It is not run.";
+    P603 UnusedTable Warning "an expression or predicate that no node uses"
+        "Remove it from its table, or use it. The plan still runs.";
 
-    P701 NeverWritten Error "a node reads a key that nothing upstream can have written";
-    P702 MayLackValue Warning "a node may have no value for a key that is not nullable and has no default";
+    P701 NeverWritten Error "a node reads a key that nothing upstream can have written"
+        "Write the key in a node before this one, for example with `hydrate` or `vm`, or read another key.";
+    P702 MayLackValue Warning "a node may have no value for a key that is not nullable and has no default"
+        "Give the key a `default`, or make it nullable, in registry/keys.toml; or make sure that every row has a value. The plan runs as long as the data is complete.";
 
-    D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit";
-    D002 SourceSyntax Error "the file is not TypeScript";
-    D003 SourceNesting Error "TypeScript that is nested too deeply";
-    D004 BadImport Error "an import that leaves the plan's folder, or of a file that does not exist";
-    D005 NotInPlans Error "a part of the language that plans do not have";
-    D006 PlanThrew Error "the code of the plan failed";
-    D007 OutOfTime Error "the code of the plan ran for too long";
-    D008 OutOfMemory Error "the code of the plan needed too much memory";
-    D009 OutOfStack Error "the code of the plan recursed too deeply";
-    D010 NotAPlan Error "the file does not export a plan by default, or definePlan was not given what it needs";
-    D011 UnknownNow Error "a value that is known only in a run, where JavaScript needs it when the plan is compiled";
-    D012 NoExpression Error "something that cannot be part of an expression or predicate";
-    D013 UnknownName Error "a key, parameter, endpoint or function of the DSL that does not exist";
-    D014 UnknownMethod Error "a task that does not exist, or not on this object";
-    D015 UnknownOption Error "an option that a task or definePlan does not have";
-    D016 MissingOption Error "an option that a task requires";
-    D017 WrongOption Error "an option of the wrong type, or undefined";
-    D018 ForeignRows Error "rows of another plan, or used after the plan was built";
+    D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit"
+        "Import less, and move large data into a store.";
+    D002 SourceSyntax Error "the file is not TypeScript"
+        "Correct the syntax at the place that is shown.";
+    D003 SourceNesting Error "TypeScript that is nested too deeply"
+        "Nest less deeply: name parts of the code with `const`.";
+    D004 BadImport Error "an import that leaves the plan's folder, or of a file that does not exist"
+        "Import from \"@ranking-dsl/runtime\", or a file in the folder of the plan or below it, by a path that starts with ./.";
+    D005 NotInPlans Error "a part of the language that plans do not have"
+        "Write it another way. Plans run once, to their end, without waiting: no async code, no generated code, no decorators.";
+    D006 PlanThrew Error "the code of the plan failed"
+        "Correct what the message says; the place is where the code threw. Plan code has no clock, no network and no files.";
+    D007 OutOfTime Error "the code of the plan ran for too long"
+        "Look for a loop that does not end. Plan code only builds the plan; rows are computed when it runs.";
+    D008 OutOfMemory Error "the code of the plan needed too much memory"
+        "Build less: plan code only describes the plan. Large data belongs in a store.";
+    D009 OutOfStack Error "the code of the plan recursed too deeply"
+        "Use a loop, or end the recursion.";
+    D010 NotAPlan Error "the file does not export a plan by default, or definePlan was not given what it needs"
+        "Write `export default definePlan({ name: \"...\", build: (ctx) => ... })` and return rows, or a list of rows, from `build`.";
+    D011 UnknownNow Error "a value that is known only in a run, where JavaScript needs it when the plan is compiled"
+        "Keep the value in the expression: use `coalesce`, `E.if` and the functions of the DSL instead of `if`, `typeof` or `Math` of JavaScript.";
+    D012 NoExpression Error "something that cannot be part of an expression or predicate"
+        "Use keys, parameters, literals and the operations of docs/expressions.md.";
+    D013 UnknownName Error "a key, parameter, endpoint or function of the DSL that does not exist"
+        "Correct the name; the message has the nearest one. Keys, parameters and endpoints come from the registry.";
+    D014 UnknownMethod Error "a task that does not exist, or not on this object"
+        "Correct the name; `rankd tasks` lists the tasks. Sources are methods of `ctx`, other tasks are methods of rows.";
+    D015 UnknownOption Error "an option that a task or definePlan does not have"
+        "Correct the name of the option; options are in camelCase, and `rankd tasks NAME` lists them.";
+    D016 MissingOption Error "an option that a task requires"
+        "Set the option; `rankd tasks NAME` shows what it takes.";
+    D017 WrongOption Error "an option of the wrong type, or undefined"
+        "Give a value of the type that the message names; leave an option out instead of passing `undefined`.";
+    D018 ForeignRows Error "rows of another plan, or used after the plan was built"
+        "Use rows only inside the `build` that made them.";
 
-    R001 BadToml Error "a registry file is not TOML";
-    R002 UnknownRegistryField Error "a field that a registry entry does not have";
-    R003 MissingRegistryField Error "a field that a registry entry requires";
-    R004 BadRegistryValue Error "a registry field with a value it cannot have";
-    R005 DuplicateEntry Error "two registry entries with the same name or id";
-    R006 BadIdKey Error "the id key is missing or wrong";
-    R007 BadDefault Error "a default that is not of the entry's type";
-    R008 BadReplacement Error "a replacement that does not exist or is itself retired";
-    R009 BadEndpoint Error "an endpoint whose address or policy cannot be used";
-    R010 UnreadableFile Error "a file that cannot be read";
-    R011 EnvironmentsDiffer Error "two environments with different endpoints";
-    R012 UnknownKind Warning "an endpoint of a kind that no task supports";
-    R013 BadDataFile Error "a data file of the embedded store that is missing or cannot be read";
-    R014 NoPlans Warning "a plan folder without a plan";
+    R001 BadToml Error "a registry file is not TOML"
+        "Correct the TOML at the place that is shown.";
+    R002 UnknownRegistryField Error "a field that a registry entry does not have"
+        "Correct the name of the field, or remove it; docs/registry.md lists the fields.";
+    R003 MissingRegistryField Error "a field that a registry entry requires"
+        "Add the field that the message names; docs/registry.md lists the fields.";
+    R004 BadRegistryValue Error "a registry field with a value it cannot have"
+        "Give the field one of the values that the message names.";
+    R005 DuplicateEntry Error "two registry entries with the same name or id"
+        "Give each entry a name and an id of its own. Ids stay with their entries and are not used again.";
+    R006 BadIdKey Error "the id key is missing or wrong"
+        "Keep `id` as key 1: an int, not nullable, without a default and never written.";
+    R007 BadDefault Error "a default that is not of the entry's type"
+        "Give a default of the type of the entry.";
+    R008 BadReplacement Error "a replacement that does not exist or is itself retired"
+        "Name an entry that exists and is in use itself.";
+    R009 BadEndpoint Error "an endpoint whose address or policy cannot be used"
+        "Correct the address or the option that the message names; docs/redis.md lists the options.";
+    R010 UnreadableFile Error "a file that cannot be read"
+        "Create the file, or name the right folder with --registry and --plan_dir. Run rankd in the folder of the project.";
+    R011 EnvironmentsDiffer Error "two environments with different endpoints"
+        "Give every environment the same endpoints, with the same ids and kinds.";
+    R012 UnknownKind Warning "an endpoint of a kind that no task supports"
+        "Correct the kind, or remove the endpoint. Plans still run.";
+    R013 BadDataFile Error "a data file of the embedded store that is missing or cannot be read"
+        "Create the data file, for example with `rankd seed`, or correct the line that the message names.";
+    R014 NoPlans Warning "a plan folder without a plan"
+        "Add a plan to the folder, or name another folder with --plan_dir.";
 }
 
 impl fmt::Display for Code {
@@ -153,5 +239,13 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn every_code_is_documented() {
+        for code in Code::ALL {
+            assert!(!code.about().is_empty() && !code.about().ends_with('.'), "{code}: {}", code.about());
+            assert!(code.help().ends_with('.'), "{code}: {}", code.help());
+        }
     }
 }

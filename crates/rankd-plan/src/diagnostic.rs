@@ -1,4 +1,4 @@
-//! One problem with a plan or registry, told to its author; and the list in which all of them are gathered.
+//! One problem with a plan or registry, for its author; and the list in which all of them are gathered.
 
 use crate::codes::{Code, Severity};
 use crate::limits::DIAGNOSTICS_MAX;
@@ -72,6 +72,23 @@ impl Diagnostic {
     pub fn source(mut self, source: Option<SourceSpan>) -> Diagnostic {
         self.source = source;
         self
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.source.as_ref().map(SourceSpan::at);
+        match at.as_deref().unwrap_or(&self.pointer) {
+            "" => {}
+            at => write!(f, "{at}: ")?,
+        }
+        write!(f, "{} {}", self.code, self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
     }
 }
 
