@@ -131,7 +131,7 @@ codes! {
         "a request has at most 1048576 bytes"
     E103 UNKNOWN_FIELD BadRequest Mistake false
         "the request has a field that requests do not have"
-        "Correct the name; the message has the nearest one. Parameters of the registry belong into `params`."
+        "Correct the name; the message has the nearest one. Parameters of the registry belong in `params`."
         "there is no field \"parms\"; did you mean \"params\"?"
     E104 MISSING_FIELD BadRequest Mistake false
         "a field that every request, or every candidate, needs is missing"

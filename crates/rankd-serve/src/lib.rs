@@ -38,7 +38,7 @@ mod routes;
 mod shelf;
 mod slices;
 mod spans;
-mod status;
+pub mod status;
 mod trace_context;
 mod trial;
 mod untaken;

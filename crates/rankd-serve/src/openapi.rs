@@ -156,9 +156,10 @@ const SCHEMAS: &str = r##"{
   "request":{"type":"object","description":"What to run it with; by default for user 1"}}},
 "Failure":{"type":"object","required":["request_id","error"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
-  "error":{"type":"object","required":["code","kind","message"],"properties":{
+  "error":{"type":"object","required":["code","kind","retry","message"],"properties":{
     "code":{"type":"string"},
     "kind":{"enum":["bad_request","unknown_plan","invalid_plan","timeout","upstream","task","overloaded","cancelled","bug"]},
+    "retry":{"type":"boolean","description":"Whether to send the same request again"},
     "message":{"type":"string"},"node":{"type":"string"},"op":{"type":"string"},"at":{"type":"string"}}},
   "trace":{"type":"object"}}},
 "Plan":{"type":"object","required":["plan","file","ok","serving"],"properties":{

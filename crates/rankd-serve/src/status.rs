@@ -4,9 +4,9 @@ use hyper::StatusCode;
 use rankd_engine::ErrorKind;
 
 /// The caller closed the connection, or the process stops: a status that others use, too, and no standard has.
-pub(crate) const CLIENT_CLOSED_REQUEST: u16 = 499;
+pub const CLIENT_CLOSED_REQUEST: u16 = 499;
 
-pub(crate) fn of(kind: ErrorKind) -> StatusCode {
+pub fn of(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::BadRequest => StatusCode::BAD_REQUEST,
         ErrorKind::UnknownPlan => StatusCode::NOT_FOUND,

@@ -174,6 +174,7 @@ pub fn failure(request_id: &str, plan: Option<&str>, error: &RunError, more: imp
         w.field("error").object(|w| {
             w.field("code").string(error.code.id);
             w.field("kind").string(error.code.kind.name());
+            w.field("retry").bool(error.code.retry);
             w.field("message").string(&error.message);
             if let Some(node) = &error.node {
                 w.field("node").string(&node.id);

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod code;
 mod compile;
 mod confined;
 pub(crate) mod dslc;
@@ -73,6 +74,9 @@ enum Command {
     /// List the plans in the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
+    /// Explain a code of an error or a diagnostic, with an example
+    #[command(after_help = "Examples: rankd code E401\n          rankd code p701 --json")]
+    Code(code::CodeArgs),
     /// Show a plan as written and as it runs
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd explain complex_dag --analyze")]
     Explain(explain::ExplainArgs),
@@ -128,6 +132,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Compile(args) => compile::build(&args, library),
         Command::Dslc(args) => dslc::run(args, library),
         Command::Tasks(args) => tasks::run(&args, library),
+        Command::Code(args) => code::run(&args),
         Command::Plans(args) => plans::run(&args, library),
         Command::Completions { shell } => {
             let mut script = Vec::new();
