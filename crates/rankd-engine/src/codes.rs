@@ -171,19 +171,19 @@ codes! {
         "\"params\" and \"param_overrides\" set the parameter \"weight\" to different values: use one of them"
 
     E121 UNKNOWN_PATH BadRequest Mistake false
-        "the server has no such path on this listener (HTTP 404)"
+        "the server has no such path on this listener"
         "GET /openapi.json lists the paths. With --admin, some are served on that address alone."
         "there is no path \"/rnak\" here"
     E122 WRONG_METHOD BadRequest Mistake false
-        "the path exists, but not with this HTTP method (HTTP 405)"
+        "the path exists, but not with this HTTP method"
         "Use the method that the header `allow` of the answer names."
         "\"/rank\" takes POST, not \"GET\""
     E123 NOT_JSON BadRequest Mistake false
-        "the body is not declared as JSON (HTTP 415)"
+        "the body is not declared as JSON"
         "Send the header `content-type: application/json`; or start the server with --lenient, which reads a body without a type as JSON."
         "the header content-type is missing: a request is application/json"
     E124 BODY_TOO_SLOW BadRequest Weather true
-        "the body did not arrive in time (HTTP 408)"
+        "the body did not arrive in time"
         "Send it again. If it happens often, look at the network, or raise --body_ms."
         "the body did not arrive within 10000 ms"
     E125 TOO_LARGE_FOR_ARROW BadRequest Mistake false
@@ -199,11 +199,11 @@ codes! {
         "Send exactly one `host` header that names the server."
         "the header host is missing"
     E128 OTHER_HOST BadRequest Mistake false
-        "the server does not answer for this host (HTTP 421)"
+        "the server does not answer for this host"
         "Send the request to a host that the server answers for, or list this one in --hosts."
         "this server does not answer for the host \"rank.example.com\"; --hosts sets which it answers for"
     E129 ENCODED_BODY BadRequest Mistake false
-        "the body is compressed (HTTP 415)"
+        "the body is compressed"
         "Send it uncompressed, without the header `content-encoding`."
         "the body has the content-encoding \"gzip\", which is not supported: send it uncompressed"
 

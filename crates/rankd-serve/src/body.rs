@@ -6,9 +6,9 @@ use crate::vitals::{Receiving, Vitals};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use hyper::HeaderMap;
 use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
-use hyper::{HeaderMap, StatusCode};
 use rankd_edge::input::REQUEST_BYTES_MAX;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::{RunError, codes};
@@ -33,9 +33,6 @@ impl Drop for Read {
     }
 }
 
-/// Why a body was not read: the error, and the status where HTTP has a closer one than the error's kind.
-pub(crate) type Unread = (RunError, Option<StatusCode>);
-
 /// A body that comes in.
 pub(crate) struct RequestBody {
     desk: Rc<Desk>,
@@ -54,13 +51,13 @@ impl RequestBody {
         RequestBody { desk: desk.clone(), vitals: vitals.clone(), incoming, until: None, receiving: None, on_demand }
     }
 
-    pub(crate) async fn read(&mut self) -> Result<Read, Unread> {
+    pub(crate) async fn read(&mut self) -> Result<Read, RunError> {
         let read = self.read_whole().await;
         self.receiving = None;
         read
     }
 
-    async fn read_whole(&mut self) -> Result<Read, Unread> {
+    async fn read_whole(&mut self) -> Result<Read, RunError> {
         // What is announced to be too large is not waited for.
         if self.incoming.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
             return Err(too_large());
@@ -78,7 +75,7 @@ impl RequestBody {
             if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
                 desk.metrics.memory_rejected.add(1);
                 let message = "request bodies have used up the memory set by --bodies_mb; try again";
-                return Err((RunError::new(codes::BODIES_TOO_LARGE, message), None));
+                return Err(RunError::new(codes::BODIES_TOO_LARGE, message));
             }
             if read.bytes.is_empty() && gathered.is_empty() {
                 read.bytes = data;
@@ -113,7 +110,7 @@ impl RequestBody {
     }
 
     /// The next bytes of it; `None` at its end.
-    async fn next(&mut self) -> Result<Option<Bytes>, Unread> {
+    async fn next(&mut self) -> Result<Option<Bytes>, RunError> {
         loop {
             // Most bodies come with their head, so the clock is asked only when one does not.
             let frame = match self.incoming.frame().now_or_never() {
@@ -138,25 +135,25 @@ impl RequestBody {
     }
 }
 
-fn too_large() -> Unread {
+fn too_large() -> RunError {
     let message = format!("a request has at most {REQUEST_BYTES_MAX} bytes");
-    (RunError::new(codes::REQUEST_TOO_LARGE, message), Some(StatusCode::PAYLOAD_TOO_LARGE))
+    RunError::new(codes::REQUEST_TOO_LARGE, message)
 }
 
-fn too_slow(desk: &Desk) -> Unread {
+fn too_slow(desk: &Desk) -> RunError {
     let message = format!("the body did not arrive within {} ms", desk.app.settings.patience.body.as_millis());
-    (RunError::new(codes::BODY_TOO_SLOW, message), Some(StatusCode::REQUEST_TIMEOUT))
+    RunError::new(codes::BODY_TOO_SLOW, message)
 }
 
 /// A body that ended before its end: the client wrote something that is no body, or it is gone and nobody will read this.
-fn broken(error: &hyper::Error) -> Unread {
+fn broken(error: &hyper::Error) -> RunError {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     match cause.map(io::Error::kind) {
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
             let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
             let message = format!("the body's chunks cannot be read{cause}");
-            (RunError::new(codes::BROKEN_BODY, message), None)
+            RunError::new(codes::BROKEN_BODY, message)
         }
-        _ => (RunError::cancelled(), None),
+        _ => RunError::cancelled(),
     }
 }

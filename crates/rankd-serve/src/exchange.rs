@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::service::Service;
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::{Method, Request, Response, Version};
 use rankd_edge::date;
 use rankd_edge::request_id;
 use rankd_engine::clock::{self, Instant, nanos_between};
@@ -71,8 +71,8 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
     let (listener, hosts) = app.listener(visit.vitals.place);
     let found = find(listener, &head.method, path);
     let probe = matches!(found, Found::Route(at, _) if ROUTES[at].audience == Audience::Probes);
-    if let Err((error, status)) = hosts.check(head, probe) {
-        return Reply::error(visit.id(), None, &error).with_status(status);
+    if let Err(error) = hosts.check(head, probe) {
+        return Reply::error(visit.id(), None, &error);
     }
     if visit.vitals.place == Place::Health && !probe {
         return visit.no_place();
@@ -91,7 +91,7 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
         Found::OtherMethod(methods) => {
             let message = format!("{} takes {methods}, not {}", quoted(path), quoted(head.method.as_str()));
             let error = RunError::new(codes::WRONG_METHOD, message);
-            Reply::error(visit.id(), None, &error).with_status(StatusCode::METHOD_NOT_ALLOWED).allowing(methods)
+            Reply::error(visit.id(), None, &error).allowing(methods)
         }
         Found::OtherListener | Found::Nowhere => {
             let hint = match (found, listener) {
@@ -101,7 +101,7 @@ async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply
             };
             let message = format!("there is no path {} here{hint}", quoted(path));
             let error = RunError::new(codes::UNKNOWN_PATH, message);
-            Reply::error(visit.id(), None, &error).with_status(StatusCode::NOT_FOUND)
+            Reply::error(visit.id(), None, &error)
         }
     }
 }

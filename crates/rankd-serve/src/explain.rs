@@ -9,7 +9,6 @@ use crate::pages::no_plan;
 use crate::rank;
 use crate::reply::Reply;
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::http::request::Parts;
 use rankd_edge::explain::Explanation;
 use rankd_engine::{ErrorKind, RunError, codes};
@@ -30,15 +29,12 @@ struct Question {
 
 pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
     if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
-        return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        return Reply::error(visit.id(), None, &error);
     }
     let desk = visit.desk.clone();
     let read = match body.read().await {
         Ok(read) => read,
-        Err((error, status)) => {
-            let reply = Reply::error(visit.id(), None, &error);
-            return status.map_or_else(|| Reply::error(visit.id(), None, &error), |status| reply.with_status(status));
-        }
+        Err(error) => return Reply::error(visit.id(), None, &error),
     };
     let Question { plan, analyze, request } = match heavy::parse(visit, &read.bytes, question).await {
         Ok(Ok(question)) => question,

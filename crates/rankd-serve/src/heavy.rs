@@ -81,7 +81,7 @@ pub(crate) async fn write(visit: &Visit, asked: Asked<'_>, outcome: Outcome) -> 
 
 fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
     match &outcome.result {
-        Err(error) => Reply::failed(error.code.kind, answer.render(outcome)),
+        Err(error) => Reply::failed(error.code, answer.render(outcome)),
         Ok(outputs) if arrow => match answer.arrow(outputs, outcome.trace.as_ref()) {
             Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
             Err(arrow::TooMuchText { key }) => {

@@ -1,9 +1,9 @@
 //! Which host a request is for: the header `host`, or HTTP/2's authority. A page in a browser can make its own name lead to this
 //! machine and then ask what listens on loopback; so a listener on loopback answers only to names that mean loopback.
 
+use hyper::Version;
 use hyper::header::HOST;
 use hyper::http::request::Parts;
-use hyper::{StatusCode, Version};
 use rankd_engine::{RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -39,11 +39,11 @@ impl Hosts {
         }
     }
 
-    /// Whether a request is for one host, and for one of these; the error and its status where it is not. Where `any` is set, any
+    /// Whether a request is for one host, and for one of these; the error where it is not. Where `any` is set, any
     /// one host will do.
-    pub(crate) fn check(&self, head: &Parts, any: bool) -> Result<(), (Box<RunError>, StatusCode)> {
+    pub(crate) fn check(&self, head: &Parts, any: bool) -> Result<(), Box<RunError>> {
         let refused = |code, message: String| Box::new(RunError::new(code, message));
-        let bad = |message: String| (refused(codes::BAD_HOST, message), StatusCode::BAD_REQUEST);
+        let bad = |message: String| refused(codes::BAD_HOST, message);
         let mut given = head.headers.get_all(HOST).iter();
         let (host, second) = (given.next(), given.next());
         if second.is_some() {
@@ -69,7 +69,7 @@ impl Hosts {
         }
         let message =
             format!("this server does not answer for the host {}; --hosts sets which it answers for", quoted(name));
-        Err((refused(codes::OTHER_HOST, message), StatusCode::MISDIRECTED_REQUEST))
+        Err(refused(codes::OTHER_HOST, message))
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
             request = request.header(HOST, *host);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        hosts.check(&head, false).map_or_else(|(_, status)| status.as_u16(), |()| 200)
+        hosts.check(&head, false).map_or_else(|error| crate::status::of(error.code).as_u16(), |()| 200)
     }
 
     #[test]

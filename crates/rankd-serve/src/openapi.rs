@@ -98,7 +98,7 @@ fn failures(route: &Route) -> BTreeMap<u16, String> {
     match route.answers {
         Answers::Rank | Answers::RankPlan | Answers::Explain => {
             for kind in ErrorKind::ALL {
-                let text = all.entry(status::of(*kind).as_u16()).or_default();
+                let text = all.entry(status::of_kind(*kind).as_u16()).or_default();
                 let comma = if text.is_empty() { "" } else { ", " };
                 text.push_str(&format!("{comma}{}", kind.name()));
             }

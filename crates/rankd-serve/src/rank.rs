@@ -13,7 +13,6 @@ use crate::reply::Reply;
 use crate::shelf::Shelved;
 use crate::spans::Run;
 use crate::vitals::Vitals;
-use hyper::StatusCode;
 use hyper::http::request::Parts;
 use rankd_edge::input::{Input, Refused as Unreadable};
 use rankd_engine::clock::{self, nanos_between};
@@ -27,7 +26,7 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
     visit.ranks = true;
     visit.sample();
     if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
-        return Reply::error(visit.id(), None, &error).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        return Reply::error(visit.id(), None, &error);
     }
     let (input, plan, linked) = match prepare(visit, named, body).await {
         Ok(prepared) => prepared,
@@ -71,13 +70,7 @@ async fn prepare(
     body: &mut RequestBody,
 ) -> Result<(Input, Arc<Shelved>, Arc<Linked>), Box<Reply>> {
     let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
-    let read = body.read().await.map_err(|(error, status)| {
-        let reply = Reply::error(visit.id(), named, &error);
-        Box::new(match status {
-            Some(status) => reply.with_status(status),
-            None => reply,
-        })
-    })?;
+    let read = body.read().await.map_err(|error| failed(visit.id(), named, &error))?;
     visit.bytes_in = read.bytes.len();
     let desk = visit.desk.clone();
     let shelf = desk.app.shelf.load();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use rankd_edge::answer;
-use rankd_engine::{ErrorKind, RunError};
+use rankd_engine::{ErrorCode, ErrorKind, RunError};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -33,17 +33,17 @@ impl Reply {
     }
 
     /// An error that has been rendered already.
-    pub(crate) fn failed(kind: ErrorKind, body: impl Into<Bytes>) -> Reply {
-        let retry_after = kind == ErrorKind::Overloaded;
-        Reply { status: status::of(kind), failure: Some(kind), retry_after, ..Reply::json(body) }
+    pub(crate) fn failed(code: &ErrorCode, body: impl Into<Bytes>) -> Reply {
+        let retry_after = code.retry && code.kind == ErrorKind::Overloaded;
+        Reply { status: status::of(code), failure: Some(code.kind), retry_after, ..Reply::json(body) }
     }
 
     /// An error object.
     pub(crate) fn error(request_id: &str, plan: Option<&str>, error: &RunError) -> Reply {
-        Reply::failed(error.code.kind, answer::failure(request_id, plan, error, |_| {}))
+        Reply::failed(error.code, answer::failure(request_id, plan, error, |_| {}))
     }
 
-    /// Another status than the kind's, where HTTP has a closer one.
+    /// The same with another status.
     pub(crate) fn with_status(self, status: StatusCode) -> Reply {
         Reply { status, ..self }
     }

@@ -14,6 +14,7 @@ use rankd_engine::codes::{self, Cause, ErrorCode};
 use rankd_plan::Code;
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::json::Writer;
+use rankd_serve::status;
 
 #[derive(Args)]
 pub(crate) struct CodeArgs {
@@ -112,7 +113,7 @@ impl Entry {
                     Cause::Mistake => "mistake (something has to be changed)",
                 };
                 let retry = if code.retry { "retry" } else { "do not retry" };
-                format!("{} · {cause} · {retry}", code.kind.name())
+                format!("{} · HTTP {} · {cause} · {retry}", code.kind.name(), status::of(code).as_u16())
             }
             Entry::Diagnostic(code) => code.severity().name().to_owned(),
         }
@@ -162,6 +163,7 @@ fn to_json(shown: &[Entry]) -> String {
                 match entry {
                     Entry::Error(code) => {
                         w.field("kind").string(code.kind.name());
+                        w.field("status").int(status::of(code).as_u16().into());
                         w.field("cause").string(code.cause.name());
                         w.field("retry").bool(code.retry);
                     }

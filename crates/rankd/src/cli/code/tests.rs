@@ -4,7 +4,6 @@
 
 use super::*;
 use rankd_engine::ErrorKind;
-use rankd_serve::status;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -70,18 +69,21 @@ fn document() -> String {
     let mut text = HEAD.to_owned();
     text.push_str("\n| kind | HTTP status | |\n|---|---|---|\n");
     for kind in ErrorKind::ALL {
-        let (name, status) = (kind.name(), status::of(*kind).as_u16());
+        let (name, status) = (kind.name(), status::of_kind(*kind).as_u16());
         text.push_str(&format!("| `{name}` | {status} | {} |\n", in_words(*kind)));
     }
     text.push_str(FIELDS);
     let (errors, diagnostics): (Vec<Entry>, Vec<Entry>) =
         entries().into_iter().partition(|entry| matches!(entry, Entry::Error(_)));
-    text.push_str("\n## Failed requests\n\n| code | kind | cause | retry | meaning |\n|---|---|---|---|---|\n");
+    text.push_str(
+        "\n## Failed requests\n\n| code | kind | status | cause | retry | meaning |\n|---|---|---|---|---|---|\n",
+    );
     for entry in &errors {
         let Entry::Error(code) = entry else { continue };
-        let (id, kind, cause) = (code.id, code.kind.name(), code.cause.name());
+        let (id, kind, status, cause) = (code.id, code.kind.name(), status::of(code).as_u16(), code.cause.name());
         let retry = if code.retry { "yes" } else { "no" };
-        text.push_str(&format!("| [{id}](#{}) | `{kind}` | {cause} | {retry} | {} |\n", id.to_lowercase(), code.about));
+        let (link, about) = (id.to_lowercase(), code.about);
+        text.push_str(&format!("| [{id}](#{link}) | `{kind}` | {status} | {cause} | {retry} | {about} |\n"));
     }
     errors.iter().for_each(|entry| section(*entry, &mut text));
     text.push_str("\n## Diagnostics\n\n| code | severity | meaning |\n|---|---|---|\n");
@@ -99,8 +101,8 @@ Generated from the tables of codes in `rankd-engine` and `rankd-plan`; do not ed
 lists all codes. A number is never used again.
 
 A failed request is answered with an error object: `code`, `kind`, `retry` and `message`, and where a node failed its `node`, `op` and, if
-the artifact knows it, the author's place `at`. Every kind has one HTTP status, except where HTTP has a closer one, which the code's
-meaning then names.
+the artifact knows it, the author's place `at`. A kind has one HTTP status, except where HTTP has a more
+specific one for a code.
 ";
 
 const FIELDS: &str = "
@@ -148,7 +150,7 @@ fn a_page_says_what_to_do_and_shows_it() {
     let page_of = |id: &str| page(*entries().iter().find(|entry| entry.id() == id).unwrap());
     let text = page_of("E401");
     assert!(text.starts_with("E401: an endpoint cannot be reached"), "{text}");
-    assert!(text.contains("upstream · weather") && text.contains("rankd check --connect"), "{text}");
+    assert!(text.contains("upstream · HTTP 502 · weather") && text.contains("rankd check --connect"), "{text}");
     assert!(text.contains(r#"{"error":{"code":"E401","kind":"upstream","retry":true,"message":"#), "{text}");
     let text = page_of("P701");
     assert!(text.contains("plans/case.plan.json\n  {") && text.contains("\n  P701 /nodes/"), "{text}");
