@@ -6,8 +6,8 @@
 //! keep the next one out. But it takes the processor from computations in the pool, so while some wait there, clients who ask again
 //! at once are answered a little later. One of these for each loop; nothing here is shared.
 
-use crate::desk::Desk;
-use crate::gate::{AdmissionSettings, Decision, Gate, Ran, Refused};
+use crate::acceptor::Desk;
+use crate::limiter::{AdmissionSettings, Decision, Gate, Ran, Refused};
 use rankd_engine::clock::{self, Instant, Timer, nanos_between, timeout_at};
 use rankd_engine::{ErrorKind, Outcome};
 use std::cell::{Cell, RefCell};

@@ -1,14 +1,14 @@
 //! What all loops of the server share: its settings, the plans, the metrics, the log, the way to a collector and how many connections are open.
 
+use crate::catalog::Shelf;
 use crate::collector::Collector;
-use crate::gate::AdmissionSettings;
-use crate::host::Hosts;
+use crate::connection_state::{Patience, Place};
+use crate::hosts::Hosts;
+use crate::limiter::AdmissionSettings;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::routes::Listener;
-use crate::shelf::Shelf;
-use crate::vitals::{Patience, Place};
 use arc_swap::ArcSwap;
 use rankd_engine::Tasks;
 use rankd_engine::engine::Gauges;

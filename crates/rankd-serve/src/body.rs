@@ -1,8 +1,8 @@
 //! A request's body: read whole, within limits on its size, its time and what all bodies of a loop take together. What an answer
 //! did not need of it is read and thrown away, so that the answer reaches a client that is still sending.
 
-use crate::desk::Desk;
-use crate::vitals::{Receiving, Vitals};
+use crate::acceptor::Desk;
+use crate::connection_state::{Receiving, Vitals};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;

@@ -2,9 +2,9 @@
 //!
 //! One timer a connection, and none a request: it looks now and then at how long what is waited for has lasted.
 
-use crate::desk::{Desk, Stage};
-use crate::exchange::Exchange;
-use crate::vitals::{Cut, Io, Place, Vitals};
+use crate::acceptor::{Desk, Stage};
+use crate::connection_state::{Cut, Io, Place, Vitals};
+use crate::request_scope::Exchange;
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;

@@ -1,13 +1,13 @@
 //! `POST /explain`: what a plan that is served does, node by node; with `analyze`, also what one run of it was like.
 
-use crate::audit;
 use crate::body::RequestBody;
-use crate::content;
-use crate::exchange::Visit;
-use crate::heavy;
+use crate::content_headers;
+use crate::off_loop;
 use crate::pages::no_plan;
 use crate::rank;
 use crate::reply::Reply;
+use crate::request_scope::Visit;
+use crate::traced_run;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use rankd_edge::explain::Explanation;
@@ -28,7 +28,7 @@ struct Question {
 }
 
 pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
-    if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
+    if let Err(error) = content_headers::check(&head.headers, visit.desk.app.settings.lenient) {
         return Reply::error(visit.id(), None, &error);
     }
     let desk = visit.desk.clone();
@@ -36,7 +36,7 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
         Ok(read) => read,
         Err(error) => return Reply::error(visit.id(), None, &error),
     };
-    let Question { plan, analyze, request } = match heavy::parse(visit, &read.bytes, question).await {
+    let Question { plan, analyze, request } = match off_loop::parse(visit, &read.bytes, question).await {
         Ok(Ok(question)) => question,
         Ok(Err(error)) | Err(error) => return Reply::error(visit.id(), None, &error),
     };
@@ -50,14 +50,14 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
     };
     let mut outcome = None;
     if analyze {
-        let input = match heavy::read(visit, &request, &shelf.registry).await {
+        let input = match off_loop::read(visit, &request, &shelf.registry).await {
             Ok(input) => input,
             Err(refused) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
         };
         visit.plan = Some(shelved.clone());
         let request = rankd_engine::Request { trace: true, ..input.request };
         let ran = rank::run(visit, &good.linked, request).await;
-        audit::tell(visit, &good.linked, &ran);
+        traced_run::tell(visit, &good.linked, &ran);
         if let Err(error) = &ran.result
             && error.code.kind == ErrorKind::Overloaded
         {

@@ -2,12 +2,12 @@
 
 use crate::app::App;
 use crate::collector::Collector;
-use crate::gate::Refused;
+use crate::connection_state::{Cut, Place};
+use crate::limiter::Refused;
 use crate::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
 use crate::readiness::{Phase, Warnings};
 use crate::routes::ROUTES;
-use crate::slices::Slices;
-use crate::vitals::{Cut, Place};
+use crate::time_slice::Slices;
 use rankd_edge::process;
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};

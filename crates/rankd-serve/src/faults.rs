@@ -1,15 +1,15 @@
 //! Tests of the server with tasks that no release has: one request in a hundred runs into a panic.
 
+use crate::acceptor::Desk;
 use crate::app::{App, ServeSettings};
-use crate::desk::Desk;
-use crate::gate::AdmissionSettings;
-use crate::host::Hosts;
+use crate::catalog::{Good, Shelf, Shelved, Standing};
+use crate::connection_state::Patience;
+use crate::hosts::Hosts;
+use crate::limiter::AdmissionSettings;
 use crate::listen::listen;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
-use crate::shelf::{Good, Shelf, Shelved, Standing};
-use crate::vitals::Patience;
 use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
 use rankd_edge::date;

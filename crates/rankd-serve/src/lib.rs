@@ -2,72 +2,72 @@
 //!
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
 //! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
-//! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`desk`] (one loop: listener and connections), [`connection`] and
-//! [`vitals`] (one client), [`exchange`] (one request), [`routes`], [`host`], [`content`], [`body`], [`rank`], [`heavy`] (what is too large for the loop), [`accept`], [`explain`], [`pages`], [`reply`], [`untaken`] (answers on their way out), [`admission`] and [`gate`] (who
-//! may run now), [`shelf`], [`reload`], [`folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`slices`], [`log`] and [`audit`], [`spans`] and [`collector`], [`openapi`].
+//! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`acceptor`] (one loop: listener and connections), [`connection`] and
+//! [`connection_state`] (one client), [`request_scope`] (one request), [`routes`], [`hosts`], [`content_headers`], [`body`], [`rank`], [`off_loop`] (what is too large for the loop), [`accept_header`], [`explain`], [`pages`], [`reply`], [`unread_answers`] (answers on their way out), [`admission`] and [`limiter`] (who
+//! may run now), [`catalog`], [`reload`], [`watched_folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`time_slice`], [`log`] and [`traced_run`], [`spans`] and [`collector`], [`openapi`].
 
-mod accept;
+mod accept_header;
+mod acceptor;
 mod admission;
 mod app;
-mod audit;
 mod body;
+mod catalog;
 mod collector;
 mod connection;
-mod content;
-mod desk;
-mod exchange;
+mod connection_state;
+mod content_headers;
 mod explain;
 mod exposition;
 #[cfg(test)]
 mod faults;
-mod folder;
-mod gate;
-mod heavy;
-mod host;
+mod hosts;
+mod limiter;
 mod listen;
 mod load_plan;
 mod log;
 mod metrics;
+mod off_loop;
 mod openapi;
 mod pages;
 mod rank;
 mod readiness;
 mod reload;
 mod reply;
+mod request_scope;
 mod routes;
-mod shelf;
-mod slices;
 mod spans;
 pub mod status;
+mod time_slice;
 mod trace_context;
+mod traced_run;
 mod trial;
-mod untaken;
-mod vitals;
+mod unread_answers;
+mod watched_folder;
 
+pub use acceptor::{ADMIN_PLACES, HEALTH_PLACES};
 use app::App;
 pub use app::ServeSettings;
 pub use collector::{CollectorSettings, Destination};
-pub use desk::{ADMIN_PLACES, HEALTH_PLACES};
-pub use gate::AdmissionSettings;
-pub use host::{Hosts, listed as listed_host};
+pub use connection_state::Patience;
+pub use hosts::{Hosts, listed as listed_host};
+pub use limiter::AdmissionSettings;
 pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, Target};
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{Library, LoadedRegistry};
 pub use reload::ReloadSettings;
-pub use vitals::Patience;
 
+use acceptor::Desk;
 use arc_swap::ArcSwap;
+use catalog::Shelf;
 use collector::Collector;
-use desk::Desk;
 use metrics::Metrics;
 use rankd_edge::date;
 use rankd_engine::Engine;
 use rankd_engine::clock::{self, Instant};
 use readiness::{Phase, Readiness};
 use reload::{Reload, Reloader, Started};
-use shelf::Shelf;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

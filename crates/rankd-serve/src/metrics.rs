@@ -1,9 +1,9 @@
 //! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; whoever asks for
 //! the metrics adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
 
-use crate::gate::Refused;
+use crate::connection_state::Cut;
+use crate::limiter::Refused;
 use crate::routes::ROUTE_COUNT;
-use crate::vitals::Cut;
 use rankd_engine::trace::{Trace, Where};
 use rankd_engine::{ErrorKind, Linked};
 use rankd_plan::Signatures;

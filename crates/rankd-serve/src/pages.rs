@@ -1,14 +1,14 @@
 //! The paths that tell about the server itself: plans, tasks, health, metrics, version.
 
 use crate::app::App;
-use crate::exchange::Visit;
+use crate::catalog::{Problem, Shelved};
 use crate::exposition;
 use crate::openapi;
 use crate::readiness::{Phase, Warning, Warnings};
 use crate::reply::{Reply, TEXT};
+use crate::request_scope::Visit;
 use crate::routes::Answers;
-use crate::shelf::{Problem, Shelved};
-use crate::slices::Slices;
+use crate::time_slice::Slices;
 use hyper::StatusCode;
 use rankd_edge::task_list;
 use rankd_engine::{RunError, codes};

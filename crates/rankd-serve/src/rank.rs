@@ -1,18 +1,18 @@
 //! `POST /rank`: a request's JSON in, a plan run on this loop, rows out, as JSON or as Arrow.
 
-use crate::accept;
+use crate::accept_header;
+use crate::acceptor::Desk;
 use crate::admission::Permit;
-use crate::audit;
 use crate::body::RequestBody;
-use crate::content;
-use crate::desk::Desk;
-use crate::exchange::Visit;
-use crate::heavy::{self, Asked};
+use crate::catalog::Shelved;
+use crate::connection_state::Vitals;
+use crate::content_headers;
+use crate::off_loop::{self, Asked};
 use crate::readiness::Phase;
 use crate::reply::Reply;
-use crate::shelf::Shelved;
+use crate::request_scope::Visit;
 use crate::spans::Run;
-use crate::vitals::Vitals;
+use crate::traced_run;
 use hyper::http::request::Parts;
 use rankd_edge::input::{Input, Refused as Unreadable};
 use rankd_engine::clock::{self, nanos_between};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: &mut RequestBody) -> Reply {
     visit.ranks = true;
     visit.sample();
-    if let Err(error) = content::check(&head.headers, visit.desk.app.settings.lenient) {
+    if let Err(error) = content_headers::check(&head.headers, visit.desk.app.settings.lenient) {
         return Reply::error(visit.id(), None, &error);
     }
     let (input, plan, linked) = match prepare(visit, named, body).await {
@@ -38,7 +38,7 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
     request.trace = with_trace || traced || visit.desk.app.log.audit || visit.sampled;
     let deadline = visit.desk.loop_handle.deadline(visit.since, request.deadline);
     let outcome = run(visit, &linked, request).await;
-    audit::tell(visit, &linked, &outcome);
+    traced_run::tell(visit, &linked, &outcome);
     if let Ok(outputs) = &outcome.result {
         visit.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
     }
@@ -52,9 +52,9 @@ pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, b
             visit.desk.app.log.event("warn", &message);
         }
     }
-    let arrow = accept::arrow(&head.headers);
+    let arrow = accept_header::arrow(&head.headers);
     let asked = Asked { plan: &linked, registry: &plan.registry, output_keys, with_trace, arrow, deadline };
-    let (reply, outcome) = heavy::write(visit, asked, outcome).await;
+    let (reply, outcome) = off_loop::write(visit, asked, outcome).await;
     if outcome.is_none() {
         visit.rows = 0;
     }
@@ -74,7 +74,7 @@ async fn prepare(
     visit.bytes_in = read.bytes.len();
     let desk = visit.desk.clone();
     let shelf = desk.app.shelf.load();
-    let input = match heavy::read(visit, &read.bytes, &shelf.registry).await {
+    let input = match off_loop::read(visit, &read.bytes, &shelf.registry).await {
         Ok(input) => input,
         Err(Unreadable { request_id, error }) => {
             visit.request_id = request_id;

@@ -5,11 +5,11 @@
 //! suddenly empty. Whatever hangs here, a file system or a pipe, keeps only plans from changing: requests and signals go on.
 
 use crate::app::App;
-use crate::folder::{Changes, PlanFolder, Why};
+use crate::catalog::{Good, Problem, Shelf, Shelved, Standing};
 use crate::load_plan::{LoadedPlan, Loader, PlanCompiler, Source};
 use crate::readiness::{Phase, Warning, Warnings};
-use crate::shelf::{Good, Problem, Shelf, Shelved, Standing};
 use crate::trial::{self, Served};
+use crate::watched_folder::{Changes, PlanFolder, Why};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rankd_edge::date;
 use rankd_edge::late_data::LateData;

@@ -1,7 +1,7 @@
 //! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
 
 use crate::status;
-use crate::untaken::Outgoing;
+use crate::unread_answers::Outgoing;
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};

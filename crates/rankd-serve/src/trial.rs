@@ -3,7 +3,7 @@
 //! The run is for user 1, on the real stores. What fails by the plan's own fault is refused. What fails because a store is down or
 //! slow is not: the plan may be right all the same.
 
-use crate::shelf::Good;
+use crate::catalog::Good;
 use rankd_column::Value;
 use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError, Tasks};
 use rankd_plan::{Plan, Registry};

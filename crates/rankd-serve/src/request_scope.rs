@@ -1,14 +1,14 @@
 //! One request on one connection, from its head to its answer: routed, answered, counted and logged, whatever happens.
 
+use crate::acceptor::{Desk, Stage};
 use crate::body::RequestBody;
-use crate::desk::{Desk, Stage};
+use crate::catalog::Shelved;
+use crate::connection_state::{Place, Vitals};
 use crate::reply::Reply;
 use crate::routes::{Answers, Audience, Found, Listener, ROUTES, find};
-use crate::shelf::Shelved;
 use crate::spans::{Run, Told};
 use crate::trace_context::TraceContext;
-use crate::untaken::Outgoing;
-use crate::vitals::{Place, Vitals};
+use crate::unread_answers::Outgoing;
 use crate::{explain, pages, rank};
 use futures_util::FutureExt;
 use hyper::body::Incoming;

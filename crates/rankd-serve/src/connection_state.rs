@@ -3,7 +3,7 @@
 //! Touched by its loop's thread only. The bytes that come and go are noted here by [`Io`]; what follows from it, that a silent
 //! or stuck client is cut, is decided in `connection`.
 
-use crate::untaken::Untaken;
+use crate::unread_answers::Untaken;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::run::Cancel;
 use std::cell::{Cell, RefCell};

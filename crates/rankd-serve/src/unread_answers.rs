@@ -2,10 +2,10 @@
 //! connection and for its loop, from the moment that it is handed over until its last byte is written to the socket.
 //!
 //! A client that announces no window for its answers, or that does not read, makes the server keep them. What follows from the
-//! counts is decided elsewhere: `connection` cuts a client that does not take an answer in time, `desk` bounds all of them together.
+//! counts is decided elsewhere: `connection` cuts a client that does not take an answer in time, `acceptor` bounds all of them together.
 
-use crate::desk::Desk;
-use crate::vitals::Vitals;
+use crate::acceptor::Desk;
+use crate::connection_state::Vitals;
 use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
 use rankd_engine::clock::Instant;

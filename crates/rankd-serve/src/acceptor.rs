@@ -7,11 +7,11 @@
 use crate::admission::Admission;
 use crate::app::App;
 use crate::connection::{Connection, OnThisLoop, protocol};
-use crate::heavy;
+use crate::connection_state::{Place, Vitals};
 use crate::listen::stop_new_connections;
 use crate::metrics::LoopMetrics;
-use crate::untaken;
-use crate::vitals::{Place, Vitals};
+use crate::off_loop;
+use crate::unread_answers;
 use futures_util::future::{Either, join_all, select};
 use hyper_util::server::conn::auto;
 use rankd_engine::LoopHandle;
@@ -102,7 +102,7 @@ impl Desk {
             body_bytes: Cell::new(0),
             untaken: Cell::new(0),
             told_of_a_store: Cell::new(None),
-            heavy: Semaphore::new(heavy::AT_A_TIME),
+            heavy: Semaphore::new(off_loop::AT_A_TIME),
             connections: RefCell::default(),
             evicting: Cell::new(false),
             empty: Notify::new(),
@@ -254,7 +254,7 @@ impl Desk {
     /// those who do not.
     pub(crate) fn fits(&self, bytes: usize, asker: &Vitals) -> bool {
         let all = self.app.settings.answer_bytes_max / self.app.metrics.loops().len();
-        let cost = untaken::cost(bytes);
+        let cost = unread_answers::cost(bytes);
         let own = asker.untaken.bytes();
         if bytes > SHORT && own > 0 && own + cost > all / SHARE {
             return false;

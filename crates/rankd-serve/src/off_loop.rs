@@ -1,8 +1,8 @@
 //! Parts of a request that would hold its loop for too long: reading a large body and writing a large answer. They go to the
 //! CPU pool; what is small is done on the loop right away, where its time is counted.
 
-use crate::exchange::Visit;
 use crate::reply::{JSON, Reply};
+use crate::request_scope::Visit;
 use bytes::Bytes;
 use rankd_column::Key;
 use rankd_edge::answer::Answer;

@@ -1,6 +1,6 @@
 //! What a traced run tells: the metrics of its ops, and a line for each of its nodes where `--audit_log` asks for them.
 
-use crate::exchange::Visit;
+use crate::request_scope::Visit;
 use rankd_edge::date;
 use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
