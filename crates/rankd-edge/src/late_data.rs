@@ -10,10 +10,10 @@ use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
 /// An endpoint once its data is there.
-type Slot = Arc<OnceLock<Arc<dyn Open>>>;
+type LateSlot = Arc<OnceLock<Arc<dyn Open>>>;
 
 /// The data files that are still to be read, by the endpoint's position.
-pub struct LateData(Vec<(usize, Slot)>);
+pub struct LateData(Vec<(usize, LateSlot)>);
 
 /// One store for each endpoint, in registry order, without what takes long. What is wrong is said in words.
 pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), String> {
@@ -21,7 +21,7 @@ pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), Strin
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
         match &endpoint.backend {
             Backend::Memory { .. } => {
-                let slot = Slot::default();
+                let slot = LateSlot::default();
                 stores.push(Arc::new(LateEndpoint(slot.clone())));
                 late.0.push((at, slot));
             }
@@ -46,7 +46,7 @@ impl LateData {
     }
 }
 
-struct LateEndpoint(Slot);
+struct LateEndpoint(LateSlot);
 
 impl Open for LateEndpoint {
     fn open(&self) -> Box<dyn Store> {
@@ -55,7 +55,7 @@ impl Open for LateEndpoint {
 }
 
 struct LateStore {
-    slot: Slot,
+    slot: LateSlot,
     store: OnceCell<Box<dyn Store>>,
 }
 

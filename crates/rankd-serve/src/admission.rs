@@ -1,13 +1,13 @@
-//! Who may run now, who waits a little, and who is sent away at once.
+//! Which requests run now, which queue, and which are refused.
 //!
-//! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, from the moment
-//! that a probe gets into the loop's line to the moment that it is through. The runs: how many are under way, by a limit that
-//! follows how long runs wait for a thread (`gate`); who does not fit waits in line. Sending somebody away is not work: it must not
-//! keep the next one out. But it takes the processor from computations in the pool, so while some wait there, clients who ask again
-//! at once are answered a little later. One of these for each loop; nothing here is shared.
+//! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, measured from the
+//! moment a probe is put into the loop's queue to the moment it is polled. The runs: how many are in progress, by a limit that
+//! follows how long runs wait for a thread (`limiter`); requests over it queue. A refusal is not counted as work: it must not keep
+//! the next request out. But it takes processor time from computations in the pool, so while some wait there, clients that retry
+//! immediately get their refusal a little later. There is one per loop; nothing here is shared between loops.
 
-use crate::acceptor::Desk;
-use crate::limiter::{AdmissionSettings, Decision, Gate, Ran, Refused};
+use crate::acceptor::Acceptor;
+use crate::limiter::{AdmissionSettings, Decision, Limiter, Refusal, RunUsage};
 use rankd_engine::clock::{self, Instant, Timer, nanos_between, timeout_at};
 use rankd_engine::{ErrorKind, Outcome};
 use std::cell::{Cell, RefCell};
@@ -17,14 +17,14 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// So many are sent away at once in so much time; those after them when it has passed. A loop goes before the pool's threads, so
-/// without it a few clients that ask again and again would leave the pool no time.
-const PROMPT: u32 = 16;
-const PAUSE: Duration = Duration::from_millis(10);
+/// This many requests are refused immediately in each window; further refusals wait for its end. A loop takes precedence over the
+/// pool's threads, so without it a few clients that retry immediately would starve the pool.
+const PROMPT_REFUSALS: u32 = 16;
+const REFUSAL_WINDOW: Duration = Duration::from_millis(10);
 
-/// The most that one turn of a run counts for. Runs give way long before; where one seems not to, it was the system that kept
-/// the thread waiting, and those who are next have nothing to do with it.
-const TURN_NS_MAX: u64 = 1_000_000;
+/// The most that one poll of a run counts for. Runs yield long before; where one seems not to, the system kept the thread waiting,
+/// and the next requests have nothing to do with that.
+const POLL_NS_MAX: u64 = 1_000_000;
 
 /// The loop and the pool, as admission sees them.
 pub(crate) trait Machine {
@@ -36,7 +36,7 @@ pub(crate) trait Machine {
     fn pool_is_busy(&self) -> bool;
 }
 
-impl Machine for Desk {
+impl Machine for Acceptor {
     fn after_this_round(&self, then: impl FnOnce() + 'static) {
         self.loop_handle.spawn(async move {
             tokio::task::yield_now().await;
@@ -54,34 +54,34 @@ impl Machine for Desk {
 }
 
 pub(crate) struct Admission {
-    gate: RefCell<Gate<oneshot::Sender<Permit>>>,
-    /// Whether a probe is in the loop's line, and what runs have done on the loop since it got there.
+    limiter: RefCell<Limiter<oneshot::Sender<Permit>>>,
+    /// Whether a probe is in the loop's queue, and how long runs have worked on the loop since it got there.
     probing: Cell<bool>,
     round_ns: Cell<u64>,
-    /// When the pause under way is over, and how many have been sent away in it.
-    pause: Cell<(Option<Instant>, u32)>,
+    /// When the current window ends, and how many refusals there were in it.
+    refusal_window: Cell<(Option<Instant>, u32)>,
 }
 
 impl Admission {
     pub(crate) fn new(settings: &AdmissionSettings) -> Rc<Admission> {
         Rc::new(Admission {
-            gate: RefCell::new(Gate::new(settings)),
+            limiter: RefCell::new(Limiter::new(settings)),
             probing: Cell::new(false),
             round_ns: Cell::new(0),
-            pause: Cell::default(),
+            refusal_window: Cell::default(),
         })
     }
 
-    /// Lets a request in, at once or after a while in line: for so many nanoseconds.
+    /// Admits a request, immediately or after queueing; the number is how many nanoseconds it queued.
     pub(crate) async fn enter(
         self: &Rc<Admission>,
         machine: &impl Machine,
         deadline: Option<Instant>,
-    ) -> Result<(Permit, u64), Refused> {
+    ) -> Result<(Permit, u64), Refusal> {
         let entered = self.try_enter(machine, deadline).await;
-        // Where all is done on the loop, there is nobody to make room for, and waiting would only be more work.
+        // Where everything is done on the loop there is no pool to protect, and waiting would only be more work.
         if entered.is_err() && machine.pool_is_busy() {
-            self.pace().await;
+            self.throttle_refusals().await;
         }
         entered
     }
@@ -90,39 +90,39 @@ impl Admission {
         self: &Rc<Admission>,
         machine: &impl Machine,
         deadline: Option<Instant>,
-    ) -> Result<(Permit, u64), Refused> {
+    ) -> Result<(Permit, u64), Refusal> {
         self.probe(machine);
         let (asked, round) = (clock::now(), Duration::from_nanos(self.round_ns.get()));
-        let decision = self.gate.borrow_mut().ask(asked, deadline, round, || machine.pool_has_room());
+        let decision = self.limiter.borrow_mut().ask(asked, deadline, round, || machine.pool_has_room());
         let until = match decision {
             Decision::Enter => return Ok((Permit::new(self), 0)),
             Decision::Refuse(refused) => return Err(refused),
             Decision::WaitUntil(until) => until,
         };
-        let (turn, come) = oneshot::channel();
-        self.gate.borrow_mut().wait(turn, deadline.is_some());
+        let (admit, admitted) = oneshot::channel();
+        self.limiter.borrow_mut().wait(admit, deadline.is_some());
         // There may be more room than there was.
         self.admit_next();
-        match timeout_at(until, come).await {
+        match timeout_at(until, admitted).await {
             Some(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
-            _ => Err(Refused::Line),
+            _ => Err(Refusal::Queue),
         }
     }
 
-    /// Comes back when one who is sent away may be told so.
-    async fn pace(&self) {
+    /// Returns when a refusal may be sent.
+    async fn throttle_refusals(&self) {
         let now = clock::now();
-        let (over, told) = match self.pause.get() {
+        let (over, told) = match self.refusal_window.get() {
             (Some(over), told) if now < over => (over, told),
-            _ => (now + PAUSE, 0),
+            _ => (now + REFUSAL_WINDOW, 0),
         };
-        self.pause.set((Some(over), told + 1));
-        if told >= PROMPT {
+        self.refusal_window.set((Some(over), told + 1));
+        if told >= PROMPT_REFUSALS {
             Timer::new(over).await;
         }
     }
 
-    /// Puts a probe into the loop's line, if none is there: with it a new round begins.
+    /// Puts a probe into the loop's queue, if none is there: with it a new round begins.
     fn probe(self: &Rc<Admission>, machine: &impl Machine) {
         if self.probing.replace(true) {
             return;
@@ -137,7 +137,7 @@ impl Admission {
         let began = clock::now();
         let done = piece();
         let took_ns = nanos_between(began, clock::now());
-        self.round_ns.set(self.round_ns.get() + took_ns.min(TURN_NS_MAX));
+        self.round_ns.set(self.round_ns.get() + took_ns.min(POLL_NS_MAX));
         (done, took_ns)
     }
 
@@ -150,7 +150,7 @@ impl Admission {
             polled
         })
         .await;
-        self.gate.borrow_mut().learn(&Ran {
+        self.limiter.borrow_mut().learn(&RunUsage {
             took: outcome.took,
             waited: outcome.cpu.waited,
             worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
@@ -160,22 +160,22 @@ impl Admission {
     }
 
     pub(crate) fn limit(&self) -> f64 {
-        self.gate.borrow().limit()
+        self.limiter.borrow().limit()
     }
 
-    pub(crate) fn under_way(&self) -> u32 {
-        self.gate.borrow().under_way()
+    pub(crate) fn running(&self) -> u32 {
+        self.limiter.borrow().running()
     }
 
-    pub(crate) fn in_line(&self) -> usize {
-        self.gate.borrow().in_line()
+    pub(crate) fn queue_len(&self) -> usize {
+        self.limiter.borrow().queue_len()
     }
 
-    /// Lets in who is next, as far as the limit allows. Who has gone meanwhile is passed over.
+    /// Admits the next in the queue, as far as the limit allows. Requests that were given up meanwhile are skipped.
     fn admit_next(self: &Rc<Admission>) {
         loop {
-            let Some(turn) = self.gate.borrow_mut().next() else { return };
-            if let Err(permit) = turn.send(Permit::new(self)) {
+            let Some(admit) = self.limiter.borrow_mut().next() else { return };
+            if let Err(permit) = admit.send(Permit::new(self)) {
                 permit.give_back();
             }
         }
@@ -189,15 +189,15 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// For one whom the gate has let in.
+    /// For a request that the limiter has admitted.
     fn new(admission: &Rc<Admission>) -> Permit {
         Permit { admission: Some(admission.clone()) }
     }
 
-    /// Gives it back without letting in the next: who calls this does.
+    /// Gives it back without admitting the next: the caller does that.
     fn give_back(mut self) {
         if let Some(admission) = self.admission.take() {
-            admission.gate.borrow_mut().leave();
+            admission.limiter.borrow_mut().leave();
         }
     }
 }
@@ -205,7 +205,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(admission) = self.admission.take() {
-            admission.gate.borrow_mut().leave();
+            admission.limiter.borrow_mut().leave();
             admission.admit_next();
         }
     }
@@ -248,17 +248,17 @@ mod tests {
         on_runtime(async {
             let (admission, machine) = (admission(1.0), Idle { pool: true });
             let (first, queued_ns) = admission.enter(&machine, None).await.unwrap();
-            assert_eq!((queued_ns, admission.under_way()), (0, 1));
+            assert_eq!((queued_ns, admission.running()), (0, 1));
             let mut gone = Box::pin(admission.enter(&machine, None));
             let mut next = Box::pin(admission.enter(&machine, None));
             assert!(gone.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
             drop(gone);
-            assert_eq!((admission.under_way(), admission.in_line()), (1, 2));
+            assert_eq!((admission.running(), admission.queue_len()), (1, 2));
             drop(first);
             let (permit, _) = next.await.unwrap();
-            assert_eq!((admission.under_way(), admission.in_line()), (1, 0));
+            assert_eq!((admission.running(), admission.queue_len()), (1, 0));
             drop(permit);
-            assert_eq!(admission.under_way(), 0);
+            assert_eq!(admission.running(), 0);
         });
     }
 
@@ -271,7 +271,7 @@ mod tests {
             let mut patient = Box::pin(admission.enter(&machine, None));
             assert!(patient.as_mut().now_or_never().is_none());
             let soon = clock::now() + Duration::from_millis(2);
-            assert_eq!(admission.enter(&machine, Some(soon)).await.err(), Some(Refused::Line));
+            assert_eq!(admission.enter(&machine, Some(soon)).await.err(), Some(Refusal::Queue));
             assert!(clock::now() >= soon);
             let mut urgent = Box::pin(admission.enter(&machine, Some(clock::now() + hour)));
             assert!(urgent.as_mut().now_or_never().is_none());
@@ -291,7 +291,7 @@ mod tests {
             while clock::now() < until {}
         });
         assert!(took_ns >= 12_000_000);
-        assert_eq!(admission.round_ns.get(), TURN_NS_MAX);
+        assert_eq!(admission.round_ns.get(), POLL_NS_MAX);
     }
 
     #[test]
@@ -299,13 +299,13 @@ mod tests {
         on_runtime(async {
             let admission = admission(20.0);
             let began = clock::now();
-            let mut paces: Vec<_> = (0..2 * PROMPT).map(|_| Box::pin(admission.pace())).collect();
+            let mut paces: Vec<_> = (0..2 * PROMPT_REFUSALS).map(|_| Box::pin(admission.throttle_refusals())).collect();
             let later: Vec<_> =
                 paces.iter_mut().filter_map(|pace| pace.now_or_never().is_none().then_some(pace)).collect();
-            assert_eq!(later.len(), PROMPT as usize);
+            assert_eq!(later.len(), PROMPT_REFUSALS as usize);
             futures_util::future::join_all(later).await;
-            assert!(clock::now() >= began + PAUSE);
-            assert!(admission.pace().now_or_never().is_some(), "the pause is over");
+            assert!(clock::now() >= began + REFUSAL_WINDOW);
+            assert!(admission.throttle_refusals().now_or_never().is_some(), "the pause is over");
         });
     }
 }

@@ -1,8 +1,8 @@
-//! What all loops of the server share: its settings, the plans, the metrics, the log, the way to a collector and how many connections are open.
+//! What all loops of the server share: settings, plans, metrics, log, span collector and the number of open connections.
 
-use crate::catalog::Shelf;
+use crate::catalog::Catalog;
 use crate::collector::Collector;
-use crate::connection_state::{Patience, Place};
+use crate::connection_state::{ClientTimeouts, ConnectionClass};
 use crate::hosts::Hosts;
 use crate::limiter::AdmissionSettings;
 use crate::log::Log;
@@ -19,18 +19,18 @@ use std::sync::{Mutex, PoisonError};
 
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
-    pub patience: Patience,
+    pub timeouts: ClientTimeouts,
     pub admission: AdmissionSettings,
     pub connections_max: usize,
     /// Bytes of bodies that one loop holds at most.
     pub body_bytes_max: usize,
-    /// Bytes of answers that all loops together keep at most for clients that have not taken them.
+    /// Bytes of answers that all loops together keep at most for clients that have not read them.
     pub answer_bytes_max: usize,
-    /// One request in so many is traced for the metrics of ops; 0 for none.
+    /// One request in this many is traced for the metrics of ops; 0 for none.
     pub trace_every: u64,
-    /// By plan: how many runs of it may be under way.
+    /// By plan: how many runs of it may be in progress.
     pub plan_limits: HashMap<String, usize>,
-    /// Whom requests may be for.
+    /// The hosts that requests may be for.
     pub hosts: Hosts,
     /// The same for the listener for operators, where there is one.
     pub admin_hosts: Option<Hosts>,
@@ -40,7 +40,7 @@ pub struct ServeSettings {
 
 pub(crate) struct App {
     pub(crate) settings: ServeSettings,
-    pub(crate) shelf: ArcSwap<Shelf>,
+    pub(crate) catalog: ArcSwap<Catalog>,
     /// The tasks that plans may use.
     pub(crate) tasks: Tasks,
     pub(crate) metrics: Metrics,
@@ -49,11 +49,11 @@ pub(crate) struct App {
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
     pub(crate) readiness: Readiness,
-    /// Connections that are open on all loops, by their place.
-    pub(crate) open: [AtomicUsize; Place::ALL.len()],
-    /// By loop, until its guest takes it.
+    /// Connections that are open on all loops, by their class.
+    pub(crate) open: [AtomicUsize; ConnectionClass::ALL.len()],
+    /// By loop, until its acceptor takes it.
     pub(crate) listeners: Mutex<Vec<Option<TcpListener>>>,
-    /// The listener for operators, until the first loop's guest takes it.
+    /// The listener for operators, until the first loop's acceptor takes it.
     pub(crate) admin: Mutex<Option<TcpListener>>,
     /// The names of the registry's endpoints, in its order.
     pub(crate) endpoints: Vec<String>,
@@ -61,17 +61,19 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// How many connections have a place of this kind.
-    pub(crate) fn open(&self, place: Place) -> usize {
-        self.open[place as usize].load(Ordering::Relaxed)
+    /// How many connections of this class are open.
+    pub(crate) fn open(&self, class: ConnectionClass) -> usize {
+        self.open[class as usize].load(Ordering::Relaxed)
     }
 
-    /// The listener that connections with such a place came in by, and the hosts that it answers for.
-    pub(crate) fn listener(&self, place: Place) -> (Listener, &Hosts) {
-        match (place, &self.settings.admin_hosts) {
-            (Place::Admin, Some(hosts)) => (Listener::Admin, hosts),
-            (Place::Clients | Place::Health, Some(_)) => (Listener::Public, &self.settings.hosts),
-            (Place::Clients | Place::Health | Place::Admin, None) => (Listener::Only, &self.settings.hosts),
+    /// The listener of connections of this class, and the hosts that it answers for.
+    pub(crate) fn listener(&self, class: ConnectionClass) -> (Listener, &Hosts) {
+        match (class, &self.settings.admin_hosts) {
+            (ConnectionClass::Admin, Some(hosts)) => (Listener::Admin, hosts),
+            (ConnectionClass::Clients | ConnectionClass::Health, Some(_)) => (Listener::Public, &self.settings.hosts),
+            (ConnectionClass::Clients | ConnectionClass::Health | ConnectionClass::Admin, None) => {
+                (Listener::Only, &self.settings.hosts)
+            }
         }
     }
 

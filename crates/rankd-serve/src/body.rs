@@ -1,8 +1,8 @@
 //! A request's body: read whole, within limits on its size, its time and what all bodies of a loop take together. What an answer
 //! did not need of it is read and thrown away, so that the answer reaches a client that is still sending.
 
-use crate::acceptor::Desk;
-use crate::connection_state::{Receiving, Vitals};
+use crate::acceptor::Acceptor;
+use crate::connection_state::{ConnectionState, ReceivingBody};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
@@ -21,59 +21,71 @@ use tokio::time::timeout_at;
 const DISCARDED_MAX: usize = 16 * REQUEST_BYTES_MAX;
 
 /// A body that is here. What it takes counts for its loop until it is dropped.
-pub(crate) struct Read {
-    desk: Rc<Desk>,
+pub(crate) struct ReceivedBody {
+    acceptor: Rc<Acceptor>,
     pub(crate) bytes: Bytes,
     counted: usize,
 }
 
-impl Drop for Read {
+impl Drop for ReceivedBody {
     fn drop(&mut self) {
-        self.desk.body_bytes.set(self.desk.body_bytes.get() - self.counted);
+        self.acceptor.body_bytes.set(self.acceptor.body_bytes.get() - self.counted);
     }
 }
 
 /// A body that comes in.
 pub(crate) struct RequestBody {
-    desk: Rc<Desk>,
-    vitals: Rc<Vitals>,
+    acceptor: Rc<Acceptor>,
+    state: Rc<ConnectionState>,
     incoming: Incoming,
     /// When it has to be here; not known as long as nothing had to be waited for.
     until: Option<Instant>,
-    receiving: Option<Receiving>,
+    receiving: Option<ReceivingBody>,
     /// The client sends it only when it is asked to, which reading does.
     on_demand: bool,
 }
 
 impl RequestBody {
-    pub(crate) fn new(desk: &Rc<Desk>, vitals: &Rc<Vitals>, headers: &HeaderMap, incoming: Incoming) -> RequestBody {
+    pub(crate) fn new(
+        acceptor: &Rc<Acceptor>,
+        state: &Rc<ConnectionState>,
+        headers: &HeaderMap,
+        incoming: Incoming,
+    ) -> RequestBody {
         let on_demand = headers.contains_key(EXPECT);
-        RequestBody { desk: desk.clone(), vitals: vitals.clone(), incoming, until: None, receiving: None, on_demand }
+        RequestBody {
+            acceptor: acceptor.clone(),
+            state: state.clone(),
+            incoming,
+            until: None,
+            receiving: None,
+            on_demand,
+        }
     }
 
-    pub(crate) async fn read(&mut self) -> Result<Read, RunError> {
+    pub(crate) async fn read(&mut self) -> Result<ReceivedBody, RunError> {
         let read = self.read_whole().await;
         self.receiving = None;
         read
     }
 
-    async fn read_whole(&mut self) -> Result<Read, RunError> {
+    async fn read_whole(&mut self) -> Result<ReceivedBody, RunError> {
         // What is announced to be too large is not waited for.
         if self.incoming.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
             return Err(too_large());
         }
         self.on_demand = false;
-        let desk = self.desk.clone();
-        let mut read = Read { desk: desk.clone(), bytes: Bytes::new(), counted: 0 };
+        let acceptor = self.acceptor.clone();
+        let mut read = ReceivedBody { acceptor: acceptor.clone(), bytes: Bytes::new(), counted: 0 };
         let mut gathered = BytesMut::new();
         while let Some(data) = self.next().await? {
             read.counted += data.len();
-            desk.body_bytes.set(desk.body_bytes.get() + data.len());
+            acceptor.body_bytes.set(acceptor.body_bytes.get() + data.len());
             if read.counted > REQUEST_BYTES_MAX {
                 return Err(too_large());
             }
-            if desk.body_bytes.get() > desk.app.settings.body_bytes_max {
-                desk.metrics.memory_rejected.add(1);
+            if acceptor.body_bytes.get() > acceptor.app.settings.body_bytes_max {
+                acceptor.metrics.memory_rejected.add(1);
                 let message = "request bodies have used up the memory set by --bodies_mb; try again";
                 return Err(RunError::new(codes::BODIES_TOO_LARGE, message));
             }
@@ -116,9 +128,10 @@ impl RequestBody {
             let frame = match self.incoming.frame().now_or_never() {
                 Some(frame) => frame,
                 None => {
-                    let until = *self.until.get_or_insert_with(|| clock::now() + self.desk.app.settings.patience.body);
-                    self.receiving.get_or_insert_with(|| self.vitals.receive());
-                    timeout_at(until, self.incoming.frame()).await.map_err(|_| too_slow(&self.desk))?
+                    let until =
+                        *self.until.get_or_insert_with(|| clock::now() + self.acceptor.app.settings.timeouts.body);
+                    self.receiving.get_or_insert_with(|| self.state.receive());
+                    timeout_at(until, self.incoming.frame()).await.map_err(|_| too_slow(&self.acceptor))?
                 }
             };
             match frame {
@@ -140,8 +153,8 @@ fn too_large() -> RunError {
     RunError::new(codes::REQUEST_TOO_LARGE, message)
 }
 
-fn too_slow(desk: &Desk) -> RunError {
-    let message = format!("the body did not arrive within {} ms", desk.app.settings.patience.body.as_millis());
+fn too_slow(acceptor: &Acceptor) -> RunError {
+    let message = format!("the body did not arrive within {} ms", acceptor.app.settings.timeouts.body.as_millis());
     RunError::new(codes::BODY_TOO_SLOW, message)
 }
 

@@ -9,31 +9,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// All plans, and the registry that they were checked against.
-pub(crate) struct Shelf {
+pub(crate) struct Catalog {
     pub(crate) registry: Arc<Registry>,
-    plans: HashMap<String, Arc<Shelved>>,
+    plans: HashMap<String, Arc<ServedPlan>>,
     /// The same in order of their names.
-    in_order: Vec<Arc<Shelved>>,
+    in_order: Vec<Arc<ServedPlan>>,
 }
 
-impl Shelf {
-    pub(crate) fn new(registry: Arc<Registry>, plans: HashMap<String, Arc<Shelved>>) -> Shelf {
+impl Catalog {
+    pub(crate) fn new(registry: Arc<Registry>, plans: HashMap<String, Arc<ServedPlan>>) -> Catalog {
         // Sorted here and not by those who ask: with thousands of plans it would keep an event loop busy for milliseconds.
         let mut in_order: Vec<_> = plans.values().cloned().collect();
         in_order.sort_by(|a, b| a.name.cmp(&b.name));
-        Shelf { registry, plans, in_order }
+        Catalog { registry, plans, in_order }
     }
 
-    pub(crate) fn empty(registry: Arc<Registry>) -> Shelf {
-        Shelf::new(registry, HashMap::new())
+    pub(crate) fn empty(registry: Arc<Registry>) -> Catalog {
+        Catalog::new(registry, HashMap::new())
     }
 
     /// With some plans exchanged, added or, where there is `None`, taken away.
     pub(crate) fn with(
         &self,
         registry: Arc<Registry>,
-        changed: impl IntoIterator<Item = (String, Option<Arc<Shelved>>)>,
-    ) -> Shelf {
+        changed: impl IntoIterator<Item = (String, Option<Arc<ServedPlan>>)>,
+    ) -> Catalog {
         let mut plans = self.plans.clone();
         for (name, plan) in changed {
             match plan {
@@ -41,10 +41,10 @@ impl Shelf {
                 None => drop(plans.remove(&name)),
             }
         }
-        Shelf::new(registry, plans)
+        Catalog::new(registry, plans)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Shelved>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<ServedPlan>> {
         self.plans.get(name)
     }
 
@@ -53,26 +53,26 @@ impl Shelf {
     }
 
     /// In order of their names.
-    pub(crate) fn list(&self) -> &[Arc<Shelved>] {
+    pub(crate) fn list(&self) -> &[Arc<ServedPlan>] {
         &self.in_order
     }
 }
 
 /// One plan of the folder.
-pub(crate) struct Shelved {
+pub(crate) struct ServedPlan {
     pub(crate) name: String,
     pub(crate) file: String,
     /// The newest good version; `None` as long as there was none.
-    pub(crate) good: Option<Good>,
+    pub(crate) good: Option<GoodVersion>,
     /// Why the file as it is now is not what is served.
-    pub(crate) problem: Option<Problem>,
+    pub(crate) problem: Option<RefusedVersion>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) counters: Arc<PlanCounters>,
 }
 
 /// A version that can run.
 #[derive(Clone)]
-pub(crate) struct Good {
+pub(crate) struct GoodVersion {
     pub(crate) linked: Arc<Linked>,
     /// Of the artifact's bytes, in hexadecimal.
     pub(crate) sha256: String,
@@ -83,7 +83,7 @@ pub(crate) struct Good {
 
 /// A version that is not served.
 #[derive(Clone)]
-pub(crate) struct Problem {
+pub(crate) struct RefusedVersion {
     pub(crate) at: String,
     pub(crate) message: String,
     /// A JSON array, as `rankd check --json` has it.
@@ -92,35 +92,35 @@ pub(crate) struct Problem {
 
 /// What stays when a plan's version changes.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct PlanCounters {
     pub(crate) metrics: PlanMetrics,
-    under_way: AtomicUsize,
+    running: AtomicUsize,
     limit: Option<usize>,
 }
 
-impl Standing {
-    pub(crate) fn new(loops: usize, limit: Option<usize>) -> Standing {
-        Standing { metrics: PlanMetrics::new(loops), under_way: AtomicUsize::new(0), limit }
+impl PlanCounters {
+    pub(crate) fn new(loops: usize, limit: Option<usize>) -> PlanCounters {
+        PlanCounters { metrics: PlanMetrics::new(loops), running: AtomicUsize::new(0), limit }
     }
 
     /// Counts a run in, unless so many are under way already.
-    pub(crate) fn enter(self: &Arc<Standing>) -> Option<UnderWay> {
-        let Some(limit) = self.limit else { return Some(UnderWay(None)) };
-        if self.under_way.fetch_add(1, Ordering::Relaxed) >= limit {
-            self.under_way.fetch_sub(1, Ordering::Relaxed);
+    pub(crate) fn enter(self: &Arc<PlanCounters>) -> Option<CountedRun> {
+        let Some(limit) = self.limit else { return Some(CountedRun(None)) };
+        if self.running.fetch_add(1, Ordering::Relaxed) >= limit {
+            self.running.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(UnderWay(Some(self.clone())))
+        Some(CountedRun(Some(self.clone())))
     }
 }
 
 /// A run of a plan that has a limit; counted out when dropped.
-pub(crate) struct UnderWay(Option<Arc<Standing>>);
+pub(crate) struct CountedRun(Option<Arc<PlanCounters>>);
 
-impl Drop for UnderWay {
+impl Drop for CountedRun {
     fn drop(&mut self) {
-        if let Some(standing) = &self.0 {
-            standing.under_way.fetch_sub(1, Ordering::Relaxed);
+        if let Some(counters) = &self.0 {
+            counters.running.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

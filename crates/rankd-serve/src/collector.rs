@@ -2,7 +2,7 @@
 //!
 //! What does not fit its queue, and what the collector does not take, is dropped and counted. Nothing is sent a second time.
 
-use crate::spans::{Told, export};
+use crate::spans::{FinishedRequest, export};
 use crossbeam_channel::{Receiver, Sender, after, bounded, select};
 use rankd_engine::clock;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -62,7 +62,7 @@ impl FromStr for Destination {
 }
 
 enum Post {
-    Request(Box<Told>),
+    Request(Box<FinishedRequest>),
     End,
 }
 
@@ -99,8 +99,8 @@ impl Collector {
         Ok(Collector { posts, ended, sample: settings.sample, counts })
     }
 
-    pub(crate) fn tell(&self, told: Told) {
-        if self.posts.try_send(Post::Request(Box::new(told))).is_err() {
+    pub(crate) fn send(&self, request: FinishedRequest) {
+        if self.posts.try_send(Post::Request(Box::new(request))).is_err() {
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -139,7 +139,7 @@ fn send_all(inbox: &Receiver<Post>, to: &Destination, counts: &Counts) {
         while all.len() < TOGETHER_MAX {
             select! {
                 recv(inbox) -> post => match post {
-                    Ok(Post::Request(told)) => all.push(*told),
+                    Ok(Post::Request(request)) => all.push(*request),
                     Ok(Post::End) | Err(_) => {
                         goes_on = false;
                         break;
@@ -212,7 +212,7 @@ mod tests {
         let collector = Collector::start(CollectorSettings { to, sample: 1 }).unwrap();
         let all = WAITING_MAX + TOGETHER_MAX + 100;
         for _ in 0..all {
-            collector.tell(Told {
+            collector.send(FinishedRequest {
                 context: None,
                 start_ns: 1,
                 took_ns: 1,

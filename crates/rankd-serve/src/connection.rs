@@ -1,10 +1,10 @@
-//! One connection: HTTP/1.1 or HTTP/2 on a socket, cut when its client is silent, stuck, in the way, or the process stops.
+//! One connection: HTTP/1.1 or HTTP/2 on a socket, closed when its client is silent or stuck, when it is evicted, and when the process stops.
 //!
-//! One timer a connection, and none a request: it looks now and then at how long what is waited for has lasted.
+//! There is one timer per connection and none per request: it checks now and then how long the current wait has lasted.
 
-use crate::acceptor::{Desk, Stage};
-use crate::connection_state::{Cut, Io, Place, Vitals};
-use crate::request_scope::Exchange;
+use crate::acceptor::{Acceptor, ShutdownStage};
+use crate::connection_state::{ClientStream, CloseReason, ConnectionClass, ConnectionState};
+use crate::request_scope::Responder;
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep_until};
 
-/// How often a connection looks at itself, at least: so much later than promised it may be cut.
+/// How often a connection checks its timeouts, at least: it may be closed this much late.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What HTTP itself may cost: the bytes and the fields of a head, requests at once on a connection, bytes of bodies on their way in.
@@ -34,17 +34,17 @@ const ERRORS_MAX: usize = 128;
 
 /// Spawns what a connection needs on its own loop.
 #[derive(Clone)]
-pub(crate) struct OnThisLoop(LoopHandle);
+pub(crate) struct LoopExecutor(LoopHandle);
 
-impl<F: Future<Output = ()> + 'static> Executor<F> for OnThisLoop {
+impl<F: Future<Output = ()> + 'static> Executor<F> for LoopExecutor {
     fn execute(&self, task: F) {
         self.0.spawn(task);
     }
 }
 
 /// How connections speak HTTP; made once for each loop.
-pub(crate) fn protocol(loop_handle: &LoopHandle) -> auto::Builder<OnThisLoop> {
-    let mut protocol = auto::Builder::new(OnThisLoop(loop_handle.clone()));
+pub(crate) fn protocol(loop_handle: &LoopHandle) -> auto::Builder<LoopExecutor> {
+    let mut protocol = auto::Builder::new(LoopExecutor(loop_handle.clone()));
     // Time is kept here, around all of it, so the protocol's own timers are off.
     protocol.http1().header_read_timeout(None).max_buf_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
     let mut http2 = protocol.http2();
@@ -57,34 +57,34 @@ pub(crate) fn protocol(loop_handle: &LoopHandle) -> auto::Builder<OnThisLoop> {
 
 /// A connection until its end.
 pub(crate) struct Connection {
-    desk: Rc<Desk>,
-    vitals: Rc<Vitals>,
-    http: Pin<Box<auto::Connection<'static, TokioIo<Io>, Exchange, OnThisLoop>>>,
+    acceptor: Rc<Acceptor>,
+    state: Rc<ConnectionState>,
+    http: Pin<Box<auto::Connection<'static, TokioIo<ClientStream>, Responder, LoopExecutor>>>,
     timer: Pin<Box<Sleep>>,
     closing: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(desk: &Rc<Desk>, stream: TcpStream, place: Place) -> Connection {
+    pub(crate) fn new(acceptor: &Rc<Acceptor>, stream: TcpStream, class: ConnectionClass) -> Connection {
         let now = clock::now();
-        let vitals = Rc::new(Vitals::new(place, now));
-        desk.came(&vitals);
-        let exchange = Exchange { desk: desk.clone(), vitals: vitals.clone() };
-        let io = TokioIo::new(Io::new(stream, vitals.clone()));
-        let http = desk.protocol.serve_connection(io, exchange);
+        let state = Rc::new(ConnectionState::new(class, now));
+        acceptor.register(&state);
+        let responder = Responder { acceptor: acceptor.clone(), state: state.clone() };
+        let io = TokioIo::new(ClientStream::new(stream, state.clone()));
+        let http = acceptor.protocol.serve_connection(io, responder);
         let http = Box::pin(http.into_owned());
         let timer = Box::pin(sleep_until(now + LOOK));
-        Connection { desk: desk.clone(), vitals, http, timer, closing: false }
+        Connection { acceptor: acceptor.clone(), state, http, timer, closing: false }
     }
 
-    /// Lets what is under way finish and nothing new begin, once the process stops.
-    fn heed_stage(&mut self) {
-        let close = match self.desk.stage.get() {
-            Stage::Open => false,
-            // A client that has several requests on the way is told which of them count. Another one is told with its next
-            // answer, since one that is just sending a request would find the connection closed.
-            Stage::Closing => self.vitals.multiplexed.get(),
-            Stage::LastCall | Stage::Over => true,
+    /// Once the process stops, lets requests in flight finish and no new one begin.
+    fn begin_shutdown(&mut self) {
+        let close = match self.acceptor.stage.get() {
+            ShutdownStage::Open => false,
+            // HTTP/2 tells the client which of its requests still count. With HTTP/1.1 the next answer says so, since a client that
+            // is just sending a request would find the connection closed.
+            ShutdownStage::Closing => self.state.multiplexed.get(),
+            ShutdownStage::LastCall | ShutdownStage::Over => true,
         };
         if close && !self.closing {
             self.closing = true;
@@ -92,16 +92,16 @@ impl Connection {
         }
     }
 
-    /// Whether it is time to go, and why.
-    fn verdict(&mut self, cx: &mut Context<'_>) -> Option<Cut> {
-        match self.desk.stage.get() {
-            _ if self.vitals.evicted.get() => return Some(Cut::Evicted),
-            Stage::Over => return Some(Cut::Stopping),
+    /// Whether to close the connection now, and why.
+    fn close_reason(&mut self, cx: &mut Context<'_>) -> Option<CloseReason> {
+        match self.acceptor.stage.get() {
+            _ if self.state.evicted.get() => return Some(CloseReason::Evicted),
+            ShutdownStage::Over => return Some(CloseReason::Stopping),
             // What has not even asked by now will not be answered.
-            Stage::LastCall if self.vitals.half_sent() => return Some(Cut::Stopping),
+            ShutdownStage::LastCall if self.state.is_half_sent() => return Some(CloseReason::Stopping),
             _ => {}
         }
-        if let Some(at) = self.vitals.gone_at()
+        if let Some(at) = self.state.gone_at()
             && at < self.timer.deadline()
             && clock::now() < at
         {
@@ -109,11 +109,11 @@ impl Connection {
         }
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = clock::now();
-            let limit = self.vitals.limit(now, &self.desk.app.settings.patience);
-            if let Some((at, cut)) = limit
+            let limit = self.state.limit(now, &self.acceptor.app.settings.timeouts);
+            if let Some((at, reason)) = limit
                 && now >= at
             {
-                return Some(cut);
+                return Some(reason);
             }
             let next = limit.map_or(now + LOOK, |(at, _)| at.min(now + LOOK));
             self.timer.as_mut().reset(next);
@@ -127,19 +127,19 @@ impl Future for Connection {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let known = this.vitals.waker.borrow().as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        let known = this.state.waker.borrow().as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
         if !known {
-            *this.vitals.waker.borrow_mut() = Some(cx.waker().clone());
+            *this.state.waker.borrow_mut() = Some(cx.waker().clone());
         }
-        this.heed_stage();
-        // Before patience is looked at: a request that is already here is answered.
+        this.begin_shutdown();
+        // Before timeouts are checked: a request that is already here is answered.
         if this.http.as_mut().poll(cx).is_ready() {
-            // Errors of a connection are its client's; what became of its requests has been told.
+            // Errors of a connection are its client's; what became of its requests has been recorded.
             return Poll::Ready(());
         }
-        match this.verdict(cx) {
-            Some(cut) => {
-                this.desk.metrics.count_cut(cut);
+        match this.close_reason(cx) {
+            Some(reason) => {
+                this.acceptor.metrics.count_close(reason);
                 Poll::Ready(())
             }
             None => Poll::Pending,
@@ -149,6 +149,6 @@ impl Future for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.desk.went(&self.vitals);
+        self.acceptor.unregister(&self.state);
     }
 }

@@ -1,9 +1,9 @@
-//! What is known of one connection while it lives: whether a request is under way on it, what it waits for and since when.
+//! The state of one connection: whether a request is in flight on it, what it waits for and since when.
 //!
-//! Touched by its loop's thread only. The bytes that come and go are noted here by [`Io`]; what follows from it, that a silent
+//! Touched by its loop's thread only. The bytes that come and go are noted here by [`ClientStream`]; what follows from it, that a silent
 //! or stuck client is cut, is decided in `connection`.
 
-use crate::unread_answers::Untaken;
+use crate::unread_answers::UnreadAnswers;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::run::Cancel;
 use std::cell::{Cell, RefCell};
@@ -16,38 +16,39 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// So long a client that has closed its side is taken for one that waits for its answer.
+/// How long a client that has closed its side is assumed to still wait for its answer.
 const MAYBE_THERE: Duration = Duration::from_millis(50);
 
-/// How long each kind of silence may last.
+/// How long a client may take for each thing.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct ClientTimeouts {
     /// From the first byte of a request to the end of its head.
     pub head: Duration,
     /// From the end of the head to the end of the body.
     pub body: Duration,
     /// Between requests, and before the first byte of the first one.
     pub idle: Duration,
-    /// While there is something for the client and it does not take it.
+    /// While there is an answer that the client does not read.
     pub stall: Duration,
 }
 
-/// Which of the server's places a connection has. Each kind is counted and makes room by itself.
+/// What a connection is for. Each class has its own limit, and makes room among its own connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ConnectionClass {
     Clients,
-    /// Kept for when clients have all of theirs and none of them is idle: only health is answered here.
+    /// Accepted when the limit of clients is reached and none of them is idle: only health checks are answered.
     Health,
-    /// For those who come in by the listener for operators.
+    /// To the listener for operators.
     Admin,
 }
 
-impl Place {
-    pub(crate) const ALL: [Place; 3] = [Place::Clients, Place::Health, Place::Admin];
+impl ConnectionClass {
+    pub(crate) const ALL: [ConnectionClass; 3] =
+        [ConnectionClass::Clients, ConnectionClass::Health, ConnectionClass::Admin];
 }
 
-pub(crate) struct Vitals {
-    pub(crate) place: Place,
+pub(crate) struct ConnectionState {
+    pub(crate) class: ConnectionClass,
     /// Requests whose head is here and whose answer is not yet given to the connection.
     pub(crate) serving: Cell<u32>,
     /// When the connection was made, or its last answer given.
@@ -60,31 +61,31 @@ pub(crate) struct Vitals {
     head_since: Cell<Option<Instant>>,
     /// Since when the socket takes no more bytes.
     stalled_since: Cell<Option<Instant>>,
-    /// Answers that the client has not taken.
-    pub(crate) untaken: Untaken,
+    /// Answers that the client has not read.
+    pub(crate) unread: UnreadAnswers,
     /// When the client closed its side, if that was while it had an answer to come.
     closed_since: Cell<Option<Instant>>,
     /// Several requests at once, and frames that belong to none of them.
     pub(crate) multiplexed: Cell<bool>,
-    /// The room is needed for somebody else.
+    /// It has to make room for another connection.
     pub(crate) evicted: Cell<bool>,
-    /// Stops the runs under way.
+    /// Stops the runs in progress.
     pub(crate) runs: RefCell<Vec<Arc<Cancel>>>,
     /// Of the connection's task.
     pub(crate) waker: RefCell<Option<Waker>>,
 }
 
-impl Vitals {
-    pub(crate) fn new(place: Place, now: Instant) -> Vitals {
-        Vitals {
-            place,
+impl ConnectionState {
+    pub(crate) fn new(class: ConnectionClass, now: Instant) -> ConnectionState {
+        ConnectionState {
+            class,
             serving: Cell::new(0),
             waiting_since: Cell::new(now),
             receiving: Cell::new(0),
             receiving_since: Cell::new(now),
             head_since: Cell::new(None),
             stalled_since: Cell::new(None),
-            untaken: Untaken::default(),
+            unread: UnreadAnswers::default(),
             closed_since: Cell::new(None),
             multiplexed: Cell::new(false),
             evicted: Cell::new(false),
@@ -93,13 +94,13 @@ impl Vitals {
         }
     }
 
-    /// A request's head is complete. Gives the moment at which it began to come in.
+    /// A request's head is complete. Returns the moment at which its first byte arrived.
     pub(crate) fn begin(&self) -> Instant {
         self.serving.set(self.serving.get() + 1);
         self.head_since.take().unwrap_or_else(clock::now)
     }
 
-    /// The answer is given, or nobody wants it any more. Gives the moment.
+    /// The answer is handed over, or the client has gone. Returns the moment.
     pub(crate) fn end(&self) -> Instant {
         let now = clock::now();
         self.serving.set(self.serving.get().saturating_sub(1));
@@ -107,13 +108,13 @@ impl Vitals {
         now
     }
 
-    /// A request's body has not come whole; until the result is dropped, it is waited for.
-    pub(crate) fn receive(self: &Rc<Vitals>) -> Receiving {
+    /// A request's body is not complete; it is waited for until the result is dropped.
+    pub(crate) fn receive(self: &Rc<ConnectionState>) -> ReceivingBody {
         if self.receiving.get() == 0 {
             self.receiving_since.set(clock::now());
         }
         self.receiving.set(self.receiving.get() + 1);
-        Receiving(self.clone())
+        ReceivingBody(self.clone())
     }
 
     pub(crate) fn wake(&self) {
@@ -122,7 +123,7 @@ impl Vitals {
         }
     }
 
-    /// Since when nothing has been under way here but bodies that do not come; `None` while something is.
+    /// Since when nothing has been in flight here but bodies that do not arrive; `None` while something is.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         match self.serving.get() {
             0 => Some(self.waiting_since.get()),
@@ -131,13 +132,13 @@ impl Vitals {
     }
 
     /// Whether a request has begun to come in and its head is not complete.
-    pub(crate) fn half_sent(&self) -> bool {
+    pub(crate) fn is_half_sent(&self) -> bool {
         self.serving.get() == 0 && self.head_since.get().is_some()
     }
 
     /// Whether the protocol shall not know yet that the client has closed its side. To us, a client that is gone is the same as one
     /// that has said all it had to say: only what is written to it tells. So runs are given a moment before they are stopped.
-    fn keeps_from_closing(&self) -> bool {
+    fn hold_back_close(&self) -> bool {
         if self.stalled_since.get().is_some() {
             return true;
         }
@@ -155,28 +156,28 @@ impl Vitals {
         self.closed_since.get().map(|since| since + MAYBE_THERE)
     }
 
-    /// When patience ends, and with what. A request that is served has limits of its own; but an answer that is not taken counts
+    /// When the connection times out, and why. A request in flight has limits of its own; but an answer that is not read counts
     /// whatever else happens on the connection.
-    pub(crate) fn limit(&self, now: Instant, patience: &Patience) -> Option<(Instant, Cut)> {
-        let stalled = [self.stalled_since.get(), self.untaken.stuck_since(now)].into_iter().flatten().min();
+    pub(crate) fn limit(&self, now: Instant, timeouts: &ClientTimeouts) -> Option<(Instant, CloseReason)> {
+        let stalled = [self.stalled_since.get(), self.unread.stuck_since(now)].into_iter().flatten().min();
         if let Some(since) = stalled {
-            return Some((since + patience.stall, Cut::Stalled));
+            return Some((since + timeouts.stall, CloseReason::Stalled));
         }
         if self.serving.get() > 0 {
             return None;
         }
         match self.head_since.get() {
             // Between the requests of such a connection other frames come, so that bytes do not mean a head.
-            Some(since) if !self.multiplexed.get() => Some((since + patience.head, Cut::SlowHead)),
-            _ => Some((self.waiting_since.get() + patience.idle, Cut::Idle)),
+            Some(since) if !self.multiplexed.get() => Some((since + timeouts.head, CloseReason::SlowHead)),
+            _ => Some((self.waiting_since.get() + timeouts.idle, CloseReason::Idle)),
         }
     }
 }
 
 /// A request whose body is waited for.
-pub(crate) struct Receiving(Rc<Vitals>);
+pub(crate) struct ReceivingBody(Rc<ConnectionState>);
 
-impl Drop for Receiving {
+impl Drop for ReceivingBody {
     fn drop(&mut self) {
         self.0.receiving.set(self.0.receiving.get() - 1);
     }
@@ -184,7 +185,7 @@ impl Drop for Receiving {
 
 /// Why a connection was closed from our side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum CloseReason {
     Idle,
     SlowHead,
     Stalled,
@@ -192,59 +193,60 @@ pub(crate) enum Cut {
     Stopping,
 }
 
-impl Cut {
-    pub(crate) const ALL: [Cut; 5] = [Cut::Idle, Cut::SlowHead, Cut::Stalled, Cut::Evicted, Cut::Stopping];
+impl CloseReason {
+    pub(crate) const ALL: [CloseReason; 5] =
+        [CloseReason::Idle, CloseReason::SlowHead, CloseReason::Stalled, CloseReason::Evicted, CloseReason::Stopping];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Cut::Idle => "idle",
-            Cut::SlowHead => "slow_head",
-            Cut::Stalled => "stalled",
-            Cut::Evicted => "evicted",
-            Cut::Stopping => "stopping",
+            CloseReason::Idle => "idle",
+            CloseReason::SlowHead => "slow_head",
+            CloseReason::Stalled => "stalled",
+            CloseReason::Evicted => "evicted",
+            CloseReason::Stopping => "stopping",
         }
     }
 }
 
-/// A socket whose comings and goings are noted.
-pub(crate) struct Io {
+/// A socket that notes in the connection's state when bytes are read and written.
+pub(crate) struct ClientStream {
     stream: TcpStream,
-    vitals: Rc<Vitals>,
+    state: Rc<ConnectionState>,
 }
 
-impl Io {
-    pub(crate) fn new(stream: TcpStream, vitals: Rc<Vitals>) -> Io {
-        Io { stream, vitals }
+impl ClientStream {
+    pub(crate) fn new(stream: TcpStream, state: Rc<ConnectionState>) -> ClientStream {
+        ClientStream { stream, state }
     }
 
     fn wrote<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match polled {
-            Poll::Pending if self.vitals.stalled_since.get().is_none() => {
-                self.vitals.stalled_since.set(Some(clock::now()));
+            Poll::Pending if self.state.stalled_since.get().is_none() => {
+                self.state.stalled_since.set(Some(clock::now()));
             }
-            Poll::Ready(_) => self.vitals.stalled_since.set(None),
+            Poll::Ready(_) => self.state.stalled_since.set(None),
             Poll::Pending => {}
         }
         polled
     }
 }
 
-impl AsyncRead for Io {
+impl AsyncRead for ClientStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        let vitals = &self.vitals;
-        if matches!(polled, Poll::Ready(Ok(()))) && buf.filled().len() == before && vitals.keeps_from_closing() {
+        let state = &self.state;
+        if matches!(polled, Poll::Ready(Ok(()))) && buf.filled().len() == before && state.hold_back_close() {
             return Poll::Pending;
         }
-        if polled.is_ready() && vitals.serving.get() == 0 && vitals.head_since.get().is_none() {
-            vitals.head_since.set(Some(clock::now()));
+        if polled.is_ready() && state.serving.get() == 0 && state.head_since.get().is_none() {
+            state.head_since.set(Some(clock::now()));
         }
         polled
     }
 }
 
-impl AsyncWrite for Io {
+impl AsyncWrite for ClientStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.wrote(polled)

@@ -6,7 +6,7 @@ use crate::off_loop;
 use crate::pages::no_plan;
 use crate::rank;
 use crate::reply::Reply;
-use crate::request_scope::Visit;
+use crate::request_scope::RequestScope;
 use crate::traced_run;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -20,52 +20,52 @@ const ANYONE: &[u8] = br#"{"user_id":1}"#;
 const DEPTH_MAX: usize = 64;
 
 /// What is asked for.
-struct Question {
+struct ExplainRequest {
     plan: String,
     analyze: bool,
     /// The request to run it with, as it came.
     request: Bytes,
 }
 
-pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
-    if let Err(error) = content_headers::check(&head.headers, visit.desk.app.settings.lenient) {
-        return Reply::error(visit.id(), None, &error);
+pub(crate) async fn explain(scope: &mut RequestScope, head: &Parts, body: &mut RequestBody) -> Reply {
+    if let Err(error) = content_headers::check(&head.headers, scope.acceptor.app.settings.lenient) {
+        return Reply::error(scope.id(), None, &error);
     }
-    let desk = visit.desk.clone();
+    let acceptor = scope.acceptor.clone();
     let read = match body.read().await {
         Ok(read) => read,
-        Err(error) => return Reply::error(visit.id(), None, &error),
+        Err(error) => return Reply::error(scope.id(), None, &error),
     };
-    let Question { plan, analyze, request } = match off_loop::parse(visit, &read.bytes, question).await {
-        Ok(Ok(question)) => question,
-        Ok(Err(error)) | Err(error) => return Reply::error(visit.id(), None, &error),
+    let ExplainRequest { plan, analyze, request } = match off_loop::parse(scope, &read.bytes, read_question).await {
+        Ok(Ok(read_question)) => read_question,
+        Ok(Err(error)) | Err(error) => return Reply::error(scope.id(), None, &error),
     };
-    let shelf = desk.app.shelf.load_full();
-    let Some(shelved) = shelf.get(&plan) else {
-        return Reply::error(visit.id(), None, &no_plan(&plan, shelf.nearest(&plan)));
+    let catalog = acceptor.app.catalog.load_full();
+    let Some(served) = catalog.get(&plan) else {
+        return Reply::error(scope.id(), None, &no_plan(&plan, catalog.nearest(&plan)));
     };
-    let Some(good) = &shelved.good else {
+    let Some(good) = &served.good else {
         let error = RunError::new(codes::NO_GOOD_VERSION, format!("the plan {plan:?} has no good version"));
-        return Reply::error(visit.id(), Some(&plan), &error);
+        return Reply::error(scope.id(), Some(&plan), &error);
     };
     let mut outcome = None;
     if analyze {
-        let input = match off_loop::read(visit, &request, &shelf.registry).await {
+        let input = match off_loop::read(scope, &request, &catalog.registry).await {
             Ok(input) => input,
             Err(refused) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
         };
-        visit.plan = Some(shelved.clone());
+        scope.plan = Some(served.clone());
         let request = rankd_engine::Request { trace: true, ..input.request };
-        let ran = rank::run(visit, &good.linked, request).await;
-        traced_run::tell(visit, &good.linked, &ran);
+        let ran = rank::run(scope, &good.linked, request).await;
+        traced_run::record(scope, &good.linked, &ran);
         if let Err(error) = &ran.result
             && error.code.kind == ErrorKind::Overloaded
         {
-            return Reply::error(visit.id(), Some(&plan), error);
+            return Reply::error(scope.id(), Some(&plan), error);
         }
         outcome = Some(ran);
     }
-    let settings = &desk.app.engine;
+    let settings = &acceptor.app.engine;
     let explanation = Explanation {
         plan: &good.linked,
         scheduler: settings.scheduler,
@@ -76,7 +76,7 @@ pub(crate) async fn explain(visit: &mut Visit, head: &Parts, body: &mut RequestB
     Reply::json(explanation.to_json())
 }
 
-fn question(bytes: &Bytes) -> Result<Question, RunError> {
+fn read_question(bytes: &Bytes) -> Result<ExplainRequest, RunError> {
     let not_json = |fault: Fault| {
         RunError::new(codes::NOT_A_REQUEST, format!("this is not a request: {} (byte {})", fault.message, fault.at))
     };
@@ -108,7 +108,7 @@ fn question(bytes: &Bytes) -> Result<Question, RunError> {
     reader.end().map_err(not_json)?;
     let plan = plan.ok_or_else(|| RunError::new(codes::MISSING_FIELD, "the field \"plan\" is missing".to_owned()))?;
     let request = request.map_or(Bytes::from_static(ANYONE), |request| bytes.slice_ref(request.as_bytes()));
-    Ok(Question { plan, analyze, request })
+    Ok(ExplainRequest { plan, analyze, request })
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_request_is_taken_as_it_came() {
         let asked =
-            question(&br#" {"plan":"feed","request": {"user_id": 7, "params":{}} ,"analyze":true} "#[..].into());
+            read_question(&br#" {"plan":"feed","request": {"user_id": 7, "params":{}} ,"analyze":true} "#[..].into());
         let asked = asked.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
             (asked.plan.as_str(), asked.analyze, &asked.request[..]),
@@ -137,7 +137,7 @@ mod tests {
             r#"{"plan":"a","plan":"b"}"#,
             r#"{"plan":"a","request":[]}"#,
         ] {
-            assert!(question(&bad.as_bytes().into()).is_err(), "{bad}");
+            assert!(read_question(&bad.as_bytes().into()).is_err(), "{bad}");
         }
     }
 }

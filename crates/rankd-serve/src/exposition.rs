@@ -2,21 +2,21 @@
 
 use crate::app::App;
 use crate::collector::Collector;
-use crate::connection_state::{Cut, Place};
-use crate::limiter::Refused;
+use crate::connection_state::{CloseReason, ConnectionClass};
+use crate::limiter::Refusal;
 use crate::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
 use crate::readiness::{Phase, Warnings};
 use crate::routes::ROUTES;
-use crate::time_slice::Slices;
+use crate::time_slice::TimeSlice;
 use rankd_edge::process;
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Renders the page in slices, because with thousands of plans it takes long.
+/// Renders the page in time slices, because with thousands of plans it takes long.
 pub(crate) async fn render(app: &App) -> String {
     // About as much as it takes, so that what is there is not copied again and again.
-    let mut page = Page { out: String::with_capacity(PAGE_BYTES + PLAN_BYTES * app.shelf.load().list().len()) };
+    let mut page = Page { out: String::with_capacity(PAGE_BYTES + PLAN_BYTES * app.catalog.load().list().len()) };
     plans(&mut page, app).await;
     http(&mut page, app);
     admission(&mut page, app);
@@ -112,12 +112,12 @@ fn seconds(nanos: u64) -> f64 {
 }
 
 async fn plans(page: &mut Page, app: &App) {
-    let shelf = app.shelf.load_full();
-    let all = shelf.list();
-    let mut slices = Slices::begin();
+    let catalog = app.catalog.load_full();
+    let all = catalog.list();
+    let mut slice = TimeSlice::begin();
     let unknown: Vec<&PlanCounts> = app.metrics.loops().iter().map(|one| &one.no_plan).collect();
     // The requests that no plan was found for come last, under an empty name.
-    let of_plans = all.iter().map(|plan| (plan.name.as_str(), plan.standing.metrics.loops.iter().collect::<Vec<_>>()));
+    let of_plans = all.iter().map(|plan| (plan.name.as_str(), plan.counters.metrics.loops.iter().collect::<Vec<_>>()));
     let with_unknown = || of_plans.clone().chain([("", unknown.clone())]);
     page.family("rankd_requests_total", "counter", "Requests for a plan, by outcome.");
     for (plan, counts) in with_unknown() {
@@ -126,29 +126,29 @@ async fn plans(page: &mut Page, app: &App) {
             // Also those that never were: the rate of a counter that begins at 1 does not show the first.
             page.sample("rankd_requests_total", &[("plan", plan), ("outcome", outcome_name(outcome))], value);
         }
-        slices.end_of_piece().await;
+        slice.yield_if_over().await;
     }
     page.family("rankd_request_seconds", "histogram", "Time from the first byte of a request to its answer.");
     for (plan, counts) in with_unknown() {
         page.times("rankd_request_seconds", &[("plan", plan)], counts.iter().map(|counts| &counts.took));
-        slices.end_of_piece().await;
+        slice.yield_if_over().await;
     }
     page.family("rankd_rows_total", "counter", "Rows returned.");
     for (plan, counts) in of_plans.clone() {
         let rows: u64 = counts.iter().map(|counts| counts.rows.get()).sum();
         page.sample("rankd_rows_total", &[("plan", plan)], rows);
-        slices.end_of_piece().await;
+        slice.yield_if_over().await;
     }
     page.family("rankd_plan_version", "gauge", "Number of good versions of a plan so far; 0 while it has none.");
     for plan in all {
         let version = plan.good.as_ref().map_or(0, |good| good.version);
         page.sample("rankd_plan_version", &[("plan", &plan.name)], version);
-        slices.end_of_piece().await;
+        slice.yield_if_over().await;
     }
     page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not the version in service.");
     for plan in all {
         page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
-        slices.end_of_piece().await;
+        slice.yield_if_over().await;
     }
     let Warnings { plan_folder, registry } = &*app.readiness.warnings();
     page.one(
@@ -190,7 +190,7 @@ fn http(page: &mut Page, app: &App) {
         "rankd_connections_open",
         "gauge",
         "Open connections.",
-        Place::ALL.iter().map(|place| app.open(*place)).sum::<usize>(),
+        ConnectionClass::ALL.iter().map(|class| app.open(*class)).sum::<usize>(),
     );
     page.one("rankd_connections_total", "counter", "Connections accepted.", sum(app, |one| &one.accepted));
     page.one(
@@ -206,15 +206,15 @@ fn http(page: &mut Page, app: &App) {
         sum(app, |one| &one.accept_failures),
     );
     page.family("rankd_connections_cut_total", "counter", "Connections closed by the server, by reason.");
-    for (at, cut) in Cut::ALL.iter().enumerate() {
-        let value: u64 = loops.iter().map(|one| one.cut(at)).sum();
-        page.sample("rankd_connections_cut_total", &[("reason", cut.name())], value);
+    for (at, close_reason) in CloseReason::ALL.iter().enumerate() {
+        let value: u64 = loops.iter().map(|one| one.closed(at)).sum();
+        page.sample("rankd_connections_cut_total", &[("reason", close_reason.name())], value);
     }
     page.one(
         "rankd_answers_untaken_bytes",
         "gauge",
         "Bytes of answers that clients have not read yet.",
-        sum(app, |one| &one.untaken),
+        sum(app, |one| &one.unread),
     );
     page.one(
         "rankd_panics_caught_total",
@@ -226,7 +226,7 @@ fn http(page: &mut Page, app: &App) {
 
 fn admission(page: &mut Page, app: &App) {
     page.family("rankd_admission_rejected_total", "counter", "Requests refused, by reason.");
-    for (at, refused) in Refused::ALL.iter().enumerate() {
+    for (at, refused) in Refusal::ALL.iter().enumerate() {
         page.sample("rankd_admission_rejected_total", &[("reason", refused.name())], sum(app, |one| &one.rejected[at]));
     }
     page.sample(
@@ -235,14 +235,18 @@ fn admission(page: &mut Page, app: &App) {
         sum(app, |one| &one.plan_limit_rejected),
     );
     page.sample("rankd_admission_rejected_total", &[("reason", "memory")], sum(app, |one| &one.memory_rejected));
-    page.sample("rankd_admission_rejected_total", &[("reason", "untaken")], sum(app, |one| &one.untaken_rejected));
-    page.sample("rankd_admission_rejected_total", &[("reason", "connections")], sum(app, |one| &one.place_rejected));
+    page.sample("rankd_admission_rejected_total", &[("reason", "untaken")], sum(app, |one| &one.unread_rejected));
+    page.sample(
+        "rankd_admission_rejected_total",
+        &[("reason", "connections")],
+        sum(app, |one| &one.no_connection_rejected),
+    );
     page.family("rankd_admission_queue_seconds", "histogram", "Time that admitted requests spent in the queue.");
     page.times("rankd_admission_queue_seconds", &[], app.metrics.loops().iter().map(|one| &one.queued));
     type Of = fn(&LoopMetrics) -> &Count;
     let gauges: [(&str, &str, Of); 3] = [
-        ("rankd_runs_under_way", "Runs in progress.", |one| &one.under_way),
-        ("rankd_admission_line", "Requests in the queue.", |one| &one.in_line),
+        ("rankd_runs_under_way", "Runs in progress.", |one| &one.running),
+        ("rankd_admission_line", "Requests in the queue.", |one| &one.queue_len),
         ("rankd_admission_limit", "Current value of the adaptive limit on concurrent runs.", |one| &one.limit),
     ];
     for (name, help, of) in gauges {

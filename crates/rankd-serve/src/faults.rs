@@ -1,9 +1,9 @@
 //! Tests of the server with tasks that no release has: one request in a hundred runs into a panic.
 
-use crate::acceptor::Desk;
+use crate::acceptor::Acceptor;
 use crate::app::{App, ServeSettings};
-use crate::catalog::{Good, Shelf, Shelved, Standing};
-use crate::connection_state::Patience;
+use crate::catalog::{Catalog, GoodVersion, PlanCounters, ServedPlan};
+use crate::connection_state::ClientTimeouts;
 use crate::hosts::Hosts;
 use crate::limiter::AdmissionSettings;
 use crate::listen::listen;
@@ -76,8 +76,8 @@ fn tasks() -> Tasks {
     Tasks::new(definitions).unwrap()
 }
 
-/// A plan of both tasks on a shelf of its own.
-fn shelf(tasks: &Tasks) -> Shelf {
+/// A catalog with a plan of both tasks.
+fn catalog(tasks: &Tasks) -> Catalog {
     const KEYS: &str =
         "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n";
     let text = |file, text| Text { file, text };
@@ -91,15 +91,15 @@ fn shelf(tasks: &Tasks) -> Shelf {
     let linked = Linked::link(&checked.plan.expect("the plan is good"), tasks, &registry);
     let linked = Arc::new(linked.unwrap_or_else(|error| panic!("{}", error.message)));
     let registry = Arc::new(registry);
-    let shelved = Shelved {
+    let served = ServedPlan {
         name: "fuse".to_owned(),
         file: String::new(),
-        good: Some(Good { linked, sha256: String::new(), loaded_at: date::now(), version: 1 }),
+        good: Some(GoodVersion { linked, sha256: String::new(), loaded_at: date::now(), version: 1 }),
         problem: None,
         registry: registry.clone(),
-        standing: Arc::new(Standing::new(1, None)),
+        counters: Arc::new(PlanCounters::new(1, None)),
     };
-    Shelf::new(registry, HashMap::from([("fuse".to_owned(), Arc::new(shelved))]))
+    Catalog::new(registry, HashMap::from([("fuse".to_owned(), Arc::new(served))]))
 }
 
 fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, SocketAddr) {
@@ -108,7 +108,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
     let address = listeners[0].local_addr().unwrap();
     let minute = Duration::from_secs(60);
     let settings = ServeSettings {
-        patience: Patience { head: minute, body: minute, idle: minute, stall: minute },
+        timeouts: ClientTimeouts { head: minute, body: minute, idle: minute, stall: minute },
         admission: AdmissionSettings { queue: minute, limit_max: 100.0 },
         connections_max: 100,
         body_bytes_max: 1 << 20,
@@ -121,7 +121,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
     };
     let app = Arc::new(App {
         settings,
-        shelf: ArcSwap::from_pointee(shelf(&tasks())),
+        catalog: ArcSwap::from_pointee(catalog(&tasks())),
         metrics: Metrics::new(1, tasks().signatures()),
         tasks: tasks(),
         log: Log::start(None, None).unwrap(),
@@ -136,7 +136,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         started_ms: 0,
     });
     let (stop, stopped) = watch::channel(None);
-    assert!(engine.on_every_loop(move |loop_handle| Desk::open(app.clone(), loop_handle, stopped.clone())));
+    assert!(engine.on_every_loop(move |loop_handle| Acceptor::open(app.clone(), loop_handle, stopped.clone())));
     (engine, stop, address)
 }
 

@@ -44,30 +44,30 @@ mod trial;
 mod unread_answers;
 mod watched_folder;
 
-pub use acceptor::{ADMIN_PLACES, HEALTH_PLACES};
+pub use acceptor::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
 use app::App;
 pub use app::ServeSettings;
 pub use collector::{CollectorSettings, Destination};
-pub use connection_state::Patience;
+pub use connection_state::ClientTimeouts;
 pub use hosts::{Hosts, listed as listed_host};
 pub use limiter::AdmissionSettings;
 pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
-pub use log::{Log, Target};
+pub use log::{Log, LogTarget};
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{Library, LoadedRegistry};
 pub use reload::ReloadSettings;
 
-use acceptor::Desk;
+use acceptor::Acceptor;
 use arc_swap::ArcSwap;
-use catalog::Shelf;
+use catalog::Catalog;
 use collector::Collector;
 use metrics::Metrics;
 use rankd_edge::date;
 use rankd_engine::Engine;
 use rankd_engine::clock::{self, Instant};
 use readiness::{Phase, Readiness};
-use reload::{Reload, Reloader, Started};
+use reload::{Reload, Reloader, StartProgress};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl Start {
 
 /// What a server reports while it starts, from a thread of its own.
 #[derive(Debug)]
-pub enum Report {
+pub enum StartupReport {
     /// Worth knowing; nothing is wrong yet.
     Note(String),
     /// Plans are loaded and ranked from now on: what is served, where, and how to ask.
@@ -136,7 +136,7 @@ pub struct Server {
 
 impl Server {
     /// Opens the listeners, then loads the data and the plans. What goes wrong before is the error; what comes after goes to `report`.
-    pub fn start(start: Start, report: impl Fn(Report) + Send + 'static) -> Result<Server, String> {
+    pub fn start(start: Start, report: impl Fn(StartupReport) + Send + 'static) -> Result<Server, String> {
         let Start {
             listeners,
             admin,
@@ -160,7 +160,7 @@ impl Server {
         let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
         let app = Arc::new(App {
             settings,
-            shelf: ArcSwap::from_pointee(Shelf::empty(Arc::new(loaded.registry))),
+            catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry))),
             tasks: library.tasks().clone(),
             metrics: Metrics::new(loops, library.tasks().signatures()),
             log,
@@ -177,15 +177,15 @@ impl Server {
         let engine = Arc::new(engine);
         let (stop, stopped) = watch::channel(None);
         let services = app.clone();
-        engine.on_every_loop(move |loop_handle| Desk::open(services.clone(), loop_handle, stopped.clone()));
+        engine.on_every_loop(move |loop_handle| Acceptor::open(services.clone(), loop_handle, stopped.clone()));
         app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
         let reloader = Reloader::new(&app, &engine, reload, loaded.texts, library, compiler);
         let greeted = app.clone();
         let reload = reloader.start(late, watch, move |started| {
             report(match started {
-                Started::Note(note) => Report::Note(note),
-                Started::Ready => Report::Ready(greeting(&greeted, address, admin_address)),
-                Started::Failed(why) => Report::Failed(why),
+                StartProgress::Note(note) => StartupReport::Note(note),
+                StartProgress::Ready => StartupReport::Ready(greeting(&greeted, address, admin_address)),
+                StartProgress::Failed(why) => StartupReport::Failed(why),
             });
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -221,8 +221,8 @@ impl Server {
 
 /// What is served and where, and how to ask.
 fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>) -> String {
-    let shelf = app.shelf.load();
-    let plans = shelf.list();
+    let catalog = app.catalog.load();
+    let plans = catalog.list();
     let good: Vec<&str> = plans.iter().filter(|plan| plan.good.is_some()).map(|plan| &*plan.name).collect();
     let loops = app.metrics.loops().len();
     let mut text = format!(

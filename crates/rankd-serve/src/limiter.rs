@@ -1,11 +1,10 @@
-//! How many runs may be under way, who waits for a place and who is refused: the decisions of admission, without a clock or a task.
+//! How many runs may be in progress, which requests queue and which are refused: the decisions of admission, without a clock or a task.
 //!
-//! What is scarce is the processor: the loop's time and the pool's. So the limit on runs follows what runs say about just that: how
-//! long they were ready and waited for a thread. How long they took is not looked at, nor whether they gave rows: a store that is
-//! slow or down, a short deadline or a new version of a plan does not make the processor scarcer. The limit shrinks while runs
-//! wait for longer than they may, and grows while they do not. When all places are taken and the processor is idle all the same, it
-//! doubles, because those under way must be waiting for something else. Nothing else is learned, so there is nothing to
-//! forget. [`crate::admission`] is what requests meet.
+//! The scarce resource is the processor: the loop's time and the pool's. So the limit on runs follows how long runs were ready and
+//! waited for a thread. How long they took does not count, nor whether they gave rows: a store that is slow or down, a short deadline
+//! or a new version of a plan does not make the processor scarcer. The limit shrinks while runs wait for longer than they may, and
+//! grows while they do not. When the limit is reached and the processor is idle all the same, it doubles, because the runs in progress
+//! must be waiting for something else. Nothing else is learned, so there is nothing to forget. [`crate::admission`] is what requests use.
 
 use rankd_engine::clock::Instant;
 use std::collections::VecDeque;
@@ -13,9 +12,9 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionSettings {
-    /// The longest that a request with a deadline may be in line.
+    /// The longest that a request with a deadline may queue.
     pub queue: Duration,
-    /// The most runs under way on each loop.
+    /// The most runs in progress on each loop.
     pub limit_max: f64,
 }
 
@@ -29,46 +28,46 @@ const STRAIN_MAX: f64 = 4.0;
 const RELAXED: f64 = 0.5;
 /// How soon the limit may be doubled again.
 const WIDEN_EVERY: Duration = Duration::from_millis(50);
-/// A request without a deadline is in line for about this long rather than being told to come back after as long.
+/// A request without a deadline queues for about this long rather than being told to retry after as long.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// So many without a deadline are never too many, however long each of them takes.
+/// This many requests without a deadline always fit in the queue, however long each of them takes.
 const FEW: usize = 32;
-/// The longest that a request without a deadline is in line, whatever was expected.
+/// The longest that a request without a deadline queues, whatever was expected.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
 
-/// Why a request was sent away.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum Refusal {
     /// The loop has taken on enough for this round.
     Behind,
-    /// The line is so long that it would be in it for too long.
-    Line,
+    /// The queue is so long that the request would be in it for too long.
+    Queue,
 }
 
-impl Refused {
-    pub(crate) const ALL: [Refused; 2] = [Refused::Behind, Refused::Line];
+impl Refusal {
+    pub(crate) const ALL: [Refusal; 2] = [Refusal::Behind, Refusal::Queue];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Refused::Behind => "loop_behind",
-            Refused::Line => "line_too_long",
+            Refusal::Behind => "loop_behind",
+            Refusal::Queue => "line_too_long",
         }
     }
 }
 
-/// What becomes of a request that asks to come in.
+/// What becomes of a request that asks to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It has a place.
+    /// It may run now.
     Enter,
-    /// It may be in line until then.
+    /// It may queue until then.
     WaitUntil(Instant),
-    Refuse(Refused),
+    Refuse(Refusal),
 }
 
-/// What a run that has ended had of the processor.
+/// How much of the processor a finished run used and waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunUsage {
     pub(crate) took: Duration,
     /// How long it was ready and waited for the loop or the pool.
     pub(crate) waited: Duration,
@@ -78,12 +77,12 @@ pub(crate) struct Ran {
     pub(crate) timed_out: bool,
 }
 
-/// The places of one loop. `W` stands for somebody in line.
+/// The limit of one loop. `W` stands for a request in the queue.
 #[derive(Debug)]
-pub(crate) struct Gate<W> {
+pub(crate) struct Limiter<W> {
     settings: AdmissionSettings,
     limit: f64,
-    under_way: u32,
+    running: u32,
     /// Those with a deadline go before those without.
     urgent: VecDeque<W>,
     patient: VecDeque<W>,
@@ -93,12 +92,12 @@ pub(crate) struct Gate<W> {
     widened: Option<Instant>,
 }
 
-impl<W> Gate<W> {
-    pub(crate) fn new(settings: &AdmissionSettings) -> Gate<W> {
-        Gate {
+impl<W> Limiter<W> {
+    pub(crate) fn new(settings: &AdmissionSettings) -> Limiter<W> {
+        Limiter {
             settings: *settings,
             limit: LIMIT_FIRST.clamp(LIMIT_MIN, settings.limit_max),
-            under_way: 0,
+            running: 0,
             urgent: VecDeque::new(),
             patient: VecDeque::new(),
             took_ns: 0.0,
@@ -108,7 +107,7 @@ impl<W> Gate<W> {
     }
 
     /// Decides on a request. `round` is how much work the loop has taken on in this round, `pool_has_room` whether a thread of the
-    /// pool has nothing to do. Who may wait has to [`Gate::wait`].
+    /// pool has nothing to do. A request that may queue is then added with [`Limiter::wait`].
     pub(crate) fn ask(
         &mut self,
         now: Instant,
@@ -119,58 +118,58 @@ impl<W> Gate<W> {
         let queue = self.settings.queue;
         let (ahead, most) = match deadline {
             Some(_) => (self.urgent.len(), queue),
-            None => (self.in_line(), queue.max(PATIENCE)),
+            None => (self.queue_len(), queue.max(PATIENCE)),
         };
         let is_one_of_few = deadline.is_none() && ahead < FEW;
         if round > most && !is_one_of_few {
-            return Decision::Refuse(Refused::Behind);
+            return Decision::Refuse(Refusal::Behind);
         }
         if !self.has_room() {
             self.widen(now, 2 * round < queue, pool_has_room);
         }
         if self.has_room() && ahead == 0 {
-            self.under_way += 1;
+            self.running += 1;
             return Decision::Enter;
         }
         let expected_ns = (ahead as f64 + 1.0) * self.took_ns / self.limit;
         if expected_ns > most.as_nanos() as f64 && !is_one_of_few {
-            return Decision::Refuse(Refused::Line);
+            return Decision::Refuse(Refusal::Queue);
         }
         Decision::WaitUntil(deadline.map_or(now + PATIENCE_MAX, |deadline| deadline.min(now + queue)))
     }
 
-    /// Puts somebody in line.
-    pub(crate) fn wait(&mut self, who: W, has_deadline: bool) {
-        let line = if has_deadline { &mut self.urgent } else { &mut self.patient };
-        line.push_back(who);
+    /// Adds a request to the queue.
+    pub(crate) fn wait(&mut self, waiter: W, has_deadline: bool) {
+        let queue = if has_deadline { &mut self.urgent } else { &mut self.patient };
+        queue.push_back(waiter);
     }
 
-    /// Lets in who is next, if there is room.
+    /// Admits the next in the queue, if there is room.
     pub(crate) fn next(&mut self) -> Option<W> {
         if !self.has_room() {
             return None;
         }
         let next = self.urgent.pop_front().or_else(|| self.patient.pop_front())?;
-        self.under_way += 1;
+        self.running += 1;
         Some(next)
     }
 
-    /// A place is free again.
+    /// An admitted request has ended.
     pub(crate) fn leave(&mut self) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.running = self.running.saturating_sub(1);
     }
 
     /// Learns from a run that has ended, before it leaves.
-    pub(crate) fn learn(&mut self, ran: &Ran) {
-        // Nobody waits too long who waits for less than it works; but who was cut had no time for that.
+    pub(crate) fn learn(&mut self, ran: &RunUsage) {
+        // Waiting for less time than it works is never too long; but a run that timed out had no time to work.
         let worked = if ran.timed_out { Duration::ZERO } else { ran.worked };
         let strain = ran.waited.as_secs_f64() / (self.settings.queue + worked).as_secs_f64();
         let strain = strain.min(STRAIN_MAX);
         self.strain += SMOOTH * (strain - self.strain);
         self.took_ns += SMOOTH * (ran.took.as_nanos() as f64 - self.took_ns);
-        let is_used = 2.0 * f64::from(self.under_way) >= self.limit;
+        let is_used = 2.0 * f64::from(self.running) >= self.limit;
         let change = match self.strain {
-            // As many as are given up need not come again.
+            // Each run that times out lowers the limit by one.
             average if average > 1.0 && ran.timed_out => -1.0,
             average if average > 1.0 => -(1.0 - 1.0 / average).min(0.5),
             // A limit that is not reached is not a reason to move it up, and neither is a run that waited too long.
@@ -181,7 +180,7 @@ impl<W> Gate<W> {
         self.set_limit(self.limit + change);
     }
 
-    /// All places are taken. Where the processor has nothing to do all the same, there may be more.
+    /// The limit is reached. Where the processor is idle all the same, it is raised.
     fn widen(&mut self, now: Instant, loop_has_room: bool, pool_has_room: impl FnOnce() -> bool) {
         let lately = self.widened.is_some_and(|at| now < at + WIDEN_EVERY);
         if !lately && loop_has_room && pool_has_room() {
@@ -195,18 +194,18 @@ impl<W> Gate<W> {
     }
 
     fn has_room(&self) -> bool {
-        f64::from(self.under_way) < self.limit.floor()
+        f64::from(self.running) < self.limit.floor()
     }
 
     pub(crate) fn limit(&self) -> f64 {
         self.limit
     }
 
-    pub(crate) fn under_way(&self) -> u32 {
-        self.under_way
+    pub(crate) fn running(&self) -> u32 {
+        self.running
     }
 
-    pub(crate) fn in_line(&self) -> usize {
+    pub(crate) fn queue_len(&self) -> usize {
         self.urgent.len() + self.patient.len()
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Loader {
 }
 
 /// The registry that a plan is for.
-pub(crate) struct Source<'a> {
+pub(crate) struct LoadContext<'a> {
     pub(crate) registry: &'a Registry,
     /// What that registry was read from.
     pub(crate) texts: &'a RegistryTexts,
@@ -50,20 +50,20 @@ impl Loader {
         Loader { library, compiler, confinement: String::new() }
     }
 
-    pub(crate) fn load(&mut self, path: &Path, source: &Source<'_>) -> Result<LoadedPlan, PlanProblem> {
+    pub(crate) fn load(&mut self, path: &Path, context: &LoadContext<'_>) -> Result<LoadedPlan, PlanProblem> {
         if path.extension().is_some_and(|extension| extension == "ts") {
-            let text = self.compile(path, source)?;
+            let text = self.compile(path, context)?;
             let tasks = self.library.tasks().signatures();
-            let Checked { plan, diagnostics } = check(text.as_bytes(), source.registry, tasks);
+            let Checked { plan, diagnostics } = check(text.as_bytes(), context.registry, tasks);
             let errors = diagnostics.errors();
             let plan = plan.ok_or_else(|| PlanProblem::in_words(format!("its artifact has {errors} errors")))?;
             return Ok(LoadedPlan { plan, sha256: sha256(&text) });
         }
-        let file = self.library.load_plan(path, source.registry);
+        let file = self.library.load_plan(path, context.registry);
         if file.is_stale() {
             let message =
                 format!("{}: its source has changed since it was built; the artifact is served", path.display());
-            source.log.event("warning", &message);
+            context.log.event("warning", &message);
         }
         let problem = PlanProblem::of(&file);
         match (file.text, file.checked.plan) {
@@ -73,11 +73,11 @@ impl Loader {
     }
 
     /// Gives the artifact.
-    fn compile(&mut self, path: &Path, source: &Source<'_>) -> Result<String, PlanProblem> {
-        let Compiled { result, confinement } = self.compiler.compile(path, source.texts);
+    fn compile(&mut self, path: &Path, context: &LoadContext<'_>) -> Result<String, PlanProblem> {
+        let Compiled { result, confinement } = self.compiler.compile(path, context.texts);
         if let Some(confinement) = confinement.filter(|now| *now != self.confinement) {
             let message = format!("TypeScript plans are compiled in a process with: {confinement}");
-            source.log.event("info", &message);
+            context.log.event("info", &message);
             self.confinement = confinement;
         }
         result

@@ -24,14 +24,14 @@ const GATHERED_MAX: usize = 64 << 10;
 
 /// Where one kind of line goes; `-` is stderr.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum LogTarget {
     Stderr,
     File(PathBuf),
 }
 
-impl Target {
-    pub fn parse(text: &str) -> Target {
-        if text == "-" { Target::Stderr } else { Target::File(text.into()) }
+impl LogTarget {
+    pub fn parse(text: &str) -> LogTarget {
+        if text == "-" { LogTarget::Stderr } else { LogTarget::File(text.into()) }
     }
 }
 
@@ -55,12 +55,12 @@ pub struct Log {
 
 impl Log {
     /// Opens the files and starts the writer.
-    pub fn start(access: Option<&Target>, audit: Option<&Target>) -> Result<Log, String> {
+    pub fn start(access: Option<&LogTarget>, audit: Option<&LogTarget>) -> Result<Log, String> {
         let (lines, inbox) = bounded(LINES_MAX);
         let (end, ended) = bounded(1);
         let lost = Arc::new(AtomicU64::new(0));
         let mut writer = LineWriter {
-            events: Sink::new(Target::Stderr)?,
+            events: Sink::new(LogTarget::Stderr)?,
             access: access.cloned().map(Sink::new).transpose()?,
             audit: audit.cloned().map(Sink::new).transpose()?,
             lost: lost.clone(),
@@ -131,7 +131,7 @@ fn event(level: &str, message: &str) -> String {
 
 /// Where lines of one kind are written, and what has become of them.
 struct Sink {
-    target: Target,
+    target: LogTarget,
     /// `None` for stderr.
     file: Option<File>,
     /// Lines that are not yet written, each with its end.
@@ -143,18 +143,18 @@ struct Sink {
 }
 
 impl Sink {
-    fn new(target: Target) -> Result<Sink, String> {
+    fn new(target: LogTarget) -> Result<Sink, String> {
         let file = match &target {
-            Target::Stderr => None,
-            Target::File(path) => Some(files::append(path).map_err(|error| format!("{}: {error}", path.display()))?),
+            LogTarget::Stderr => None,
+            LogTarget::File(path) => Some(files::append(path).map_err(|error| format!("{}: {error}", path.display()))?),
         };
         Ok(Sink { target, file, gathered: Vec::new(), lost: 0, broken_off: false })
     }
 
     fn name(&self) -> String {
         match &self.target {
-            Target::Stderr => "stderr".to_owned(),
-            Target::File(path) => path.display().to_string(),
+            LogTarget::Stderr => "stderr".to_owned(),
+            LogTarget::File(path) => path.display().to_string(),
         }
     }
 
@@ -212,7 +212,7 @@ impl Sink {
 
     /// Opens a file anew. One that cannot be opened leaves the old one in use.
     fn reopen(&mut self) -> io::Result<()> {
-        if let Target::File(path) = &self.target {
+        if let LogTarget::File(path) = &self.target {
             self.file = Some(files::append(path)?);
             self.broken_off = false;
         }
@@ -322,7 +322,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("access.log");
         std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-        let mut sink = Sink::new(Target::File(path.clone())).unwrap();
+        let mut sink = Sink::new(LogTarget::File(path.clone())).unwrap();
         ["one", "two"].iter().for_each(|line| sink.add(line));
         assert!(matches!(sink.flush(), Flushed::Lost { lines: 2, first: Some(_) }));
         sink.add("three");
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn lost_lines_are_counted_for_the_metrics() {
-        let log = Log::start(Some(&Target::File("/dev/full".into())), None).unwrap();
+        let log = Log::start(Some(&LogTarget::File("/dev/full".into())), None).unwrap();
         (0..5).for_each(|_| log.request("{}".to_owned()));
         log.end();
         assert_eq!((log.lost(), log.dropped()), (5, 0));

@@ -1,8 +1,8 @@
 //! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; whoever asks for
 //! the metrics adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
 
-use crate::connection_state::Cut;
-use crate::limiter::Refused;
+use crate::connection_state::CloseReason;
+use crate::limiter::Refusal;
 use crate::routes::ROUTE_COUNT;
 use rankd_engine::trace::{Trace, Where};
 use rankd_engine::{ErrorKind, Linked};
@@ -108,21 +108,21 @@ pub(crate) struct LoopMetrics {
     pub(crate) accepted: Count,
     pub(crate) refused: Count,
     pub(crate) accept_failures: Count,
-    cuts: [Count; Cut::ALL.len()],
+    closed: [Count; CloseReason::ALL.len()],
     /// By route, and then by the status's first digit.
     responses: [[Count; 5]; ROUTE_COUNT + 1],
-    pub(crate) rejected: [Count; Refused::ALL.len()],
+    pub(crate) rejected: [Count; Refusal::ALL.len()],
     pub(crate) plan_limit_rejected: Count,
     pub(crate) memory_rejected: Count,
     /// Their connection has not taken the answers that it has already.
-    pub(crate) untaken_rejected: Count,
+    pub(crate) unread_rejected: Count,
     /// Their connection has one of the places that are kept for health.
-    pub(crate) place_rejected: Count,
+    pub(crate) no_connection_rejected: Count,
     /// Bytes of answers that clients have not taken.
-    pub(crate) untaken: Count,
+    pub(crate) unread: Count,
     pub(crate) queued: Times,
-    pub(crate) under_way: Count,
-    pub(crate) in_line: Count,
+    pub(crate) running: Count,
+    pub(crate) queue_len: Count,
     pub(crate) limit: Count,
     /// Requests for which there is no plan to count them under.
     pub(crate) no_plan: PlanCounts,
@@ -137,12 +137,12 @@ pub(crate) struct LoopMetrics {
 }
 
 impl LoopMetrics {
-    pub(crate) fn count_cut(&self, cut: Cut) {
-        self.cuts[Cut::ALL.iter().position(|known| *known == cut).unwrap_or(0)].add(1);
+    pub(crate) fn count_close(&self, close_reason: CloseReason) {
+        self.closed[CloseReason::ALL.iter().position(|known| *known == close_reason).unwrap_or(0)].add(1);
     }
 
-    pub(crate) fn cut(&self, at: usize) -> u64 {
-        self.cuts[at].get()
+    pub(crate) fn closed(&self, at: usize) -> u64 {
+        self.closed[at].get()
     }
 
     /// Counts an answer; the last place of the table is for paths that are no route.
@@ -156,13 +156,13 @@ impl LoopMetrics {
     }
 
     /// Whether the next run should be traced, if one in `every` is.
-    pub(crate) fn traced_next(&self, every: u64) -> bool {
+    pub(crate) fn should_trace_next(&self, every: u64) -> bool {
         self.seen.add(1);
         every > 0 && self.seen.get().is_multiple_of(every)
     }
 
     /// Whether the spans of the next request should be sent, if those of one in `every` are.
-    pub(crate) fn spanned_next(&self, every: u64) -> bool {
+    pub(crate) fn should_sample_next(&self, every: u64) -> bool {
         self.seen_for_spans.add(1);
         every > 0 && self.seen_for_spans.get().is_multiple_of(every)
     }

@@ -2,12 +2,12 @@
 //! CPU pool; what is small is done on the loop right away, where its time is counted.
 
 use crate::reply::{JSON, Reply};
-use crate::request_scope::Visit;
+use crate::request_scope::RequestScope;
 use bytes::Bytes;
 use rankd_column::Key;
 use rankd_edge::answer::Answer;
 use rankd_edge::arrow;
-use rankd_edge::input::{self, Input, Refused};
+use rankd_edge::input::{self, Input, UnreadableRequest};
 use rankd_edge::request_id;
 use rankd_engine::clock::timeout_at;
 use rankd_engine::deadline::Deadline;
@@ -24,29 +24,33 @@ const CELLS_ON_THE_LOOP: usize = 4096;
 pub(crate) const AT_A_TIME: usize = 2;
 
 /// Reads a request.
-pub(crate) async fn read(visit: &Visit, bytes: &Bytes, registry: &Arc<Registry>) -> Result<Input, Refused> {
+pub(crate) async fn read(
+    scope: &RequestScope,
+    bytes: &Bytes,
+    registry: &Arc<Registry>,
+) -> Result<Input, UnreadableRequest> {
     let registry = registry.clone();
-    let read = parse(visit, bytes, move |bytes| input::read(bytes, &registry)).await;
-    read.unwrap_or_else(|error| Err(Refused { request_id: request_id::make(), error: Box::new(error) }))
+    let read = parse(scope, bytes, move |bytes| input::read(bytes, &registry)).await;
+    read.unwrap_or_else(|error| Err(UnreadableRequest { request_id: request_id::make(), error: Box::new(error) }))
 }
 
 /// Makes something of a body.
 pub(crate) async fn parse<T: Send + 'static>(
-    visit: &Visit,
+    scope: &RequestScope,
     bytes: &Bytes,
     parse: impl FnOnce(&Bytes) -> T + Send + 'static,
 ) -> Result<T, RunError> {
     if bytes.len() <= BYTES_ON_THE_LOOP {
-        return Ok(visit.desk.admission.timed(|| parse(bytes)).0);
+        return Ok(scope.acceptor.admission.timed(|| parse(bytes)).0);
     }
     let bytes = bytes.clone();
     // What limit the request itself sets is not known before it is read.
-    let deadline = visit.desk.loop_handle.deadline(visit.since, None);
-    offload(visit, deadline, move || parse(&bytes)).await
+    let deadline = scope.acceptor.loop_handle.deadline(scope.since, None);
+    offload(scope, deadline, move || parse(&bytes)).await
 }
 
 /// What is to be answered, besides the outcome.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AnswerSpec<'a> {
     pub(crate) plan: &'a Arc<Linked>,
     pub(crate) registry: &'a Arc<Registry>,
     pub(crate) output_keys: Option<Vec<Key>>,
@@ -57,17 +61,17 @@ pub(crate) struct Asked<'a> {
 }
 
 /// Writes an answer. The outcome comes back, unless the answer was not there in time.
-pub(crate) async fn write(visit: &Visit, asked: Asked<'_>, outcome: Outcome) -> (Reply, Option<Outcome>) {
-    let Asked { plan, registry, output_keys, with_trace, arrow, deadline } = asked;
-    let (request_id, keys) = (visit.request_id.as_str(), output_keys.as_deref());
+pub(crate) async fn write(scope: &RequestScope, spec: AnswerSpec<'_>, outcome: Outcome) -> (Reply, Option<Outcome>) {
+    let AnswerSpec { plan, registry, output_keys, with_trace, arrow, deadline } = spec;
+    let (request_id, keys) = (scope.request_id.as_str(), output_keys.as_deref());
     let answer = Answer { request_id, plan, registry, output_keys: keys, with_trace };
     if answer.weight(&outcome) <= CELLS_ON_THE_LOOP {
-        let reply = visit.desk.admission.timed(|| reply(&answer, arrow, &outcome)).0;
+        let reply = scope.acceptor.admission.timed(|| reply(&answer, arrow, &outcome)).0;
         return (reply, Some(outcome));
     }
-    let (request_id, plan, registry) = (visit.request_id.clone(), plan.clone(), registry.clone());
+    let (request_id, plan, registry) = (scope.request_id.clone(), plan.clone(), registry.clone());
     let (id, name) = (request_id.clone(), plan.name.clone());
-    let written = offload(visit, deadline, move || {
+    let written = offload(scope, deadline, move || {
         let keys = output_keys.as_deref();
         let answer =
             Answer { request_id: &request_id, plan: &plan, registry: &registry, output_keys: keys, with_trace };
@@ -96,17 +100,17 @@ fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
 
 /// Does work on the pool, when there is a place for it.
 async fn offload<T: Send + 'static>(
-    visit: &Visit,
+    scope: &RequestScope,
     deadline: Option<Deadline>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RunError> {
-    let desk = &visit.desk;
-    let place = desk.heavy.acquire();
-    let place = match deadline {
-        None => place.await,
-        Some(deadline) => timeout_at(deadline.at, place).await.ok_or_else(|| RunError::timeout(&deadline))?,
+    let acceptor = &scope.acceptor;
+    let slot = acceptor.off_loop.acquire();
+    let slot = match deadline {
+        None => slot.await,
+        Some(deadline) => timeout_at(deadline.at, slot).await.ok_or_else(|| RunError::timeout(&deadline))?,
     };
     // Held until the work is done. Nobody closes the places.
-    let _place = place.map_err(|_| RunError::bug("there is no place for a large request"))?;
-    desk.loop_handle.offload(deadline, work).await
+    let _slot = slot.map_err(|_| RunError::bug("there is no place for a large request"))?;
+    acceptor.loop_handle.offload(deadline, work).await
 }

@@ -18,7 +18,7 @@ pub(crate) fn document(listener: Listener) -> String {
                 .string("Runs ranking plans. An error is an object with a code, a kind and a message.");
         });
         w.field("paths").object(|w| {
-            for route in ROUTES.iter().filter(|route| listener.serves(route.audience)) {
+            for route in ROUTES.iter().filter(|route| listener.can_serve(route.audience)) {
                 w.field(route.path).object(|w| {
                     w.field(&route.method.as_str().to_lowercase()).object(|w| operation(route, w));
                 });

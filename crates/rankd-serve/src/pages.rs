@@ -1,22 +1,22 @@
 //! The paths that tell about the server itself: plans, tasks, health, metrics, version.
 
 use crate::app::App;
-use crate::catalog::{Problem, Shelved};
+use crate::catalog::{RefusedVersion, ServedPlan};
 use crate::exposition;
 use crate::openapi;
 use crate::readiness::{Phase, Warning, Warnings};
 use crate::reply::{Reply, TEXT};
-use crate::request_scope::Visit;
+use crate::request_scope::RequestScope;
 use crate::routes::Answers;
-use crate::time_slice::Slices;
+use crate::time_slice::TimeSlice;
 use hyper::StatusCode;
 use rankd_edge::task_list;
 use rankd_engine::{RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 
-pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply {
-    let app = visit.desk.app.clone();
+pub(crate) async fn page(scope: &mut RequestScope, which: Answers, name: &str) -> Reply {
+    let app = scope.acceptor.app.clone();
     match which {
         Answers::Alive => Reply::json(r#"{"status":"ok"}"#),
         Answers::Ready => {
@@ -27,36 +27,36 @@ pub(crate) async fn page(visit: &mut Visit, which: Answers, name: &str) -> Reply
             }
         }
         Answers::Metrics => Reply::of(TEXT, exposition::render(&app).await),
-        Answers::OpenApi => Reply::json(openapi::document(app.listener(visit.vitals.place).0)),
+        Answers::OpenApi => Reply::json(openapi::document(app.listener(scope.state.class).0)),
         Answers::Version => Reply::json(version()),
         Answers::Tasks => {
             let all: Vec<_> = app.tasks.iter().collect();
             Reply::json(task_list::to_json(&all))
         }
         Answers::Plans => Reply::json(plans(&app).await),
-        Answers::Plan => match app.shelf.load().get(name) {
+        Answers::Plan => match app.catalog.load().get(name) {
             Some(plan) => Reply::json(in_full(plan, &app.readiness.warnings())),
-            None => Reply::error(visit.id(), None, &no_plan(name, app.shelf.load().nearest(name))),
+            None => Reply::error(scope.id(), None, &no_plan(name, app.catalog.load().nearest(name))),
         },
         // These run plans and are answered elsewhere.
         Answers::Rank | Answers::RankPlan | Answers::Explain => {
-            Reply::error(visit.id(), None, &RunError::bug("a page that is none"))
+            Reply::error(scope.id(), None, &RunError::bug("a page that is none"))
         }
     }
 }
 
-/// All plans, listed in slices, because there may be thousands.
+/// All plans, listed in time slices, because there may be thousands.
 async fn plans(app: &App) -> String {
-    let (shelf, warnings, mut slices) = (app.shelf.load_full(), app.readiness.warnings(), Slices::begin());
+    let (catalog, warnings, mut slice) = (app.catalog.load_full(), app.readiness.warnings(), TimeSlice::begin());
     let mut out = String::from("[");
-    for (at, plan) in shelf.list().iter().enumerate() {
+    for (at, plan) in catalog.list().iter().enumerate() {
         if at > 0 {
             out.push(',');
         }
         let mut writer = Writer::new();
         writer.object(|w| summary(plan, &warnings, w));
         out.push_str(&writer.finish());
-        slices.end_of_piece().await;
+        slice.yield_if_over().await;
     }
     out.push(']');
     out
@@ -78,7 +78,7 @@ pub(crate) fn no_plan(name: &str, near: Option<&str>) -> RunError {
 }
 
 /// What the listing says about a plan.
-fn summary(plan: &Shelved, warnings: &Warnings, w: &mut Writer) {
+fn summary(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) {
     w.field("plan").string(&plan.name);
     w.field("file").string(&plan.file);
     w.field("ok").bool(plan.good.is_some() && plan.problem.is_none());
@@ -94,7 +94,7 @@ fn summary(plan: &Shelved, warnings: &Warnings, w: &mut Writer) {
             }
         });
     }
-    if let Some(Problem { at, message, .. }) = &plan.problem {
+    if let Some(RefusedVersion { at, message, .. }) = &plan.problem {
         w.field("problem").object(|w| {
             w.field("at").string(at);
             w.field("message").string(message);
@@ -108,7 +108,7 @@ fn summary(plan: &Shelved, warnings: &Warnings, w: &mut Writer) {
     }
 }
 
-fn in_full(plan: &Shelved, warnings: &Warnings) -> String {
+fn in_full(plan: &ServedPlan, warnings: &Warnings) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         summary(plan, warnings, w);

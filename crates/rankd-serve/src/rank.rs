@@ -1,20 +1,20 @@
 //! `POST /rank`: a request's JSON in, a plan run on this loop, rows out, as JSON or as Arrow.
 
 use crate::accept_header;
-use crate::acceptor::Desk;
+use crate::acceptor::Acceptor;
 use crate::admission::Permit;
 use crate::body::RequestBody;
-use crate::catalog::Shelved;
-use crate::connection_state::Vitals;
+use crate::catalog::ServedPlan;
+use crate::connection_state::ConnectionState;
 use crate::content_headers;
-use crate::off_loop::{self, Asked};
+use crate::off_loop::{self, AnswerSpec};
 use crate::readiness::Phase;
 use crate::reply::Reply;
-use crate::request_scope::Visit;
-use crate::spans::Run;
+use crate::request_scope::RequestScope;
+use crate::spans::TracedRun;
 use crate::traced_run;
 use hyper::http::request::Parts;
-use rankd_edge::input::{Input, Refused as Unreadable};
+use rankd_edge::input::{Input, UnreadableRequest};
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, RunError, codes};
@@ -22,67 +22,67 @@ use rankd_plan::diagnostic::quoted;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub(crate) async fn rank(visit: &mut Visit, named: Option<&str>, head: &Parts, body: &mut RequestBody) -> Reply {
-    visit.ranks = true;
-    visit.sample();
-    if let Err(error) = content_headers::check(&head.headers, visit.desk.app.settings.lenient) {
-        return Reply::error(visit.id(), None, &error);
+pub(crate) async fn rank(scope: &mut RequestScope, named: Option<&str>, head: &Parts, body: &mut RequestBody) -> Reply {
+    scope.ranks = true;
+    scope.sample();
+    if let Err(error) = content_headers::check(&head.headers, scope.acceptor.app.settings.lenient) {
+        return Reply::error(scope.id(), None, &error);
     }
-    let (input, plan, linked) = match prepare(visit, named, body).await {
+    let (input, plan, linked) = match prepare(scope, named, body).await {
         Ok(prepared) => prepared,
         Err(reply) => return *reply,
     };
     let Input { mut request, output_keys, .. } = input;
     let with_trace = request.trace;
-    let traced = visit.desk.metrics.traced_next(visit.desk.app.settings.trace_every);
-    request.trace = with_trace || traced || visit.desk.app.log.audit || visit.sampled;
-    let deadline = visit.desk.loop_handle.deadline(visit.since, request.deadline);
-    let outcome = run(visit, &linked, request).await;
-    traced_run::tell(visit, &linked, &outcome);
+    let traced = scope.acceptor.metrics.should_trace_next(scope.acceptor.app.settings.trace_every);
+    request.trace = with_trace || traced || scope.acceptor.app.log.audit || scope.sampled;
+    let deadline = scope.acceptor.loop_handle.deadline(scope.since, request.deadline);
+    let outcome = run(scope, &linked, request).await;
+    traced_run::record(scope, &linked, &outcome);
     if let Ok(outputs) = &outcome.result {
-        visit.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
+        scope.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
     }
     if let Err(error) = &outcome.result {
         if error.code.kind == ErrorKind::Bug {
-            let message = format!("bug: plan {}, request {}: {error}", linked.name, visit.request_id);
-            visit.desk.app.log.event("error", &message);
+            let message = format!("bug: plan {}, request {}: {error}", linked.name, scope.request_id);
+            scope.acceptor.app.log.event("error", &message);
         }
-        if let Some(detail) = error.detail.as_ref().filter(|_| visit.desk.tells_of_a_store()) {
-            let message = format!("plan {}, request {}: {detail}", linked.name, visit.request_id);
-            visit.desk.app.log.event("warn", &message);
+        if let Some(detail) = error.detail.as_ref().filter(|_| scope.acceptor.should_log_store_failure()) {
+            let message = format!("plan {}, request {}: {detail}", linked.name, scope.request_id);
+            scope.acceptor.app.log.event("warn", &message);
         }
     }
     let arrow = accept_header::arrow(&head.headers);
-    let asked = Asked { plan: &linked, registry: &plan.registry, output_keys, with_trace, arrow, deadline };
-    let (reply, outcome) = off_loop::write(visit, asked, outcome).await;
+    let spec = AnswerSpec { plan: &linked, registry: &plan.registry, output_keys, with_trace, arrow, deadline };
+    let (reply, outcome) = off_loop::write(scope, spec, outcome).await;
     if outcome.is_none() {
-        visit.rows = 0;
+        scope.rows = 0;
     }
     let trace = outcome.and_then(|outcome| outcome.trace);
-    visit.run = trace.map(|trace| Run { plan: linked, trace, began_ns: visit.began_ns });
+    scope.run = trace.map(|trace| TracedRun { plan: linked, trace, began_ns: scope.began_ns });
     reply
 }
 
 /// Everything up to the run: the body, the request in it, the plan that it is for.
 async fn prepare(
-    visit: &mut Visit,
+    scope: &mut RequestScope,
     named: Option<&str>,
     body: &mut RequestBody,
-) -> Result<(Input, Arc<Shelved>, Arc<Linked>), Box<Reply>> {
+) -> Result<(Input, Arc<ServedPlan>, Arc<Linked>), Box<Reply>> {
     let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
-    let read = body.read().await.map_err(|error| failed(visit.id(), named, &error))?;
-    visit.bytes_in = read.bytes.len();
-    let desk = visit.desk.clone();
-    let shelf = desk.app.shelf.load();
-    let input = match off_loop::read(visit, &read.bytes, &shelf.registry).await {
+    let read = body.read().await.map_err(|error| failed(scope.id(), named, &error))?;
+    scope.bytes_in = read.bytes.len();
+    let acceptor = scope.acceptor.clone();
+    let catalog = acceptor.app.catalog.load();
+    let input = match off_loop::read(scope, &read.bytes, &catalog.registry).await {
         Ok(input) => input,
-        Err(Unreadable { request_id, error }) => {
-            visit.request_id = request_id;
-            return Err(failed(&visit.request_id, named, &error));
+        Err(UnreadableRequest { request_id, error }) => {
+            scope.request_id = request_id;
+            return Err(failed(&scope.request_id, named, &error));
         }
     };
-    visit.request_id.clone_from(&input.request.request_id);
-    let id = &visit.request_id;
+    scope.request_id.clone_from(&input.request.request_id);
+    let id = &scope.request_id;
     let name = match (named, &input.plan) {
         (Some(path), Some(plan)) if path != plan => {
             let message = format!("the path names plan {}, but the request names {}", quoted(path), quoted(plan));
@@ -95,17 +95,17 @@ async fn prepare(
             return Err(failed(id, None, &RunError::new(codes::NO_PLAN_NAMED, message)));
         }
     };
-    let Some(plan) = shelf.get(name) else {
-        if desk.app.readiness.phase() == Phase::Loading {
+    let Some(plan) = catalog.get(name) else {
+        if acceptor.app.readiness.phase() == Phase::Loading {
             let message = "the server is still loading its plans; try again";
             return Err(failed(id, None, &RunError::new(codes::STILL_LOADING, message)));
         }
-        let hint = shelf.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        let hint = catalog.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
         let message = format!("there is no plan {}{hint}", quoted(name));
         let error = RunError::new(codes::UNKNOWN_PLAN, message);
         return Err(failed(id, None, &error));
     };
-    visit.plan = Some(plan.clone());
+    scope.plan = Some(plan.clone());
     match &plan.good {
         Some(good) => Ok((input, plan.clone(), good.linked.clone())),
         None => {
@@ -117,36 +117,39 @@ async fn prepare(
 }
 
 /// Runs a plan on this loop, if it may run now.
-pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_engine::Request) -> Outcome {
+pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request: rankd_engine::Request) -> Outcome {
     let overloaded = |code, message: &str| Outcome {
         result: Err(Box::new(RunError::new(code, message))),
         trace: None,
         took: std::time::Duration::ZERO,
         cpu: rankd_engine::run::Cpu::default(),
     };
-    let desk = visit.desk.clone();
-    let deadline = desk.loop_handle.deadline(visit.since, request.deadline).map(|deadline| deadline.at);
-    let _admitted = match desk.admission.enter(&*desk, deadline).await {
+    let acceptor = scope.acceptor.clone();
+    let deadline = acceptor.loop_handle.deadline(scope.since, request.deadline).map(|deadline| deadline.at);
+    let _admitted = match acceptor.admission.enter(&*acceptor, deadline).await {
         Ok((permit, queued_ns)) => {
-            visit.queued_ns = queued_ns;
-            Admitted::new(permit, &desk)
+            scope.queued_ns = queued_ns;
+            Admitted::new(permit, &acceptor)
         }
         Err(refused) => {
-            desk.metrics.rejected[refused as usize].add(1);
+            acceptor.metrics.rejected[refused as usize].add(1);
             return overloaded(codes::OVERLOADED, "the server is overloaded; try again");
         }
     };
-    let Some(_under_way) = visit.plan.as_ref().map(|plan| plan.standing.enter()).unwrap_or_default() else {
-        desk.metrics.plan_limit_rejected.add(1);
+    let Some(_under_way) = scope.plan.as_ref().map(|plan| plan.counters.enter()).unwrap_or_default() else {
+        acceptor.metrics.plan_limit_rejected.add(1);
         return overloaded(codes::PLAN_LIMIT, "this plan has reached its concurrency limit; try again");
     };
-    desk.metrics.queued.add(visit.queued_ns);
-    let listed = Listed::new(&visit.vitals);
-    let outcome = desk.admission.run(desk.loop_handle.run(linked, request, visit.since, listed.cancel.clone())).await;
-    drop(listed);
-    if visit.sampled {
+    acceptor.metrics.queued.add(scope.queued_ns);
+    let cancel_on_stop = CancelOnStop::new(&scope.state);
+    let outcome = acceptor
+        .admission
+        .run(acceptor.loop_handle.run(linked, request, scope.since, cancel_on_stop.cancel.clone()))
+        .await;
+    drop(cancel_on_stop);
+    if scope.sampled {
         let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
-        visit.began_ns = nanos_between(visit.since, clock::now()).saturating_sub(took_ns);
+        scope.began_ns = nanos_between(scope.since, clock::now()).saturating_sub(took_ns);
     }
     outcome
 }
@@ -154,39 +157,39 @@ pub(crate) async fn run(visit: &mut Visit, linked: &Arc<Linked>, request: rankd_
 /// A permit that the metrics are told about, also when the caller goes away.
 struct Admitted {
     permit: Option<Permit>,
-    desk: Rc<Desk>,
+    acceptor: Rc<Acceptor>,
 }
 
 impl Admitted {
-    fn new(permit: Permit, desk: &Rc<Desk>) -> Admitted {
-        desk.note_admission();
-        Admitted { permit: Some(permit), desk: desk.clone() }
+    fn new(permit: Permit, acceptor: &Rc<Acceptor>) -> Admitted {
+        acceptor.publish_admission();
+        Admitted { permit: Some(permit), acceptor: acceptor.clone() }
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.permit = None;
-        self.desk.note_admission();
+        self.acceptor.publish_admission();
     }
 }
 
-/// A run that can be stopped when the process stops; no longer listed when dropped.
-struct Listed {
-    vitals: Rc<Vitals>,
+/// Lets a run be cancelled when the process stops, until it is dropped.
+struct CancelOnStop {
+    state: Rc<ConnectionState>,
     cancel: Arc<Cancel>,
 }
 
-impl Listed {
-    fn new(vitals: &Rc<Vitals>) -> Listed {
+impl CancelOnStop {
+    fn new(state: &Rc<ConnectionState>) -> CancelOnStop {
         let cancel = Arc::new(Cancel::default());
-        vitals.runs.borrow_mut().push(cancel.clone());
-        Listed { vitals: vitals.clone(), cancel }
+        state.runs.borrow_mut().push(cancel.clone());
+        CancelOnStop { state: state.clone(), cancel }
     }
 }
 
-impl Drop for Listed {
+impl Drop for CancelOnStop {
     fn drop(&mut self) {
-        self.vitals.runs.borrow_mut().retain(|run| !Arc::ptr_eq(run, &self.cancel));
+        self.state.runs.borrow_mut().retain(|run| !Arc::ptr_eq(run, &self.cancel));
     }
 }

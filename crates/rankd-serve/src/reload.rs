@@ -1,15 +1,15 @@
-//! Plans from the folder onto the shelf, at start and whenever a file changes, by a thread of their own.
+//! Loads the plans of the folder into the catalog, at start and whenever a file changes, on a thread of its own.
 //!
-//! A changed plan is compiled, checked, linked and tried beside the one that is served, and the whole shelf is swapped in one
+//! A changed plan is compiled, checked, linked and tried beside the one that is served, and the whole catalog is swapped in one
 //! step. A plan that is not good leaves the last good version where it is; so does a registry that cannot be used, and a folder that is
 //! suddenly empty. Whatever hangs here, a file system or a pipe, keeps only plans from changing: requests and signals go on.
 
 use crate::app::App;
-use crate::catalog::{Good, Problem, Shelf, Shelved, Standing};
-use crate::load_plan::{LoadedPlan, Loader, PlanCompiler, Source};
+use crate::catalog::{Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
+use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
-use crate::trial::{self, Served};
-use crate::watched_folder::{Changes, PlanFolder, Why};
+use crate::trial::{self, CurrentVersion};
+use crate::watched_folder::{Changes, LookReason, WatchedFolder};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rankd_edge::date;
 use rankd_edge::late_data::LateData;
@@ -37,7 +37,7 @@ pub(crate) struct Reloader {
     app: Arc<App>,
     engine: Arc<Engine>,
     settings: ReloadSettings,
-    folder: PlanFolder,
+    folder: WatchedFolder,
     library: Library,
     loader: Loader,
     /// What the registry in use was read from.
@@ -45,7 +45,7 @@ pub(crate) struct Reloader {
 }
 
 /// How far the thread has come with what it does first.
-pub(crate) enum Started {
+pub(crate) enum StartProgress {
     Note(String),
     Ready,
     Failed(String),
@@ -62,10 +62,10 @@ impl Reload {
 }
 
 /// Plans by name: as they are now, or `None` for those that are gone.
-type Changed = BTreeMap<String, Option<Arc<Shelved>>>;
+type Changed = BTreeMap<String, Option<Arc<ServedPlan>>>;
 
-/// The registry that plans are read with.
-struct With {
+/// The registry to load plans with.
+struct RegistryChoice {
     registry: Arc<Registry>,
     texts: Arc<RegistryTexts>,
     /// Whether it is another one than before, so that plans that have not changed are made again.
@@ -84,7 +84,7 @@ impl Reloader {
         Reloader {
             app: app.clone(),
             engine: engine.clone(),
-            folder: PlanFolder::new(&settings.plan_dir),
+            folder: WatchedFolder::new(&settings.plan_dir),
             loader: Loader::new(library.clone(), compiler),
             library,
             texts: Arc::new(texts),
@@ -98,17 +98,17 @@ impl Reloader {
         mut self,
         late: LateData,
         watch: Option<Duration>,
-        report: impl Fn(Started) + Send + 'static,
+        report: impl Fn(StartProgress) + Send + 'static,
     ) -> Result<Reload, String> {
         let (ask, asked) = bounded(1);
         let attend = move || {
-            let note = &mut |note| report(Started::Note(note));
-            if let Err(message) = late.read(&self.app.shelf.load_full().registry, note) {
-                return report(Started::Failed(message));
+            let note = &mut |note| report(StartProgress::Note(note));
+            if let Err(message) = late.read(&self.app.catalog.load_full().registry, note) {
+                return report(StartProgress::Failed(message));
             }
-            self.guarded(|this| this.look(Why::Asked));
+            self.guarded(|this| this.look(LookReason::Asked));
             self.app.readiness.reach(Phase::Ready);
-            report(Started::Ready);
+            report(StartProgress::Ready);
             let mut next_look = clock::now() + self.pause(watch).unwrap_or_default();
             loop {
                 let waited = match watch {
@@ -120,11 +120,11 @@ impl Reloader {
                 };
                 match waited {
                     Ok(()) => {
-                        let changed = self.guarded(|this| this.look(Why::Asked));
+                        let changed = self.guarded(|this| this.look(LookReason::Asked));
                         self.app.log.event("info", &format!("reloaded on SIGHUP; plans changed: {changed}"));
                     }
                     Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => {
-                        self.guarded(|this| this.look(Why::Watch));
+                        self.guarded(|this| this.look(LookReason::Watch));
                     }
                     Err(RecvTimeoutError::Timeout) => {
                         self.guarded(Reloader::look_at_changing);
@@ -157,10 +157,10 @@ impl Reloader {
     }
 
     /// Looks at the folder and swaps in what is new. Says how many plans changed.
-    fn look(&mut self, why: Why) -> usize {
-        let current = self.app.shelf.load_full();
+    fn look(&mut self, reason: LookReason) -> usize {
+        let current = self.app.catalog.load_full();
         let names = current.list().iter().map(|plan| plan.name.as_str());
-        let changes = match self.folder.look(names, why) {
+        let changes = match self.folder.look(names, reason) {
             Ok(changes) => changes,
             Err(error) => {
                 self.warn_of_folder(Some(&format!("cannot be listed: {error}; the plans stay as they are")));
@@ -172,7 +172,7 @@ impl Reloader {
             (true, false) => Some("has no plans any more; the last good ones are served"),
             (false, _) => None,
         });
-        if why == Why::Asked
+        if reason == LookReason::Asked
             && let Some(changed) = self.renew_registry(&changes, &current)
         {
             return changed;
@@ -188,18 +188,18 @@ impl Reloader {
         if due.is_empty() {
             return 0;
         }
-        let current = self.app.shelf.load_full();
+        let current = self.app.catalog.load_full();
         let with = self.with_same(&current);
         let changed = self.load(&due, &[], &current, &with);
         self.swap(&current, &with.registry, changed)
     }
 
-    fn with_same(&self, current: &Shelf) -> With {
-        With { registry: current.registry.clone(), texts: self.texts.clone(), is_new: false }
+    fn with_same(&self, current: &Catalog) -> RegistryChoice {
+        RegistryChoice { registry: current.registry.clone(), texts: self.texts.clone(), is_new: false }
     }
 
     /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
-    fn renew_registry(&mut self, changes: &Changes, current: &Shelf) -> Option<usize> {
+    fn renew_registry(&mut self, changes: &Changes, current: &Catalog) -> Option<usize> {
         let loaded = self.library.load_registry(&self.settings.registry, &self.settings.env);
         if loaded.texts == *self.texts {
             self.warn_of_registry(None);
@@ -228,7 +228,7 @@ impl Reloader {
             self.warn_of_registry(Some(&why));
             return None;
         }
-        let with = With { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
+        let with = RegistryChoice { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
         let changed = self.load(&changes.all, &changes.gone, current, &with);
         // A plan that was made with one registry cannot answer requests that were read with another.
         let broken = changed.values().flatten().find_map(|plan| {
@@ -245,7 +245,7 @@ impl Reloader {
     }
 
     /// Every plan that is to be read now, as it is, and those that are gone.
-    fn load(&mut self, due: &[PathBuf], gone: &[String], current: &Shelf, with: &With) -> Changed {
+    fn load(&mut self, due: &[PathBuf], gone: &[String], current: &Catalog, with: &RegistryChoice) -> Changed {
         let mut changed: Changed = gone.iter().map(|name| (name.clone(), None)).collect();
         for path in due {
             let name = library::name_of(path);
@@ -257,10 +257,16 @@ impl Reloader {
     }
 
     /// A plan as its file is now. `None` where nothing has changed.
-    fn load_one(&mut self, path: &Path, name: &str, old: Option<&Arc<Shelved>>, with: &With) -> Option<Shelved> {
+    fn load_one(
+        &mut self,
+        path: &Path,
+        name: &str,
+        old: Option<&Arc<ServedPlan>>,
+        with: &RegistryChoice,
+    ) -> Option<ServedPlan> {
         let last = old.and_then(|old| old.good.clone());
-        let source = Source { registry: &with.registry, texts: &with.texts, log: &self.app.log };
-        let result = match self.loader.load(path, &source) {
+        let context = LoadContext { registry: &with.registry, texts: &with.texts, log: &self.app.log };
+        let result = match self.loader.load(path, &context) {
             Err(wrong) => Err(wrong),
             Ok(LoadedPlan { sha256, .. })
                 if !with.is_new && last.as_ref().is_some_and(|good| good.sha256 == sha256) =>
@@ -269,27 +275,28 @@ impl Reloader {
             }
             Ok(LoadedPlan { sha256, plan }) => self.link(&plan, name, old, &with.registry).map(|linked| {
                 let version = last.as_ref().map_or(1, |good| good.version + 1);
-                Some(Good { linked, sha256, loaded_at: date::now(), version })
+                Some(GoodVersion { linked, sha256, loaded_at: date::now(), version })
             }),
         };
-        let is_same =
-            |good: &Option<Good>| good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version);
+        let is_same = |good: &Option<GoodVersion>| {
+            good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version)
+        };
         let (good, problem) = match result {
             Ok(good) if is_same(&good) && old.is_some_and(|old| old.problem.is_none()) => return None,
             Ok(good) => (good, None),
             Err(PlanProblem { message, diagnostics }) => {
-                (last, Some(Problem { at: date::now(), message, diagnostics }))
+                (last, Some(RefusedVersion { at: date::now(), message, diagnostics }))
             }
         };
-        let standing = match old {
-            Some(old) => old.standing.clone(),
+        let counters = match old {
+            Some(old) => old.counters.clone(),
             None => {
                 let limit = self.app.settings.plan_limits.get(name).copied();
-                Arc::new(Standing::new(self.app.metrics.loops().len(), limit))
+                Arc::new(PlanCounters::new(self.app.metrics.loops().len(), limit))
             }
         };
         let (file, registry) = (path.display().to_string(), with.registry.clone());
-        Some(Shelved { name: name.to_owned(), file, good, problem, registry, standing })
+        Some(ServedPlan { name: name.to_owned(), file, good, problem, registry, counters })
     }
 
     /// Links a plan, and tries it out if it is to replace a version that works.
@@ -297,7 +304,7 @@ impl Reloader {
         &self,
         plan: &rankd_plan::Plan,
         name: &str,
-        old: Option<&Arc<Shelved>>,
+        old: Option<&Arc<ServedPlan>>,
         registry: &Registry,
     ) -> Result<Arc<rankd_engine::Linked>, PlanProblem> {
         let linked = trial::link(plan, name, self.library.tasks(), registry).map_err(PlanProblem::in_words)?;
@@ -305,14 +312,14 @@ impl Reloader {
             && let Some(old) = old
             && let Some(good) = &old.good
         {
-            let served = Served { good, registry: &old.registry };
+            let served = CurrentVersion { good, registry: &old.registry };
             trial::run(&self.engine, &linked, registry, &served).map_err(PlanProblem::in_words)?;
         }
         Ok(linked)
     }
 
-    /// Puts what has changed on the shelf, counts it and says so. Says how many plans that are.
-    fn swap(&self, current: &Shelf, registry: &Arc<Registry>, changed: Changed) -> usize {
+    /// Puts what has changed into the catalog, counts and logs it. Returns the number of plans that changed.
+    fn swap(&self, current: &Catalog, registry: &Arc<Registry>, changed: Changed) -> usize {
         if changed.is_empty() && Arc::ptr_eq(&current.registry, registry) {
             return 0;
         }
@@ -320,16 +327,16 @@ impl Reloader {
             self.report(name, plan.as_deref(), current.get(name));
         }
         let count = changed.len();
-        self.app.shelf.store(Arc::new(current.with(registry.clone(), changed)));
+        self.app.catalog.store(Arc::new(current.with(registry.clone(), changed)));
         count
     }
 
-    fn report(&self, name: &str, new: Option<&Shelved>, old: Option<&Arc<Shelved>>) {
+    fn report(&self, name: &str, new: Option<&ServedPlan>, old: Option<&Arc<ServedPlan>>) {
         let App { log, metrics, .. } = &*self.app;
         let Some(new) = new else {
             return log.event("info", &format!("plan {name} removed: its file was deleted"));
         };
-        let version = |plan: &Shelved| plan.good.as_ref().map(|good| good.version);
+        let version = |plan: &ServedPlan| plan.good.as_ref().map(|good| good.version);
         match (&new.problem, version(new)) {
             (Some(problem), version) => {
                 metrics.reloads_failed.add(1);

@@ -1,7 +1,7 @@
 //! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
 
 use crate::status;
-use crate::unread_answers::Outgoing;
+use crate::unread_answers::AnswerBody;
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -61,8 +61,8 @@ impl Reply {
         self,
         close: bool,
         only_head: bool,
-        outgoing: impl FnOnce(Bytes) -> Outgoing,
-    ) -> Response<Outgoing> {
+        outgoing: impl FnOnce(Bytes) -> AnswerBody,
+    ) -> Response<AnswerBody> {
         let length = self.body.len();
         let mut response = Response::new(outgoing(if only_head { Bytes::new() } else { self.body }));
         *response.status_mut() = self.status;

@@ -1,14 +1,14 @@
 //! One request on one connection, from its head to its answer: routed, answered, counted and logged, whatever happens.
 
-use crate::acceptor::{Desk, Stage};
+use crate::acceptor::{Acceptor, ShutdownStage};
 use crate::body::RequestBody;
-use crate::catalog::Shelved;
-use crate::connection_state::{Place, Vitals};
+use crate::catalog::ServedPlan;
+use crate::connection_state::{ConnectionClass, ConnectionState};
 use crate::reply::Reply;
-use crate::routes::{Answers, Audience, Found, Listener, ROUTES, find};
-use crate::spans::{Run, Told};
+use crate::routes::{Answers, Audience, Listener, ROUTES, RouteMatch, find};
+use crate::spans::{FinishedRequest, TracedRun};
 use crate::trace_context::TraceContext;
-use crate::unread_answers::Outgoing;
+use crate::unread_answers::AnswerBody;
 use crate::{explain, pages, rank};
 use futures_util::FutureExt;
 use hyper::body::Incoming;
@@ -29,88 +29,92 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// What answers the requests of one connection.
-pub(crate) struct Exchange {
-    pub(crate) desk: Rc<Desk>,
-    pub(crate) vitals: Rc<Vitals>,
+pub(crate) struct Responder {
+    pub(crate) acceptor: Rc<Acceptor>,
+    pub(crate) state: Rc<ConnectionState>,
 }
 
-impl Service<Request<Incoming>> for Exchange {
-    type Response = Response<Outgoing>;
+impl Service<Request<Incoming>> for Responder {
+    type Response = Response<AnswerBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         if request.version() == Version::HTTP_2 {
-            self.vitals.multiplexed.set(true);
+            self.state.multiplexed.set(true);
         }
-        let mut visit = Visit::new(self, &request);
+        let mut scope = RequestScope::new(self, &request);
         Box::pin(async move {
-            let answered = AssertUnwindSafe(answer(&mut visit, request)).catch_unwind().await;
-            let reply = answered.unwrap_or_else(|_| visit.panicked());
-            let reply = visit.fitting(reply);
-            visit.finish(&reply);
-            let close = visit.desk.stage.get() != Stage::Open || visit.vitals.place == Place::Health;
-            let only_head = visit.method == Method::HEAD;
-            let now = visit.vitals.end();
-            Ok(reply.into_response(close, only_head, |bytes| Outgoing::new(bytes, &visit.desk, &visit.vitals, now)))
+            let answered = AssertUnwindSafe(answer(&mut scope, request)).catch_unwind().await;
+            let reply = answered.unwrap_or_else(|_| scope.panic_reply());
+            let reply = scope.refuse_if_unread(reply);
+            scope.finish(&reply);
+            let close =
+                scope.acceptor.stage.get() != ShutdownStage::Open || scope.state.class == ConnectionClass::Health;
+            let only_head = scope.method == Method::HEAD;
+            let now = scope.state.end();
+            Ok(reply
+                .into_response(close, only_head, |bytes| AnswerBody::new(bytes, &scope.acceptor, &scope.state, now)))
         })
     }
 }
 
-async fn answer(visit: &mut Visit, request: Request<Incoming>) -> Reply {
+async fn answer(scope: &mut RequestScope, request: Request<Incoming>) -> Reply {
     let (head, body) = request.into_parts();
-    let mut body = RequestBody::new(&visit.desk, &visit.vitals, &head.headers, body);
-    let reply = route(visit, &head, &mut body).await;
+    let mut body = RequestBody::new(&scope.acceptor, &scope.state, &head.headers, body);
+    let reply = route(scope, &head, &mut body).await;
     body.discard().await;
     reply
 }
 
-async fn route(visit: &mut Visit, head: &Parts, body: &mut RequestBody) -> Reply {
+async fn route(scope: &mut RequestScope, head: &Parts, body: &mut RequestBody) -> Reply {
     let path = head.uri.path();
-    let app = visit.desk.app.clone();
-    let (listener, hosts) = app.listener(visit.vitals.place);
+    let app = scope.acceptor.app.clone();
+    let (listener, hosts) = app.listener(scope.state.class);
     let found = find(listener, &head.method, path);
     let probe = matches!(found, Found::Route(at, _) if ROUTES[at].audience == Audience::Probes);
     if let Err(error) = hosts.check(head, probe) {
-        return Reply::error(visit.id(), None, &error);
+        return Reply::error(scope.id(), None, &error);
     }
-    if visit.vitals.place == Place::Health && !probe {
-        return visit.no_place();
+    if scope.state.class == ConnectionClass::Health && !probe {
+        return scope.no_connection();
     }
     match found {
-        Found::Route(at, name) => {
-            visit.route = Some(at);
+        RouteMatch::Route(at, name) => {
+            scope.route = Some(at);
             let route = &ROUTES[at];
             match route.answers {
-                Answers::Rank => rank::rank(visit, None, head, body).await,
-                Answers::RankPlan => rank::rank(visit, Some(name), head, body).await,
-                Answers::Explain => explain::explain(visit, head, body).await,
-                other => pages::page(visit, other, name).await,
+                Answers::Rank => rank::rank(scope, None, head, body).await,
+                Answers::RankPlan => rank::rank(scope, Some(name), head, body).await,
+                Answers::Explain => explain::explain(scope, head, body).await,
+                other => pages::page(scope, other, name).await,
             }
         }
-        Found::OtherMethod(methods) => {
+        RouteMatch::OtherMethod(methods) => {
             let message = format!("{} takes {methods}, not {}", quoted(path), quoted(head.method.as_str()));
             let error = RunError::new(codes::WRONG_METHOD, message);
-            Reply::error(visit.id(), None, &error).allowing(methods)
+            Reply::error(scope.id(), None, &error).allowing(methods)
         }
-        Found::OtherListener | Found::Nowhere => {
+        RouteMatch::OtherListener | RouteMatch::Nowhere => {
             let hint = match (found, listener) {
-                (Found::OtherListener, Listener::Admin) => "; it is served on the address of --listen",
-                (Found::OtherListener, Listener::Public | Listener::Only) => "; it is served on the address of --admin",
+                (RouteMatch::OtherListener, Listener::Admin) => "; it is served on the address of --listen",
+                (RouteMatch::OtherListener, Listener::Public | Listener::Only) => {
+                    "; it is served on the address of --admin"
+                }
                 _ => "",
             };
             let message = format!("there is no path {} here{hint}", quoted(path));
             let error = RunError::new(codes::UNKNOWN_PATH, message);
-            Reply::error(visit.id(), None, &error)
+            Reply::error(scope.id(), None, &error)
         }
     }
 }
 
 /// A request while it is here, and what the metrics and the log will say about it. One that is dropped before it is finished
 /// was given up by its client.
-pub(crate) struct Visit {
-    pub(crate) desk: Rc<Desk>,
-    pub(crate) vitals: Rc<Vitals>,
+pub(crate) struct RequestScope {
+    pub(crate) acceptor: Rc<Acceptor>,
+    pub(crate) state: Rc<ConnectionState>,
     /// When the first byte of it was read.
     pub(crate) since: Instant,
     method: Method,
@@ -118,7 +122,7 @@ pub(crate) struct Visit {
     pub(crate) trace_context: Option<TraceContext>,
     /// Empty as long as it is not known.
     pub(crate) request_id: String,
-    pub(crate) plan: Option<Arc<Shelved>>,
+    pub(crate) plan: Option<Arc<ServedPlan>>,
     /// Whether it is counted with the plans' requests.
     pub(crate) ranks: bool,
     pub(crate) bytes_in: usize,
@@ -129,16 +133,16 @@ pub(crate) struct Visit {
     /// When its run began, in nanoseconds from `since`.
     pub(crate) began_ns: u64,
     /// Its run, once that is over, if it was traced.
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<TracedRun>,
     finished: bool,
 }
 
-impl Visit {
-    fn new(exchange: &Exchange, request: &Request<Incoming>) -> Visit {
-        Visit {
-            desk: exchange.desk.clone(),
-            vitals: exchange.vitals.clone(),
-            since: exchange.vitals.begin(),
+impl RequestScope {
+    fn new(responder: &Responder, request: &Request<Incoming>) -> RequestScope {
+        RequestScope {
+            acceptor: responder.acceptor.clone(),
+            state: responder.state.clone(),
+            since: responder.state.begin(),
             method: request.method().clone(),
             route: None,
             trace_context: TraceContext::of(request.headers()),
@@ -165,64 +169,64 @@ impl Visit {
 
     /// Decides whether a collector is told: about those that the caller records, and one in so many.
     pub(crate) fn sample(&mut self) {
-        let Some(collector) = &self.desk.app.collector else { return };
-        let one_of_many = self.desk.metrics.spanned_next(collector.sample);
+        let Some(collector) = &self.acceptor.app.collector else { return };
+        let one_of_many = self.acceptor.metrics.should_sample_next(collector.sample);
         self.sampled = one_of_many || self.trace_context.is_some_and(|context| context.sampled);
     }
 
     /// The answer, or a refusal where the client has not taken the answers that it was given before.
-    fn fitting(&mut self, reply: Reply) -> Reply {
-        if self.desk.fits(reply.bytes(), &self.vitals) {
+    fn refuse_if_unread(&mut self, reply: Reply) -> Reply {
+        if self.acceptor.has_room_for_answer(reply.bytes(), &self.state) {
             return reply;
         }
-        self.desk.metrics.untaken_rejected.add(1);
-        let kept = self.vitals.untaken.bytes();
+        self.acceptor.metrics.unread_rejected.add(1);
+        let kept = self.state.unread.bytes();
         let message =
             format!("{kept} bytes of answers on this connection have not been read yet: read them, then try again");
         Reply::error(self.id(), None, &RunError::new(codes::UNREAD_ANSWERS, message))
     }
 
-    /// Connections are so many that this one got a place where only health is answered.
-    fn no_place(&mut self) -> Reply {
-        self.desk.metrics.place_rejected.add(1);
+    /// Refuses a request on a connection that only answers health checks, because there are too many connections.
+    fn no_connection(&mut self) -> Reply {
+        self.acceptor.metrics.no_connection_rejected.add(1);
         let message = "the connection limit is reached and all connections are busy; try again";
         Reply::error(self.id(), None, &RunError::new(codes::NO_CONNECTION, message))
     }
 
-    fn panicked(&mut self) -> Reply {
-        self.desk.metrics.panics.add(1);
-        self.desk.app.log.event("error", &format!("bug: a panic while answering request {:?}", self.request_id));
+    fn panic_reply(&mut self) -> Reply {
+        self.acceptor.metrics.panics.add(1);
+        self.acceptor.app.log.event("error", &format!("bug: a panic while answering request {:?}", self.request_id));
         let error = RunError::bug("the server failed while answering this request");
         Reply::error(self.id(), None, &error)
     }
 
     fn finish(&mut self, reply: &Reply) {
         self.finished = true;
-        self.tell(reply.status.as_u16(), reply.failure, reply.bytes());
+        self.record(reply.status.as_u16(), reply.failure, reply.bytes());
     }
 
-    fn tell(&mut self, status: u16, failure: Option<ErrorKind>, bytes_out: usize) {
+    fn record(&mut self, status: u16, failure: Option<ErrorKind>, bytes_out: usize) {
         let took_ns = nanos_between(self.since, clock::now());
-        let metrics = &self.desk.metrics;
+        let metrics = &self.acceptor.metrics;
         metrics.count_response(self.route, status);
         if self.ranks {
             let counts = match &self.plan {
-                Some(plan) => &plan.standing.metrics.loops[self.desk.loop_handle.number()],
+                Some(plan) => &plan.counters.metrics.loops[self.acceptor.loop_handle.number()],
                 None => &metrics.no_plan,
             };
             counts.count(failure, took_ns);
             counts.rows.add(self.rows);
         }
-        if self.desk.app.log.access {
-            self.desk.app.log.request(self.line(status, failure, bytes_out, took_ns));
+        if self.acceptor.app.log.access {
+            self.acceptor.app.log.request(self.access_log_line(status, failure, bytes_out, took_ns));
         }
         if self.sampled {
-            self.tell_collector(status, failure, took_ns);
+            self.send_spans(status, failure, took_ns);
         }
     }
 
-    fn tell_collector(&mut self, status: u16, failure: Option<ErrorKind>, took_ns: u64) {
-        let told = Told {
+    fn send_spans(&mut self, status: u16, failure: Option<ErrorKind>, took_ns: u64) {
+        let request = FinishedRequest {
             context: self.trace_context,
             start_ns: date::nanos().saturating_sub(took_ns),
             took_ns,
@@ -233,12 +237,12 @@ impl Visit {
             rows: self.rows,
             run: self.run.take(),
         };
-        if let Some(collector) = &self.desk.app.collector {
-            collector.tell(told);
+        if let Some(collector) = &self.acceptor.app.collector {
+            collector.send(request);
         }
     }
 
-    fn line(&self, status: u16, failure: Option<ErrorKind>, bytes_out: usize, took_ns: u64) -> String {
+    fn access_log_line(&self, status: u16, failure: Option<ErrorKind>, bytes_out: usize, took_ns: u64) -> String {
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("at").string(&date::now());
@@ -261,17 +265,17 @@ impl Visit {
             w.field("queued_ms").float(self.queued_ns as f64 / 1e6);
             w.field("bytes_in").int(self.bytes_in as i64);
             w.field("bytes_out").int(bytes_out as i64);
-            w.field("loop").int(self.desk.loop_handle.number() as i64);
+            w.field("loop").int(self.acceptor.loop_handle.number() as i64);
         });
         writer.finish()
     }
 }
 
-impl Drop for Visit {
+impl Drop for RequestScope {
     fn drop(&mut self) {
         if !self.finished {
-            self.tell(crate::status::CLIENT_CLOSED_REQUEST, Some(ErrorKind::Cancelled), 0);
-            self.vitals.end();
+            self.record(crate::status::CLIENT_CLOSED_REQUEST, Some(ErrorKind::Cancelled), 0);
+            self.state.end();
         }
     }
 }

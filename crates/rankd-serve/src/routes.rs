@@ -41,7 +41,7 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    pub(crate) fn serves(self, audience: Audience) -> bool {
+    pub(crate) fn can_serve(self, audience: Audience) -> bool {
         match (self, audience) {
             (Listener::Only, _) | (_, Audience::Everyone | Audience::Probes) => true,
             (Listener::Public, Audience::Callers) | (Listener::Admin, Audience::Operators) => true,
@@ -114,7 +114,7 @@ pub(crate) static ROUTES: [Route; ROUTE_COUNT] = [
 
 /// What a method and a path lead to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<'p> {
+pub(crate) enum RouteMatch<'p> {
     /// The route's position, and what stands for `{name}`, as it came.
     Route(usize, &'p str),
     /// The path is known; these methods are allowed.
@@ -124,19 +124,19 @@ pub(crate) enum Found<'p> {
     Nowhere,
 }
 
-pub(crate) fn find<'p>(listener: Listener, method: &Method, path: &'p str) -> Found<'p> {
-    let mut found = Found::Nowhere;
+pub(crate) fn find<'p>(listener: Listener, method: &Method, path: &'p str) -> RouteMatch<'p> {
+    let mut found = RouteMatch::Nowhere;
     for (at, route) in ROUTES.iter().enumerate() {
         let Some(name) = route.matched(path) else { continue };
-        if !listener.serves(route.audience) {
-            found = Found::OtherListener;
+        if !listener.can_serve(route.audience) {
+            found = RouteMatch::OtherListener;
             continue;
         }
         let head = *method == Method::HEAD && route.method == Method::GET;
         if route.method == *method || head {
-            return Found::Route(at, name);
+            return RouteMatch::Route(at, name);
         }
-        found = Found::OtherMethod(if route.method == Method::GET { "GET, HEAD" } else { "POST" });
+        found = RouteMatch::OtherMethod(if route.method == Method::GET { "GET, HEAD" } else { "POST" });
     }
     found
 }
@@ -159,28 +159,28 @@ mod tests {
     fn paths_lead_where_the_table_says() {
         let at = |answers: Answers| ROUTES.iter().position(|route| route.answers == answers).unwrap();
         let find = |method: &Method, path| find(Listener::Only, method, path);
-        assert_eq!(find(&Method::POST, "/rank"), Found::Route(at(Answers::Rank), ""));
-        assert_eq!(find(&Method::POST, "/rank/feed"), Found::Route(at(Answers::RankPlan), "feed"));
-        assert_eq!(find(&Method::HEAD, "/healthz"), Found::Route(at(Answers::Alive), ""));
-        assert_eq!(find(&Method::GET, "/rank"), Found::OtherMethod("POST"));
-        assert_eq!(find(&Method::DELETE, "/plans/feed"), Found::OtherMethod("GET, HEAD"));
+        assert_eq!(find(&Method::POST, "/rank"), RouteMatch::Route(at(Answers::Rank), ""));
+        assert_eq!(find(&Method::POST, "/rank/feed"), RouteMatch::Route(at(Answers::RankPlan), "feed"));
+        assert_eq!(find(&Method::HEAD, "/healthz"), RouteMatch::Route(at(Answers::Alive), ""));
+        assert_eq!(find(&Method::GET, "/rank"), RouteMatch::OtherMethod("POST"));
+        assert_eq!(find(&Method::DELETE, "/plans/feed"), RouteMatch::OtherMethod("GET, HEAD"));
         for nowhere in ["/", "/rank/", "/rank/a/b", "/plans/", "", "/Rank", "//rank"] {
-            assert_eq!(find(&Method::POST, nowhere), Found::Nowhere, "{nowhere}");
+            assert_eq!(find(&Method::POST, nowhere), RouteMatch::Nowhere, "{nowhere}");
         }
     }
 
     #[test]
     fn each_listener_serves_what_is_for_its_audience() {
         let served = |listener: Listener| -> Vec<&str> {
-            ROUTES.iter().filter(|route| listener.serves(route.audience)).map(|route| route.path).collect()
+            ROUTES.iter().filter(|route| listener.can_serve(route.audience)).map(|route| route.path).collect()
         };
         let both = ["/healthz", "/readyz", "/openapi.json", "/version"];
         assert_eq!(served(Listener::Public), [&["/rank", "/rank/{plan}"][..], &both].concat());
         let admin = ["/explain", "/plans", "/plans/{name}", "/tasks", "/healthz", "/readyz", "/metrics"];
         assert_eq!(served(Listener::Admin), [&admin[..], &both[2..]].concat());
         assert_eq!(served(Listener::Only).len(), ROUTE_COUNT);
-        assert_eq!(find(Listener::Public, &Method::GET, "/plans/feed"), Found::OtherListener);
-        assert_eq!(find(Listener::Admin, &Method::POST, "/rank/feed"), Found::OtherListener);
-        assert_eq!(find(Listener::Admin, &Method::POST, "/nowhere"), Found::Nowhere);
+        assert_eq!(find(Listener::Public, &Method::GET, "/plans/feed"), RouteMatch::OtherListener);
+        assert_eq!(find(Listener::Admin, &Method::POST, "/rank/feed"), RouteMatch::OtherListener);
+        assert_eq!(find(Listener::Admin, &Method::POST, "/nowhere"), RouteMatch::Nowhere);
     }
 }

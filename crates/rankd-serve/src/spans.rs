@@ -15,7 +15,7 @@ const SERVER: i64 = 2;
 const ERROR: i64 = 2;
 
 /// A run of a plan.
-pub(crate) struct Run {
+pub(crate) struct TracedRun {
     pub(crate) plan: Arc<Linked>,
     pub(crate) trace: Trace,
     /// When it began, in nanoseconds from the start of the request.
@@ -23,7 +23,7 @@ pub(crate) struct Run {
 }
 
 /// A request that is over.
-pub(crate) struct Told {
+pub(crate) struct FinishedRequest {
     pub(crate) context: Option<TraceContext>,
     /// Nanoseconds since 1970.
     pub(crate) start_ns: u64,
@@ -34,11 +34,11 @@ pub(crate) struct Told {
     pub(crate) request_id: String,
     pub(crate) rows: u64,
     /// Nothing where it did not come to a run.
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<TracedRun>,
 }
 
 /// The body of an export.
-pub(crate) fn export(all: &[Told]) -> String {
+pub(crate) fn export(all: &[FinishedRequest]) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("resourceSpans").array(|w| {
@@ -54,7 +54,7 @@ pub(crate) fn export(all: &[Told]) -> String {
                         w.field("scope").object(|w| {
                             w.field("name").string("rankd").field("version").string(env!("CARGO_PKG_VERSION"));
                         });
-                        w.field("spans").array(|w| all.iter().for_each(|told| told.spans(w)));
+                        w.field("spans").array(|w| all.iter().for_each(|request| request.spans(w)));
                     });
                 });
             });
@@ -63,7 +63,7 @@ pub(crate) fn export(all: &[Told]) -> String {
     writer.finish()
 }
 
-impl Told {
+impl FinishedRequest {
     fn spans(&self, w: &mut Writer) {
         // Random, as the standard wants them: samplers look at the last bytes. Never zero, because of the bits that say what it is.
         let fresh = || uuid::Uuid::new_v4().as_u128();

@@ -1,14 +1,14 @@
 //! What a traced run tells: the metrics of its ops, and a line for each of its nodes where `--audit_log` asks for them.
 
-use crate::request_scope::Visit;
+use crate::request_scope::RequestScope;
 use rankd_edge::date;
 use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
 
-pub(crate) fn tell(visit: &Visit, plan: &Linked, outcome: &Outcome) {
+pub(crate) fn record(scope: &RequestScope, plan: &Linked, outcome: &Outcome) {
     let Some(trace) = &outcome.trace else { return };
-    visit.desk.metrics.count_trace(plan, trace);
-    let log = &visit.desk.app.log;
+    scope.acceptor.metrics.count_trace(plan, trace);
+    let log = &scope.acceptor.app.log;
     if !log.audit {
         return;
     }
@@ -18,8 +18,8 @@ pub(crate) fn tell(visit: &Visit, plan: &Linked, outcome: &Outcome) {
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("at").string(&at);
-            w.field("request_id").string(&visit.request_id);
-            if let Some(context) = &visit.trace_context {
+            w.field("request_id").string(&scope.request_id);
+            if let Some(context) = &scope.trace_context {
                 w.field("trace_id").string(&context.trace_id());
             }
             w.field("plan").string(&plan.name);

@@ -3,7 +3,7 @@
 //! The run is for user 1, on the real stores. What fails by the plan's own fault is refused. What fails because a store is down or
 //! slow is not: the plan may be right all the same.
 
-use crate::catalog::Good;
+use crate::catalog::GoodVersion;
 use rankd_column::Value;
 use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError, Tasks};
 use rankd_plan::{Plan, Registry};
@@ -17,8 +17,8 @@ const DEADLINE_MAX: Duration = Duration::from_secs(5);
 const TRIES: usize = 2;
 
 /// A version that is served, and the registry that it was linked with.
-pub(crate) struct Served<'a> {
-    pub(crate) good: &'a Good,
+pub(crate) struct CurrentVersion<'a> {
+    pub(crate) good: &'a GoodVersion,
     pub(crate) registry: &'a Registry,
 }
 
@@ -32,7 +32,12 @@ pub(crate) fn link(plan: &Plan, name: &str, tasks: &Tasks, registry: &Registry) 
 }
 
 /// Runs a new version. Says why it must not replace the one that is served.
-pub(crate) fn run(engine: &Engine, new: &Arc<Linked>, registry: &Registry, served: &Served<'_>) -> Result<(), String> {
+pub(crate) fn run(
+    engine: &Engine,
+    new: &Arc<Linked>,
+    registry: &Registry,
+    served: &CurrentVersion<'_>,
+) -> Result<(), String> {
     for _ in 0..TRIES {
         match run_once(engine, new, registry) {
             Ok(()) => return Ok(()),

@@ -1,11 +1,11 @@
-//! Answers that were handed to the protocol and that their clients have not taken yet. Each is counted with its bytes, for its
-//! connection and for its loop, from the moment that it is handed over until its last byte is written to the socket.
+//! Answers that were handed to the protocol and that their clients have not read yet. Each is counted with its bytes, for its
+//! connection and for its loop, from the moment it is handed over until its last byte is written to the socket.
 //!
 //! A client that announces no window for its answers, or that does not read, makes the server keep them. What follows from the
-//! counts is decided elsewhere: `connection` cuts a client that does not take an answer in time, `acceptor` bounds all of them together.
+//! counts is decided elsewhere: `connection` closes one whose client does not read in time, `acceptor` bounds all of them together.
 
-use crate::acceptor::Desk;
-use crate::connection_state::Vitals;
+use crate::acceptor::Acceptor;
+use crate::connection_state::ConnectionState;
 use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
 use rankd_engine::clock::Instant;
@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 
 /// What an answer costs besides its bytes: its head, its stream and its entries in tables.
 const ANSWER_COST: usize = 2 << 10;
-/// So much of an answer, or the rest of it, has to be taken for the client to count as one that takes it.
+/// How much of an answer, or the rest of it, has to be read for that to count as progress.
 const PROGRESS: usize = 16 << 10;
 
 /// What an answer of so many bytes counts for.
@@ -26,15 +26,15 @@ pub(crate) fn cost(bytes: usize) -> usize {
     bytes + ANSWER_COST
 }
 
-/// The answers that one connection has not taken.
+/// The answers that one client has not read.
 #[derive(Default)]
-pub(crate) struct Untaken {
-    answers: RefCell<VecDeque<Answer>>,
+pub(crate) struct UnreadAnswers {
+    answers: RefCell<VecDeque<UnreadAnswer>>,
     bytes: Cell<usize>,
     next: Cell<u64>,
 }
 
-struct Answer {
+struct UnreadAnswer {
     number: u64,
     /// When it was handed over, or progress was last noted.
     since: Instant,
@@ -43,7 +43,7 @@ struct Answer {
     noted: usize,
 }
 
-impl Untaken {
+impl UnreadAnswers {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.get()
     }
@@ -64,7 +64,7 @@ impl Untaken {
         let number = self.next.get();
         self.next.set(number + 1);
         self.bytes.set(self.bytes.get() + cost);
-        self.answers.borrow_mut().push_back(Answer { number, since, taken: 0, noted: 0 });
+        self.answers.borrow_mut().push_back(UnreadAnswer { number, since, taken: 0, noted: 0 });
         number
     }
 
@@ -85,26 +85,29 @@ impl Untaken {
 }
 
 /// The body of an answer.
-pub(crate) struct Outgoing(Option<Piece>);
+pub(crate) struct AnswerBody(Option<AnswerBytes>);
 
-impl Outgoing {
+impl AnswerBody {
     /// Counts an answer that is handed over now.
-    pub(crate) fn new(bytes: Bytes, desk: &Rc<Desk>, vitals: &Rc<Vitals>, now: Instant) -> Outgoing {
+    pub(crate) fn new(bytes: Bytes, acceptor: &Rc<Acceptor>, state: &Rc<ConnectionState>, now: Instant) -> AnswerBody {
         if bytes.is_empty() {
-            return Outgoing(None);
+            return AnswerBody(None);
         }
         let cost = cost(bytes.len());
-        desk.count_untaken(|all| all + cost);
-        let number = vitals.untaken.add(cost, now);
-        Outgoing(Some(Piece { bytes, cost, number, desk: desk.clone(), vitals: vitals.clone() }))
+        acceptor.count_unread(|all| all + cost);
+        let number = state.unread.add(cost, now);
+        AnswerBody(Some(AnswerBytes { bytes, cost, number, acceptor: acceptor.clone(), state: state.clone() }))
     }
 }
 
-impl Body for Outgoing {
-    type Data = Piece;
+impl Body for AnswerBody {
+    type Data = AnswerBytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<AnswerBytes>, Infallible>>> {
         Poll::Ready(self.0.take().map(|piece| Ok(Frame::data(piece))))
     }
 
@@ -118,15 +121,15 @@ impl Body for Outgoing {
 }
 
 /// The bytes of an answer. The protocol keeps them until they are written, or until the connection is gone.
-pub(crate) struct Piece {
+pub(crate) struct AnswerBytes {
     bytes: Bytes,
     cost: usize,
     number: u64,
-    desk: Rc<Desk>,
-    vitals: Rc<Vitals>,
+    acceptor: Rc<Acceptor>,
+    state: Rc<ConnectionState>,
 }
 
-impl Buf for Piece {
+impl Buf for AnswerBytes {
     fn remaining(&self) -> usize {
         self.bytes.len()
     }
@@ -137,14 +140,14 @@ impl Buf for Piece {
 
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
-        self.vitals.untaken.note(self.number, count);
+        self.state.unread.note(self.number, count);
     }
 }
 
-impl Drop for Piece {
+impl Drop for AnswerBytes {
     fn drop(&mut self) {
-        self.vitals.untaken.remove(self.cost, self.number);
-        self.desk.count_untaken(|all| all - self.cost);
+        self.state.unread.remove(self.cost, self.number);
+        self.acceptor.count_unread(|all| all - self.cost);
     }
 }
 
@@ -156,19 +159,19 @@ mod tests {
 
     #[test]
     fn the_slowest_answer_counts_and_a_trickle_is_no_progress() {
-        let (untaken, start) = (Untaken::default(), clock::now());
+        let (unread, start) = (UnreadAnswers::default(), clock::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(untaken.stuck_since(start), None);
-        let first = untaken.add(cost(100_000), at(0));
-        let second = untaken.add(cost(10), at(1));
-        assert_eq!(untaken.stuck_since(at(2)), Some(at(0)));
-        untaken.note(first, PROGRESS - 1);
-        assert_eq!(untaken.stuck_since(at(2)), Some(at(0)));
-        untaken.note(first, 1);
-        assert_eq!(untaken.stuck_since(at(3)), Some(at(1)));
-        untaken.remove(cost(10), second);
-        assert_eq!((untaken.stuck_since(at(4)), untaken.bytes()), (Some(at(3)), cost(100_000)));
-        untaken.remove(cost(100_000), first);
-        assert_eq!((untaken.stuck_since(at(4)), untaken.bytes()), (None, 0));
+        assert_eq!(unread.stuck_since(start), None);
+        let first = unread.add(cost(100_000), at(0));
+        let second = unread.add(cost(10), at(1));
+        assert_eq!(unread.stuck_since(at(2)), Some(at(0)));
+        unread.note(first, PROGRESS - 1);
+        assert_eq!(unread.stuck_since(at(2)), Some(at(0)));
+        unread.note(first, 1);
+        assert_eq!(unread.stuck_since(at(3)), Some(at(1)));
+        unread.remove(cost(10), second);
+        assert_eq!((unread.stuck_since(at(4)), unread.bytes()), (Some(at(3)), cost(100_000)));
+        unread.remove(cost(100_000), first);
+        assert_eq!((unread.stuck_since(at(4)), unread.bytes()), (None, 0));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Files are compared by their time, size and inode, not by notifications: that works on every file system and through the links
 //! that a mounted configuration swaps. A look takes time for every plan, so the more of them there are the less often the whole folder
-//! is looked at ([`PlanFolder::interval`]).
+//! is looked at ([`WatchedFolder::interval`]).
 
 use rankd_edge::files::{self, Stamp};
 use rankd_edge::library;
@@ -19,14 +19,14 @@ const SHARE: u32 = 200;
 
 /// Why the plans are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum LookReason {
     /// It is time to look: what has changed is taken once it has stopped changing.
     Watch,
     /// Somebody wants everything to be read again, now.
     Asked,
 }
 
-pub(crate) struct PlanFolder {
+pub(crate) struct WatchedFolder {
     path: PathBuf,
     /// What each plan's files looked like when it was last loaded.
     seen: HashMap<PathBuf, Look>,
@@ -57,9 +57,9 @@ pub(crate) struct Changes {
     pub(crate) gone: Vec<String>,
 }
 
-impl PlanFolder {
-    pub(crate) fn new(path: &Path) -> PlanFolder {
-        PlanFolder {
+impl WatchedFolder {
+    pub(crate) fn new(path: &Path) -> WatchedFolder {
+        WatchedFolder {
             path: path.to_owned(),
             seen: HashMap::new(),
             changing: HashMap::new(),
@@ -80,7 +80,11 @@ impl PlanFolder {
     }
 
     /// Looks at the whole folder. `served` are the names of the plans that are served now.
-    pub(crate) fn look<'n>(&mut self, served: impl Iterator<Item = &'n str>, why: Why) -> io::Result<Changes> {
+    pub(crate) fn look<'n>(
+        &mut self,
+        served: impl Iterator<Item = &'n str>,
+        reason: LookReason,
+    ) -> io::Result<Changes> {
         let (began, cpu_began) = (clock::now(), process::thread_cpu());
         let all = library::list(&self.path)?;
         // An emptied folder says nothing about what its plans are like.
@@ -95,8 +99,8 @@ impl PlanFolder {
         }
         let known = all.iter().filter(|path| self.seen.contains_key(*path)).count();
         let same_files = known == all.len() && known == self.seen.len() && self.missing.is_empty();
-        let due = all.iter().filter(|path| self.is_due(path, why)).cloned().collect();
-        let gone = if same_files { Vec::new() } else { self.gone(&all, served, why) };
+        let due = all.iter().filter(|path| self.is_due(path, reason)).cloned().collect();
+        let gone = if same_files { Vec::new() } else { self.gone(&all, served, reason) };
         let cpu = process::thread_cpu().saturating_sub(cpu_began);
         // On a file system that is slow to answer, at most every other moment is spent waiting for it.
         self.interval = (cpu * SHARE).max(clock::now().saturating_duration_since(began));
@@ -106,19 +110,19 @@ impl PlanFolder {
     /// Looks at what was changing: those to be read now.
     pub(crate) fn look_at_changing(&mut self) -> Vec<PathBuf> {
         let paths: Vec<PathBuf> = self.changing.keys().cloned().collect();
-        paths.into_iter().filter(|path| self.is_due(path, Why::Watch)).collect()
+        paths.into_iter().filter(|path| self.is_due(path, LookReason::Watch)).collect()
     }
 
     /// Whether a plan should be read now. One that should counts as read.
-    fn is_due(&mut self, path: &Path, why: Why) -> bool {
+    fn is_due(&mut self, path: &Path, reason: LookReason) -> bool {
         let look = Look { own: files::stamp(path), shared: is_source(path).then(|| self.shared.clone()) };
         let known = self.seen.get(path);
-        if why == Why::Watch && known == Some(&look) {
+        if reason == LookReason::Watch && known == Some(&look) {
             self.changing.remove(path);
             return false;
         }
         // Somebody may still be writing: wait until two looks see the same.
-        if why == Why::Watch && known.is_some() && self.changing.get(path) != Some(&look) {
+        if reason == LookReason::Watch && known.is_some() && self.changing.get(path) != Some(&look) {
             self.changing.insert(path.to_owned(), look);
             return false;
         }
@@ -128,11 +132,14 @@ impl PlanFolder {
     }
 
     /// Plans whose files are gone, and were gone when last looked at: a file that is replaced may be missing for a moment.
-    fn gone<'n>(&mut self, all: &[PathBuf], served: impl Iterator<Item = &'n str>, why: Why) -> Vec<String> {
+    fn gone<'n>(&mut self, all: &[PathBuf], served: impl Iterator<Item = &'n str>, reason: LookReason) -> Vec<String> {
         let names: HashSet<String> = all.iter().map(|path| library::name_of(path)).collect();
         let missing: HashSet<String> = served.filter(|name| !names.contains(*name)).map(str::to_owned).collect();
-        let mut gone: Vec<String> =
-            missing.iter().filter(|name| why == Why::Asked || self.missing.contains(*name)).cloned().collect();
+        let mut gone: Vec<String> = missing
+            .iter()
+            .filter(|name| reason == LookReason::Asked || self.missing.contains(*name))
+            .cloned()
+            .collect();
         gone.sort();
         self.missing = missing.into_iter().filter(|name| gone.binary_search(name).is_err()).collect();
         let paths: HashSet<&PathBuf> = all.iter().collect();
@@ -190,21 +197,25 @@ mod tests {
         let folder = Folder::new("changes");
         folder.write("a.plan.json", "1");
         folder.write("b.plan.json", "1");
-        let mut plans = PlanFolder::new(&folder.0);
+        let mut plans = WatchedFolder::new(&folder.0);
         let served = || ["a", "b"].into_iter();
-        assert_eq!(names(&plans.look(served(), Why::Watch).unwrap().due), ["a", "b"], "new ones are due at once");
-        assert!(plans.look(served(), Why::Watch).unwrap().due.is_empty());
+        assert_eq!(
+            names(&plans.look(served(), LookReason::Watch).unwrap().due),
+            ["a", "b"],
+            "new ones are due at once"
+        );
+        assert!(plans.look(served(), LookReason::Watch).unwrap().due.is_empty());
         folder.write("b.plan.json", "22");
-        assert!(plans.look(served(), Why::Watch).unwrap().due.is_empty(), "it may still be changing");
+        assert!(plans.look(served(), LookReason::Watch).unwrap().due.is_empty(), "it may still be changing");
         folder.write("b.plan.json", "333");
         assert!(plans.is_changing() && plans.look_at_changing().is_empty(), "it has changed again");
         assert_eq!(names(&plans.look_at_changing()), ["b"]);
-        assert!(!plans.is_changing() && plans.look(served(), Why::Watch).unwrap().due.is_empty());
+        assert!(!plans.is_changing() && plans.look(served(), LookReason::Watch).unwrap().due.is_empty());
         std::fs::remove_file(folder.0.join("a.plan.json")).unwrap();
-        assert!(plans.look(served(), Why::Watch).unwrap().gone.is_empty());
-        assert_eq!(plans.look(served(), Why::Watch).unwrap().gone, ["a"]);
+        assert!(plans.look(served(), LookReason::Watch).unwrap().gone.is_empty());
+        assert_eq!(plans.look(served(), LookReason::Watch).unwrap().gone, ["a"]);
         assert_eq!(
-            plans.look(["b"].into_iter(), Why::Watch).unwrap(),
+            plans.look(["b"].into_iter(), LookReason::Watch).unwrap(),
             Changes { all: vec![folder.0.join("b.plan.json")], ..Changes::default() }
         );
     }
@@ -216,22 +227,22 @@ mod tests {
         folder.write("parts/part.ts", "1");
         folder.write("a.plan.ts", "");
         folder.write("b.plan.json", "");
-        let mut plans = PlanFolder::new(&folder.0);
+        let mut plans = WatchedFolder::new(&folder.0);
         let served = || ["a", "b"].into_iter();
-        plans.look(served(), Why::Watch).unwrap();
+        plans.look(served(), LookReason::Watch).unwrap();
         folder.write("parts/part.ts", "22");
-        plans.look(served(), Why::Watch).unwrap();
+        plans.look(served(), LookReason::Watch).unwrap();
         assert_eq!(names(&plans.look_at_changing()), ["a"]);
         for file in ["a.plan.ts", "b.plan.json"] {
             std::fs::rename(folder.0.join(file), folder.0.join(format!("{file}.aside"))).unwrap();
         }
         for _ in 0..3 {
-            assert_eq!(plans.look(served(), Why::Asked).unwrap(), Changes::default());
+            assert_eq!(plans.look(served(), LookReason::Asked).unwrap(), Changes::default());
         }
         for file in ["a.plan.ts", "b.plan.json"] {
             std::fs::rename(folder.0.join(format!("{file}.aside")), folder.0.join(file)).unwrap();
         }
-        let back = plans.look(served(), Why::Watch).unwrap();
+        let back = plans.look(served(), LookReason::Watch).unwrap();
         assert!(back.due.is_empty() && back.gone.is_empty(), "{back:?}");
     }
 }

@@ -15,14 +15,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// What the process is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum SignalRequest {
     Stop,
     Reload,
 }
 
 /// Which signals a command handles, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manners {
+pub(crate) struct SignalSettings {
     /// The exit code of a process that is stopped before it has accepted anything.
     pub(crate) early: u8,
     /// Whether SIGHUP means to reload; otherwise it ends the process, as it does by default.
@@ -37,7 +37,7 @@ struct Ending {
 }
 
 pub(crate) struct Signals {
-    asked: UnboundedReceiver<Asked>,
+    asked: UnboundedReceiver<SignalRequest>,
     /// Readable from the first signal to stop on, for whoever waits for descriptors.
     stopped: UnixStream,
 }
@@ -47,7 +47,7 @@ static ENDING: OnceLock<Ending> = OnceLock::new();
 
 impl Signals {
     /// Installs the handlers and starts the thread. Call it before anything that may take time.
-    pub(crate) fn listen(manners: Manners) -> Result<Signals, String> {
+    pub(crate) fn listen(settings: SignalSettings) -> Result<Signals, String> {
         let failed = |error: io::Error| format!("cannot install signal handlers: {error}");
         let (tell, asked) = unbounded_channel();
         let (stopped, stop) = UnixStream::pair().map_err(failed)?;
@@ -57,7 +57,7 @@ impl Signals {
             .spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 let installed = runtime.and_then(|runtime| {
-                    let handlers = runtime.block_on(async { Handlers::install(manners) })?;
+                    let handlers = runtime.block_on(async { Handlers::install(settings) })?;
                     Ok((runtime, handlers))
                 });
                 match installed {
@@ -65,7 +65,7 @@ impl Signals {
                     Err(error) => drop(ready.send(Err(error))),
                     Ok((runtime, handlers)) => {
                         drop(ready.send(Ok(())));
-                        runtime.block_on(handlers.attend(manners, &tell, stop));
+                        runtime.block_on(handlers.attend(settings, &tell, stop));
                     }
                 }
             })
@@ -81,9 +81,9 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> SignalRequest {
         // The thread ends only with the process.
-        self.asked.recv().await.unwrap_or(Asked::Stop)
+        self.asked.recv().await.unwrap_or(SignalRequest::Stop)
     }
 
     /// Becomes readable when the process is told to stop, and stays so.
@@ -99,23 +99,23 @@ struct Handlers {
 }
 
 impl Handlers {
-    fn install(manners: Manners) -> io::Result<Handlers> {
+    fn install(settings: SignalSettings) -> io::Result<Handlers> {
         Ok(Handlers {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: manners.reloads.then(|| signal(SignalKind::hangup())).transpose()?,
+            hang_up: settings.reloads.then(|| signal(SignalKind::hangup())).transpose()?,
         })
     }
 
-    async fn attend(mut self, manners: Manners, tell: &UnboundedSender<Asked>, stop: UnixStream) {
-        while self.next().await == Asked::Reload {
+    async fn attend(mut self, settings: SignalSettings, tell: &UnboundedSender<SignalRequest>, stop: UnixStream) {
+        while self.next().await == SignalRequest::Reload {
             // Nobody listens only while the process ends.
-            let _ = tell.send(Asked::Reload);
+            let _ = tell.send(SignalRequest::Reload);
         }
-        let Some(ending) = ENDING.get() else { std::process::exit(manners.early.into()) };
+        let Some(ending) = ENDING.get() else { std::process::exit(settings.early.into()) };
         drop(stop);
-        let _ = tell.send(Asked::Stop);
-        let again = async { while self.next().await == Asked::Reload {} };
+        let _ = tell.send(SignalRequest::Stop);
+        let again = async { while self.next().await == SignalRequest::Reload {} };
         match ending.within {
             // Running out of time ends it as a second signal does.
             Some(within) => drop(tokio::time::timeout(within, again).await),
@@ -125,7 +125,7 @@ impl Handlers {
         std::process::exit(FAILED.into());
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalRequest {
         let hung_up = async {
             match &mut self.hang_up {
                 Some(signal) => drop(signal.recv().await),
@@ -133,9 +133,9 @@ impl Handlers {
             }
         };
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop,
-            _ = self.interrupt.recv() => Asked::Stop,
-            () = hung_up => Asked::Reload,
+            _ = self.terminate.recv() => SignalRequest::Stop,
+            _ = self.interrupt.recv() => SignalRequest::Stop,
+            () = hung_up => SignalRequest::Reload,
         }
     }
 }

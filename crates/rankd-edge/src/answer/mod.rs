@@ -4,7 +4,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use crate::arrow::{self, Field, TooMuchText};
+use crate::arrow::{self, ArrowField, TooMuchText};
 use rankd_column::{Key, RowSet};
 use rankd_engine::trace::{NodeTrace, Trace};
 use rankd_engine::{Linked, Outcome, RunError};
@@ -47,7 +47,7 @@ impl Answer<'_> {
     }
 
     /// The keys that were asked for, or those that any output has, in registry order.
-    fn fields(&self, outputs: &[RowSet]) -> Vec<Field<'_>> {
+    fn fields(&self, outputs: &[RowSet]) -> Vec<ArrowField<'_>> {
         let mut keys: Vec<Key> = match self.output_keys {
             Some(keys) => keys.to_vec(),
             None => outputs.iter().flat_map(|output| output.batch().columns()).map(|(key, _)| *key).collect(),
@@ -55,7 +55,7 @@ impl Answer<'_> {
         keys.sort_unstable();
         keys.dedup();
         let entries = keys.into_iter().filter(|key| *key != Key::ID).map(|key| (key, self.registry.key(key)));
-        entries.map(|(key, entry)| Field { key, name: &entry.name, type_of: entry.type_of }).collect()
+        entries.map(|(key, entry)| ArrowField { key, name: &entry.name, type_of: entry.type_of }).collect()
     }
 
     /// With the rows themselves, or with everything but them.

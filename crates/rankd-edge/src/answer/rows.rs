@@ -34,7 +34,7 @@ pub(crate) fn weight(outputs: &[RowSet]) -> usize {
 pub(crate) fn push_rows(out: &mut Vec<u8>, output: &RowSet, registry: &Registry, wanted: Option<&[Key]>) {
     let batch = output.batch();
     let columns = batch.columns().iter().filter(|(key, _)| wanted.is_none_or(|keys| keys.contains(key)));
-    let fields = columns.map(|(key, column)| Field::new(&registry.key(*key).name, column, output.len()));
+    let fields = columns.map(|(key, column)| RowField::new(&registry.key(*key).name, column, output.len()));
     let page = Page { ids: batch.ids(), fields: fields.collect() };
     match output.rows() {
         Rows::Range { start, len } => page.push(out, start..start + len),
@@ -45,7 +45,7 @@ pub(crate) fn push_rows(out: &mut Vec<u8>, output: &RowSet, registry: &Registry,
 /// The columns of an output, ready to be written row by row.
 struct Page<'a> {
     ids: &'a [i64],
-    fields: Vec<Field<'a>>,
+    fields: Vec<RowField<'a>>,
 }
 
 /// So much room is made at once, or what one row needs.
@@ -56,7 +56,7 @@ const BEFORE_ID: &[u8; 8] = b"},{\"id\":";
 
 impl Page<'_> {
     fn push(&self, out: &mut Vec<u8>, rows: impl Iterator<Item = usize>) {
-        let row_room = BEFORE_ID.len() + NUMBER_ROOM + self.fields.iter().map(Field::room).sum::<usize>();
+        let row_room = BEFORE_ID.len() + NUMBER_ROOM + self.fields.iter().map(RowField::room).sum::<usize>();
         // The first row ends no other one, and where no rows came before, it follows none.
         let (start, mut too_much) = (out.len(), if out.ends_with(b"[") { 2 } else { 1 });
         let mut at = start;
@@ -132,7 +132,7 @@ impl Page<'_> {
 }
 
 /// A column, and what stands before each of its values.
-struct Field<'a> {
+struct RowField<'a> {
     /// `,"name":`, and the same where it is short.
     start: Vec<u8>,
     short: Short,
@@ -150,8 +150,8 @@ enum Values<'a> {
     Str(&'a [u32], &'a Dictionary),
 }
 
-impl<'a> Field<'a> {
-    fn new(name: &str, column: &'a Column, rows: usize) -> Field<'a> {
+impl<'a> RowField<'a> {
+    fn new(name: &str, column: &'a Column, rows: usize) -> RowField<'a> {
         let mut start = vec![b','];
         push_string(&mut start, name);
         start.push(b':');
@@ -164,7 +164,7 @@ impl<'a> Field<'a> {
             }
             Column::Str(cells, dictionary) => Values::Str(cells.values(), dictionary),
         };
-        Field { short: Short::of(&start), start, valid: column.valid(), values }
+        RowField { short: Short::of(&start), start, valid: column.valid(), values }
     }
 
     /// The room that its name and its value need, if neither is long.

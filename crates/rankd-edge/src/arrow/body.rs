@@ -1,6 +1,6 @@
 //! The body of a record batch: the cells of each field, gathered through the views of the outputs, as Arrow's buffers.
 
-use crate::arrow::{Field, TooMuchText};
+use crate::arrow::{ArrowField, TooMuchText};
 use rankd_column::{Column, Key, RowSet, Type};
 
 /// Buffers one after the other, each from a multiple of eight on, and where they are.
@@ -23,7 +23,7 @@ impl Body {
         self.field(&valid, &[&values]);
     }
 
-    pub(super) fn add(&mut self, field: &Field<'_>, outputs: &[RowSet]) -> Result<(), TooMuchText> {
+    pub(super) fn add(&mut self, field: &ArrowField<'_>, outputs: &[RowSet]) -> Result<(), TooMuchText> {
         let mut valid = Bits::default();
         match field.type_of {
             Type::Int => {

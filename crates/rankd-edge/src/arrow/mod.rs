@@ -17,7 +17,7 @@ use rankd_column::{Key, RowSet, Type};
 pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// A column besides `id`. All of them may have nulls.
-pub struct Field<'a> {
+pub struct ArrowField<'a> {
     pub key: Key,
     pub name: &'a str,
     pub type_of: Type,
@@ -39,7 +39,7 @@ const DOUBLE: i16 = 2;
 
 /// The rows of all outputs, one after the other, as one table: `id`, then these fields. `about` goes with the schema as
 /// metadata.
-pub fn stream(fields: &[Field<'_>], outputs: &[RowSet], about: (&str, &str)) -> Result<Vec<u8>, TooMuchText> {
+pub fn stream(fields: &[ArrowField<'_>], outputs: &[RowSet], about: (&str, &str)) -> Result<Vec<u8>, TooMuchText> {
     let mut body = Body::default();
     body.ids(outputs);
     for field in fields {
@@ -67,7 +67,7 @@ fn message(out: &mut Vec<u8>, kind: u8, header: Table<'_>, body: &[u8]) {
     out.extend(body);
 }
 
-fn schema<'a>(fields: &[Field<'a>], (name, value): (&'a str, &'a str)) -> Table<'a> {
+fn schema<'a>(fields: &[ArrowField<'a>], (name, value): (&'a str, &'a str)) -> Table<'a> {
     let mut all = vec![field("id", Type::Int, false)];
     all.extend(fields.iter().map(|one| field(one.name, one.type_of, true)));
     let metadata = Table(vec![Slot::Text(name), Slot::Text(value)]);

@@ -82,8 +82,8 @@ fn fields(schema: At<'_>) -> Vec<(String, u8, bool)> {
     fields.into_iter().map(|at| read(at.follow())).collect()
 }
 
-fn fields_of_test() -> [Field<'static>; 4] {
-    let field = |key, name, type_of| Field { key: Key(key), name, type_of };
+fn fields_of_test() -> [ArrowField<'static>; 4] {
+    let field = |key, name, type_of| ArrowField { key: Key(key), name, type_of };
     [
         field(1, "count", Type::Int),
         field(2, "score", Type::Float),

@@ -1,7 +1,7 @@
 //! The rows that a request brings along, read into columns. What a row costs is paid for every row of every request: no text
 //! is made that only an error would show, and a name is looked up only where it is not the one that is likely to come.
 
-use super::{Given, Place, Scalar, find, not_json, scalar};
+use super::{Given, Scalar, ValuePlace, find, not_json, scalar};
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Key, RowSet};
 use rankd_engine::{RunError, codes};
@@ -32,13 +32,13 @@ struct Rows<'k> {
     entries: &'k Named<Entry>,
     ids: Vec<i64>,
     /// In the order in which they first came, which later rows tend to keep.
-    fields: Vec<Field<'k>>,
+    fields: Vec<CandidateField<'k>>,
     /// By key: its position in `fields`, from 1; 0 for one that has not come.
     known: Vec<u32>,
 }
 
 /// A key that a row has had.
-struct Field<'k> {
+struct CandidateField<'k> {
     name: FieldName,
     entry: &'k Entry,
     key: Key,
@@ -75,7 +75,7 @@ impl<'k> Rows<'k> {
                     format!("candidates[{row}] has {:?} twice", field.entry.name),
                 ));
             }
-            let value = scalar(reader, field.entry, Place::Cell { row, name: &field.entry.name })?;
+            let value = scalar(reader, field.entry, ValuePlace::Cell { row, name: &field.entry.name })?;
             if field.key == Key::ID {
                 id = if let Scalar::Int(value) = value { Some(value) } else { None };
             } else if !field.push(row, &value) {
@@ -102,7 +102,7 @@ impl<'k> Rows<'k> {
         if *position == 0 {
             let entry = self.entries.get(key);
             let column = ColumnBuilder::new(entry.type_of, 0);
-            self.fields.push(Field { name: FieldName::new(name), entry, key: Key(key), seen: 0, column });
+            self.fields.push(CandidateField { name: FieldName::new(name), entry, key: Key(key), seen: 0, column });
             *position = self.fields.len() as u32;
         }
         Ok(*position as usize - 1)
@@ -119,7 +119,7 @@ impl<'k> Rows<'k> {
     }
 }
 
-impl Field<'_> {
+impl CandidateField<'_> {
     /// Nulls for the rows that did not have it.
     fn fill(&mut self, rows: usize) {
         while self.column.len() < rows {

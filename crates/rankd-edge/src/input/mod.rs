@@ -42,13 +42,13 @@ pub struct Input {
 }
 
 /// A request that cannot be read.
-pub struct Refused {
+pub struct UnreadableRequest {
     pub request_id: String,
     pub error: Box<RunError>,
 }
 
 /// Reads a request. An error comes with the request's own id where that could be read.
-pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> {
+pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, UnreadableRequest> {
     let mut id = None;
     let input = parse(bytes, registry, &mut id);
     // The id may stand behind what was refused.
@@ -59,7 +59,7 @@ pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, Refused> {
             input.request.request_id = id;
             Ok(input)
         }
-        Err(error) => Err(Refused { request_id: id, error: Box::new(error) }),
+        Err(error) => Err(UnreadableRequest { request_id: id, error: Box::new(error) }),
     }
 }
 
@@ -149,16 +149,16 @@ fn unknown<'n>(code: &'static ErrorCode, what: &str, name: &str, known: impl Ite
 
 /// What a value is called in messages.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum ValuePlace<'a> {
     Param(&'a str),
     Cell { row: usize, name: &'a str },
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValuePlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Param(name) => write!(f, "the parameter {name:?}"),
-            Place::Cell { row, name } => write!(f, "candidates[{row}].{name}"),
+            ValuePlace::Param(name) => write!(f, "the parameter {name:?}"),
+            ValuePlace::Cell { row, name } => write!(f, "candidates[{row}].{name}"),
         }
     }
 }
@@ -185,7 +185,7 @@ impl From<Scalar<'_>> for Value {
 }
 
 /// Reads a scalar of the entry's type, or null.
-fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: Place<'_>) -> Result<Scalar<'a>, RunError> {
+fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: ValuePlace<'_>) -> Result<Scalar<'a>, RunError> {
     let wrong = || RunError::new(codes::WRONG_VALUE, format!("{place} must be of type {}", entry.type_of));
     Ok(match (reader.peek().map_err(not_json)?, entry.type_of) {
         (Kind::Null, _) => {
@@ -310,7 +310,7 @@ impl Given<'_, '_> {
                     format!("the parameter {name:?} cannot be set by a request"),
                 ));
             }
-            let value = Value::from(scalar(self.reader, entry, Place::Param(&name))?);
+            let value = Value::from(scalar(self.reader, entry, ValuePlace::Param(&name))?);
             if value == Value::Null && !entry.nullable {
                 return Err(RunError::new(codes::WRONG_VALUE, format!("the parameter {name:?} cannot be null")));
             }

@@ -1,4 +1,4 @@
-//! The gate in virtual time: a loop and a pool as queues, a store that may be slow or down, requests that come at a rate or from
+//! The limiter in virtual time: a loop and a pool as queues, a store that may be slow or down, requests that come at a rate or from
 //! clients who ask again when they are answered. Every test is a fault and what becomes of requests during and after it.
 //!
 //! A request costs the loop a little to read. Its run then computes on the loop in turns, waits for the store, has a job on the pool
@@ -91,7 +91,7 @@ enum Event {
 
 /// What is in the loop's line, with the moment since which it could have run.
 #[derive(Clone, Copy)]
-enum Piece {
+enum AnswerBytes {
     Read { request: usize },
     Turn { request: usize, left: Ns, since: Option<Ns> },
     TakeIn { request: usize, since: Ns },
@@ -100,7 +100,7 @@ enum Piece {
 }
 
 struct Machine {
-    gate: Gate<usize>,
+    limiter: Limiter<usize>,
     epoch: Instant,
     now: Ns,
     seed: u64,
@@ -110,8 +110,8 @@ struct Machine {
     events: BinaryHeap<Reverse<(Ns, u64, Event)>>,
     sequence: u64,
     requests: Vec<Request>,
-    line: VecDeque<Piece>,
-    at_work: Option<Piece>,
+    line: VecDeque<AnswerBytes>,
+    at_work: Option<AnswerBytes>,
     probing: bool,
     round: Ns,
     queued: VecDeque<usize>,
@@ -124,7 +124,7 @@ impl Machine {
     fn new(threads: usize, loads: &[Load]) -> Machine {
         let settings = AdmissionSettings { queue: Duration::from_millis(10), limit_max: 4096.0 };
         Machine {
-            gate: Gate::new(&settings),
+            limiter: Limiter::new(&settings),
             epoch: clock::now(),
             now: 0,
             seed: 7,
@@ -172,7 +172,7 @@ impl Machine {
             self.start_pieces();
         }
         assert!(self.requests.iter().all(|request| request.end.is_some()), "every request is answered");
-        assert_eq!((self.gate.under_way(), self.jobs.len()), (0, 0), "nothing is left");
+        assert_eq!((self.limiter.running(), self.jobs.len()), (0, 0), "nothing is left");
         Played { requests: self.requests }
     }
 
@@ -200,7 +200,7 @@ impl Machine {
                     loop_wait: 0,
                     worked: 0,
                 });
-                self.line.push_back(Piece::Read { request });
+                self.line.push_back(AnswerBytes::Read { request });
             }
             Event::LoopIsDone => {
                 if let Some(piece) = self.at_work.take() {
@@ -213,14 +213,14 @@ impl Machine {
                     self.queued.push_back(request);
                     self.start_jobs();
                 }
-                true => self.line.push_back(Piece::TakeIn { request, since: self.now }),
+                true => self.line.push_back(AnswerBytes::TakeIn { request, since: self.now }),
                 false => self.ends(request, End::Failed),
             },
             Event::StoreAnswers { .. } => {}
             Event::JobIsDone { job, request } => {
                 if self.stop_job(|(number, _)| number == job) {
                     self.requests[request].worked += self.requests[request].shape.pool;
-                    self.line.push_back(Piece::TakeIn { request, since: self.now });
+                    self.line.push_back(AnswerBytes::TakeIn { request, since: self.now });
                     self.start_jobs();
                 }
             }
@@ -234,7 +234,7 @@ impl Machine {
             Event::LineEnds { request } => {
                 if self.requests[request].phase == Phase::InLine {
                     self.requests[request].phase = Phase::Over;
-                    self.line.push_back(Piece::Answer { request, cost: REFUSE, end: End::Refused });
+                    self.line.push_back(AnswerBytes::Answer { request, cost: REFUSE, end: End::Refused });
                 }
             }
         }
@@ -247,41 +247,41 @@ impl Machine {
         let Some(piece) = self.line.pop_front() else { return };
         let now = self.now;
         let cost = match piece {
-            Piece::Read { .. } => READ,
-            Piece::Turn { request, left, since } => {
+            AnswerBytes::Read { .. } => READ,
+            AnswerBytes::Turn { request, left, since } => {
                 self.requests[request].loop_wait += since.map_or(0, |since| now - since);
                 left.min(TURN)
             }
-            Piece::TakeIn { request, since } => {
+            AnswerBytes::TakeIn { request, since } => {
                 self.requests[request].loop_wait += now - since;
                 TAKE_IN
             }
-            Piece::Answer { cost, .. } => cost,
-            Piece::Probe => 0,
+            AnswerBytes::Answer { cost, .. } => cost,
+            AnswerBytes::Probe => 0,
         };
         self.at_work = Some(piece);
         self.at(now + cost, Event::LoopIsDone);
     }
 
-    fn is_done(&mut self, piece: Piece) {
+    fn is_done(&mut self, piece: AnswerBytes) {
         match piece {
-            Piece::Read { request } => self.asks(request),
-            Piece::Turn { request, .. } | Piece::TakeIn { request, .. }
+            AnswerBytes::Read { request } => self.asks(request),
+            AnswerBytes::Turn { request, .. } | AnswerBytes::TakeIn { request, .. }
                 if self.requests[request].phase != Phase::Running => {}
-            Piece::Turn { request, left, .. } => {
+            AnswerBytes::Turn { request, left, .. } => {
                 let did = left.min(TURN);
                 self.round += did;
                 self.requests[request].worked += did;
                 match left - did {
                     0 => self.reads(request),
-                    left => self.line.push_back(Piece::Turn { request, left, since: Some(self.now) }),
+                    left => self.line.push_back(AnswerBytes::Turn { request, left, since: Some(self.now) }),
                 }
             }
-            Piece::TakeIn { request, .. } => {
+            AnswerBytes::TakeIn { request, .. } => {
                 self.round += TAKE_IN;
                 self.ends(request, End::Rows);
             }
-            Piece::Answer { request, end, .. } => {
+            AnswerBytes::Answer { request, end, .. } => {
                 self.requests[request].end = Some((self.now, end));
                 let load = self.requests[request].load;
                 if let Source::Clients(_) = self.loads[load].source {
@@ -290,28 +290,28 @@ impl Machine {
                     self.at(self.now + pause, Event::Comes { load });
                 }
             }
-            Piece::Probe => self.probing = false,
+            AnswerBytes::Probe => self.probing = false,
         }
     }
 
     fn asks(&mut self, request: usize) {
         if !std::mem::replace(&mut self.probing, true) {
             self.round = 0;
-            self.line.push_back(Piece::Probe);
+            self.line.push_back(AnswerBytes::Probe);
         }
         let Request { shape, came, .. } = self.requests[request];
         let epoch = self.epoch;
         let moment = |at: Ns| epoch + Duration::from_nanos(at);
         let deadline = shape.deadline.map(|deadline| moment(came + deadline));
         let has_room = self.jobs.len() < self.threads;
-        match self.gate.ask(moment(self.now), deadline, Duration::from_nanos(self.round), || has_room) {
+        match self.limiter.ask(moment(self.now), deadline, Duration::from_nanos(self.round), || has_room) {
             Decision::Enter => self.enters(request),
             Decision::Refuse(_) => {
                 self.requests[request].phase = Phase::Over;
-                self.line.push_back(Piece::Answer { request, cost: REFUSE, end: End::Refused });
+                self.line.push_back(AnswerBytes::Answer { request, cost: REFUSE, end: End::Refused });
             }
             Decision::WaitUntil(until) => {
-                self.gate.wait(request, deadline.is_some());
+                self.limiter.wait(request, deadline.is_some());
                 let until = (until - epoch).as_nanos() as Ns;
                 self.at(until.max(self.now), Event::LineEnds { request });
                 self.admit();
@@ -320,10 +320,10 @@ impl Machine {
     }
 
     fn admit(&mut self) {
-        while let Some(request) = self.gate.next() {
+        while let Some(request) = self.limiter.next() {
             match self.requests[request].phase {
                 Phase::InLine => self.enters(request),
-                Phase::Running | Phase::Over => self.gate.leave(),
+                Phase::Running | Phase::Over => self.limiter.leave(),
             }
         }
     }
@@ -337,7 +337,7 @@ impl Machine {
         }
         match shape.on_loop {
             0 => self.reads(request),
-            left => self.line.push_back(Piece::Turn { request, left, since: None }),
+            left => self.line.push_back(AnswerBytes::Turn { request, left, since: None }),
         }
     }
 
@@ -379,16 +379,16 @@ impl Machine {
         let run = &mut self.requests[request];
         run.phase = Phase::Over;
         let pool_wait = run.pool_wait.or(run.submitted.map(|at| now - at)).unwrap_or(0);
-        let ran = Ran {
+        let ran = RunUsage {
             took: Duration::from_nanos(now - run.entered),
             waited: Duration::from_nanos(run.loop_wait + pool_wait),
             worked: Duration::from_nanos(run.worked),
             timed_out: end == End::TimedOut,
         };
         let cost = if end == End::Rows { run.shape.answer } else { REFUSE };
-        self.gate.learn(&ran);
-        self.gate.leave();
-        self.line.push_back(Piece::Answer { request, cost, end });
+        self.limiter.learn(&ran);
+        self.limiter.leave();
+        self.line.push_back(AnswerBytes::Answer { request, cost, end });
         self.admit();
     }
 }

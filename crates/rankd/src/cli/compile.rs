@@ -35,7 +35,7 @@ pub(crate) struct BuildArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct CheckArgs {
+pub(crate) struct DslcCheckArgs {
     #[command(flatten)]
     sources: Sources,
     /// Print the result as JSON
@@ -129,7 +129,7 @@ fn write(plan: &PlanFile, target: &Path) -> bool {
     true
 }
 
-pub(crate) fn check(args: &CheckArgs, library: &Library) -> u8 {
+pub(crate) fn check(args: &DslcCheckArgs, library: &Library) -> u8 {
     let loaded = library.load_registry(&args.sources.registry, &args.sources.env);
     let Some(paths) = args.sources.files() else { return WRONG };
     let plans: Vec<PlanFile> = match loaded.has_errors() {

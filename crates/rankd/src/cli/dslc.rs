@@ -12,7 +12,7 @@ use std::process::ExitCode;
     about = "Compiles TypeScript plans",
     after_help = "Example: dslc build plans\nFlags may be written with - or _."
 )]
-struct Cli {
+struct DslcCli {
     #[command(flatten)]
     args: DslcArgs,
 }
@@ -20,17 +20,17 @@ struct Cli {
 #[derive(Args)]
 pub(crate) struct DslcArgs {
     #[command(subcommand)]
-    command: Command,
+    command: DslcCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum DslcCommand {
     /// Compile plans and write their artifacts
     #[command(after_help = "Example: dslc build plans/for_you.plan.ts --out build")]
     Build(compile::BuildArgs),
     /// Report every problem in plans, and write nothing
     #[command(after_help = "Example: dslc check plans --json")]
-    Check(compile::CheckArgs),
+    Check(compile::DslcCheckArgs),
     /// Build, and rebuild whenever something changes
     #[command(after_help = "Example: dslc watch plans")]
     Watch(compile::BuildArgs),
@@ -40,7 +40,7 @@ enum Command {
 }
 
 pub(crate) fn main(library: &Library) -> ExitCode {
-    let cli = match Cli::try_parse_from(std::env::args_os().map(with_dashes)) {
+    let cli = match DslcCli::try_parse_from(std::env::args_os().map(with_dashes)) {
         Ok(cli) => cli,
         Err(error) => {
             // clap decides whether this is an error or an answer to --help; a closed pipe is nobody's problem here.
@@ -53,10 +53,10 @@ pub(crate) fn main(library: &Library) -> ExitCode {
 
 pub(crate) fn run(args: DslcArgs, library: &Library) -> u8 {
     match args.command {
-        Command::Build(args) => compile::build(&args, library),
-        Command::Check(args) => compile::check(&args, library),
-        Command::Watch(args) => compile::watch(&args, library),
-        Command::Types(args) => compile::types(&args, library),
+        DslcCommand::Build(args) => compile::build(&args, library),
+        DslcCommand::Check(args) => compile::check(&args, library),
+        DslcCommand::Watch(args) => compile::watch(&args, library),
+        DslcCommand::Types(args) => compile::types(&args, library),
     }
 }
 
@@ -67,6 +67,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        DslcCli::command().debug_assert();
     }
 }

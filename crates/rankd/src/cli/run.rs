@@ -6,7 +6,7 @@ use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::check::print_registry_problems;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
-use crate::signals::{Manners, Signals};
+use crate::signals::{SignalSettings, Signals};
 use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
 use rankd_edge::input::{self, REQUEST_BYTES_MAX};
@@ -108,7 +108,7 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
         };
         return bench::bench(args, library, &load, &Wanted::default());
     }
-    let signals = match Signals::listen(Manners { early: FAILED, reloads: false }) {
+    let signals = match Signals::listen(SignalSettings { early: FAILED, reloads: false }) {
         Ok(signals) => signals,
         Err(message) => {
             say::to_people(&format!("error: {message}"));
@@ -259,7 +259,9 @@ impl Session<'_> {
         let refused = |id: &str, plan: &str, error: &RunError| (answer::failure(id, Some(plan), error, |_| {}), false);
         let mut input = match input::read(line, &self.loaded.registry) {
             Ok(input) => input,
-            Err(input::Refused { request_id, error }) => return refused(&request_id, &self.plan.name, &error),
+            Err(input::UnreadableRequest { request_id, error }) => {
+                return refused(&request_id, &self.plan.name, &error);
+            }
         };
         let id = input.request.request_id.clone();
         if let Some(other) = input.plan.filter(|other| *other != self.plan.name) {

@@ -4,14 +4,14 @@ use crate::cli::check::print_registry_problems;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, Places, WRONG, say};
 use crate::compile_child::CompileChild;
-use crate::signals::{Asked, Manners, Signals};
+use crate::signals::{SignalRequest, SignalSettings, Signals};
 use clap::Args;
 use rankd_edge::late_data::{self, LateData};
 use rankd_edge::library::{Library, LoadedRegistry};
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
-    ADMIN_PLACES, AdmissionSettings, CollectorSettings, Destination, HEALTH_PLACES, Hosts, Log, Patience,
-    ReloadSettings, Report, ServeSettings, Server, Start, Target, listed_host, listen,
+    ADMIN_CONNECTIONS, AdmissionSettings, ClientTimeouts, CollectorSettings, Destination, HEALTH_CONNECTIONS, Hosts,
+    Log, LogTarget, ReloadSettings, ServeSettings, Server, Start, StartupReport, listed_host, listen,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -118,16 +118,16 @@ impl ServeArgs {
     fn start(&self, parts: Parts) -> Start {
         let Parts { listeners, admin, loaded, late, engine, log, library, compiler } = parts;
         let ms = Duration::from_millis;
-        let patience = Patience {
+        let timeouts = ClientTimeouts {
             head: ms(self.head_ms),
             body: ms(self.body_ms),
             idle: ms(self.idle_ms),
             stall: ms(self.stall_ms),
         };
-        let admin_places = if self.admin.is_some() { ADMIN_PLACES } else { 0 };
-        let kept = DESCRIPTORS_KEPT + (HEALTH_PLACES + admin_places) as u64;
+        let admin_connections = if self.admin.is_some() { ADMIN_CONNECTIONS } else { 0 };
+        let kept = DESCRIPTORS_KEPT + (HEALTH_CONNECTIONS + admin_connections) as u64;
         let settings = ServeSettings {
-            patience,
+            timeouts,
             admission: AdmissionSettings { queue: ms(self.queue_ms), limit_max: f64::from(self.runs_max) },
             connections_max: self.connections_max.min(descriptors().saturating_sub(kept).max(1)) as usize,
             body_bytes_max: (self.bodies_mb as usize) << 20,
@@ -175,7 +175,7 @@ pub(crate) fn run(args: &ServeArgs, library: &Library) -> u8 {
 /// An empty message means that what is wrong has been told.
 fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
-    let mut signals = Signals::listen(Manners { early: DONE, reloads: true })?;
+    let mut signals = Signals::listen(SignalSettings { early: DONE, reloads: true })?;
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
     let listeners = listen(args.listen, settings.loops)?;
@@ -185,7 +185,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
     if loaded.has_errors() {
         return Err(String::new());
     }
-    let target = |text: &Option<String>| text.as_deref().map(Target::parse);
+    let target = |text: &Option<String>| text.as_deref().map(LogTarget::parse);
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let (stores, late) = late_data::open(&loaded.registry)?;
     let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
@@ -193,15 +193,15 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
     let start = args.start(Parts { listeners, admin, loaded, late, engine, log, library: library.clone(), compiler });
     signals.finish_first(Some(start.stop_time_max()));
     let server = Server::start(start, |report| match report {
-        Report::Note(note) => say::note(note),
-        Report::Ready(greeting) => say::to_people(&greeting),
-        Report::Failed(message) => {
+        StartupReport::Note(note) => say::note(note),
+        StartupReport::Ready(greeting) => say::to_people(&greeting),
+        StartupReport::Failed(message) => {
             say::to_people(&format!("error: {message}"));
             std::process::exit(WRONG.into());
         }
     })?;
     server.run_until(async {
-        while signals.next().await == Asked::Reload {
+        while signals.next().await == SignalRequest::Reload {
             server.reload();
         }
     });

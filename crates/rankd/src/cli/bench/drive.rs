@@ -74,14 +74,14 @@ impl Tally {
 }
 
 /// A plan, who runs it and for whom.
-pub(crate) struct Target<'a> {
+pub(crate) struct PlanTarget<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) plan: &'a Arc<Linked>,
     /// The listed requests, read, or one that is the same for every user.
     pub(crate) requests: &'a [Request],
 }
 
-impl Target<'_> {
+impl PlanTarget<'_> {
     /// Puts the plan under load until `ends`.
     pub(crate) fn run(&self, load: &Load, ends: Ends, what: &str) -> Tally {
         let ends = ends.at_rate(load.rate);

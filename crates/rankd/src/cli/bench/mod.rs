@@ -18,12 +18,12 @@ pub(crate) use report::Wanted;
 use crate::cli::run::{self, RunArgs};
 use crate::cli::{WRONG, say};
 use clap::Args;
-use drive::Target;
+use drive::PlanTarget;
 use gates::{Figures, Gate};
 use rankd_edge::library::Library;
 use rankd_edge::process;
 use rankd_engine::clock;
-use report::{Counted, Report};
+use report::{Counted, PlanReport};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wan
             return WRONG;
         }
     };
-    let target = Target { engine: &engine, plan: &plan, requests: &requests };
+    let target = PlanTarget { engine: &engine, plan: &plan, requests: &requests };
     if let Some(warmup) = load.warmup {
         target.run(load, warmup, "warmup");
     }
@@ -129,7 +129,7 @@ pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wan
     let wall = clock::now().saturating_duration_since(began);
     let cpu = process::cpu_seconds() - cpu_before;
     let counted = Counted::now(engine.stats()).since(&before);
-    let report = Report { plan: &plan, engine: &engine, load, loaded: &loaded, tally: &tally, counted, wall, cpu };
+    let report = PlanReport { plan: &plan, engine: &engine, load, loaded: &loaded, tally: &tally, counted, wall, cpu };
     let code = wanted.tell(&report.table(), &report.json());
     engine.stop(Duration::from_secs(5));
     code

@@ -127,7 +127,7 @@ impl Counted {
     }
 }
 
-pub(crate) struct Report<'a> {
+pub(crate) struct PlanReport<'a> {
     pub(crate) plan: &'a Linked,
     pub(crate) engine: &'a Engine,
     pub(crate) loaded: &'a LoadedRegistry,
@@ -138,7 +138,7 @@ pub(crate) struct Report<'a> {
     pub(crate) cpu: f64,
 }
 
-impl Report<'_> {
+impl PlanReport<'_> {
     fn a_second(&self, count: u64) -> f64 {
         count as f64 / self.wall.as_secs_f64()
     }

@@ -29,21 +29,21 @@ const TIMER: Duration = Duration::from_millis(2);
 /// A request that is sent so long after it was due is late.
 const LATE: Duration = Duration::from_millis(1);
 
-struct Target {
+struct ServerTarget {
     address: String,
     path: String,
 }
 
-impl Target {
-    fn parse(url: &str) -> Result<Target, String> {
+impl ServerTarget {
+    fn parse(url: &str) -> Result<ServerTarget, String> {
         let rest = url.strip_prefix("http://").ok_or("the URL must begin with http://")?;
         let (address, path) = rest.split_once('/').unwrap_or((rest, "rank"));
         let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
-        Ok(Target { address, path: format!("/{path}") })
+        Ok(ServerTarget { address, path: format!("/{path}") })
     }
 
     fn request(&self, body: &str) -> Vec<u8> {
-        let Target { address, path } = self;
+        let ServerTarget { address, path } = self;
         let length = body.len();
         format!("POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
             .into_bytes()
@@ -58,7 +58,7 @@ pub(crate) fn run(url: &str, load: &Load, wanted: &Wanted) -> u8 {
 }
 
 fn try_run(url: &str, load: &Load, wanted: &Wanted) -> Result<u8, String> {
-    let target = Target::parse(url)?;
+    let target = ServerTarget::parse(url)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
     // One that cannot be reached is said before it is counted a thousand times.
@@ -72,7 +72,7 @@ fn try_run(url: &str, load: &Load, wanted: &Wanted) -> Result<u8, String> {
     let drive = Drive::start(&target, load, load.ends, "bench");
     runtime.block_on(drive.run());
     let wall = clock::now().saturating_duration_since(drive.began);
-    let report = Report { url, load, seen: &drive.seen.borrow(), wall, cpu: process::cpu_seconds() - cpu_before };
+    let report = ServerReport { url, load, seen: &drive.seen.borrow(), wall, cpu: process::cpu_seconds() - cpu_before };
     Ok(wanted.tell(&report.table(), &report.json()))
 }
 
@@ -88,7 +88,7 @@ struct Seen {
 }
 
 struct Drive<'a> {
-    target: &'a Target,
+    target: &'a ServerTarget,
     load: &'a Load,
     ends: Ends,
     began: Instant,
@@ -98,7 +98,7 @@ struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    fn start(target: &'a Target, load: &'a Load, ends: Ends, what: &str) -> Drive<'a> {
+    fn start(target: &'a ServerTarget, load: &'a Load, ends: Ends, what: &str) -> Drive<'a> {
         let ends = ends.at_rate(load.rate);
         let bar = RefCell::new(say::Progress::new(what, ends.whole()));
         Drive { target, load, ends, began: clock::now(), next: Cell::new(0), seen: RefCell::default(), bar }
@@ -228,7 +228,7 @@ fn kind(status: &io::Result<u16>, answer: &[u8]) -> &'static str {
     told.and_then(|told| known.into_iter().find(|name| *name == told)).unwrap_or("other")
 }
 
-struct Report<'a> {
+struct ServerReport<'a> {
     url: &'a str,
     load: &'a Load,
     seen: &'a Seen,
@@ -236,7 +236,7 @@ struct Report<'a> {
     cpu: f64,
 }
 
-impl Report<'_> {
+impl ServerReport<'_> {
     fn good(&self) -> u64 {
         self.seen.good.as_ref().map_or(0, Histogram::len)
     }
