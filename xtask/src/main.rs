@@ -1,6 +1,7 @@
 //! Chores of the repository: `cargo xtask ready` is what must pass before a change lands.
 
 mod bench;
+mod modules;
 mod redis;
 mod tidy;
 

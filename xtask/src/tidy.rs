@@ -25,12 +25,13 @@ pub(crate) fn run() -> bool {
     }
     check_rooms(&mut wrong);
     check_adrs(&mut wrong);
+    crate::modules::check(&mut wrong);
     wrong.iter().for_each(|line| say(line));
     wrong.is_empty()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a chore reads the repository")]
-fn read(file: &str) -> String {
+pub(crate) fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap_or_default()
 }
 
