@@ -72,7 +72,7 @@ async fn route(scope: &mut RequestScope, head: &Parts, body: &mut RequestBody) -
     let app = scope.acceptor.app.clone();
     let (listener, hosts) = app.listener(scope.state.class);
     let found = find(listener, &head.method, path);
-    let probe = matches!(found, Found::Route(at, _) if ROUTES[at].audience == Audience::Probes);
+    let probe = matches!(found, RouteMatch::Route(at, _) if ROUTES[at].audience == Audience::Probes);
     if let Err(error) = hosts.check(head, probe) {
         return Reply::error(scope.id(), None, &error);
     }
