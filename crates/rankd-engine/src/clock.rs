@@ -32,7 +32,7 @@ pub async fn sleep(duration: Duration) {
     }
     match now().checked_add(duration) {
         Some(at) => Timer::new(at).await,
-        // Beyond what the clock can tell.
+        // Beyond what the clock can express.
         None => std::future::pending().await,
     }
 }
@@ -53,7 +53,7 @@ pub fn nanos_between(from: Instant, to: Instant) -> u64 {
 }
 
 /// How long this thread has worked in all: what others did on its core meanwhile is not in it. Asking costs a system call. Nothing
-/// where the system does not tell.
+/// where the system does not say.
 pub(crate) fn thread_cpu_ns() -> Option<u64> {
     #[cfg(unix)]
     {
@@ -85,12 +85,12 @@ impl Timer {
         Timer { at, kind: Kind::Runtime(Box::pin(tokio::time::sleep_until(at))) }
     }
 
-    /// Nobody waits for it any more, until it is polled again.
+    /// Nothing waits for it, until it is polled again.
     pub(crate) fn unset(&mut self) {
         match &mut self.kind {
             #[cfg(target_os = "linux")]
             Kind::Exact(exact) => exact.unset(),
-            // It wakes nobody once its task is gone.
+            // It wakes nothing once its task is gone.
             Kind::Runtime(_) => {}
         }
     }

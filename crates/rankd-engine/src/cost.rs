@@ -3,10 +3,10 @@
 //! Shared by all loops and read on every request, so it is two words that are loaded and stored without order: a sample that
 //! another thread overwrites is a sample less, and nothing worse. What comes near the threshold is measured by what the thread
 //! worked, and not by the clock, which also counts what others did meanwhile. A call that took far longer than predicted only
-//! makes the step suspect: the next call is measured by itself, and if that is slow, too, the step loses the trust of the loop. It
-//! gets it back after having been cheap on the pool for a while; each time it takes longer.
+//! makes the step suspect: the next call is measured by itself, and if that is slow as well, the loop no longer trusts the step. It
+//! does again after the step has been cheap on the pool for a while, which takes longer each time.
 //!
-//! A step is slower on a thread of the pool, whose caches are cold. So near the threshold, what seems dear there counts only when it
+//! A step is slower on a thread of the pool, whose caches are cold. So near the threshold, what seems expensive there counts only when it
 //! was measured on the loop, and a step that is there may become a little dearer before it has to leave: else it would stay wherever it
 //! happened to be, or go back and forth.
 
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Rows that weigh as much as the call itself when an error is shared out between the two.
 const ROWS_SCALE: f32 = 256.0;
-/// A call that took longer than this many times its prediction, and than the threshold besides, was not what it seemed.
+/// A call that took longer than the threshold plus this many times its prediction was mispredicted.
 const FAR_OFF: f32 = 4.0;
 /// From this part of the threshold on, the clock alone is not believed.
 const EXACT_FROM: f32 = 0.25;
@@ -67,13 +67,13 @@ impl LearnedCost {
         }
     }
 
-    /// Nanoseconds that a call on so many rows takes; infinite while that is not known.
+    /// Nanoseconds that a call on this many rows takes; infinite while that is not known.
     pub(crate) fn predict_ns(&self, rows: usize) -> f32 {
         let (fixed, per_row) = unpack(self.line.load(Relaxed));
         fixed + per_row * rows as f32
     }
 
-    /// How many nanoseconds a call on so many rows takes, if that is cheap and the loop trusts it.
+    /// How many nanoseconds a call on this many rows takes, if that is cheap and the loop trusts the step.
     #[inline]
     pub(crate) fn cheap_ns(&self, rows: usize, threshold_ns: f32) -> Option<f32> {
         let (predicted_ns, word) = (self.predict_ns(rows), self.probation.load(Relaxed));
@@ -125,7 +125,7 @@ impl LearnedCost {
         took_ns > FAR_OFF * predicted_ns + threshold_ns
     }
 
-    /// Takes in how long a call on so many rows took.
+    /// Learns from how long a call on this many rows took.
     pub(crate) fn learn(&self, rows: usize, took: Took, threshold_ns: f32) {
         let (rows, took_ns) = (rows as f32, took.ns as f32);
         let (fixed, per_row) = unpack(self.line.load(Relaxed));
@@ -139,7 +139,7 @@ impl LearnedCost {
             return;
         }
         let near = (threshold_ns / NEAR..threshold_ns * NEAR).contains(&predicted_ns);
-        // On the pool it takes longer: what is cheap even there is cheap, but what is not may be so on the loop.
+        // On the pool it takes longer: what is cheap even there is cheap, and what is not may still be cheap on the loop.
         let tells_nothing = near && !took.on_loop && (threshold_ns..threshold_ns * NEAR).contains(&took_ns);
         let line = match fixed.is_finite() {
             false => (took_ns, 0.0),
@@ -182,7 +182,7 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// For a clock that nobody else has a part in: one that is virtual.
+    /// For a virtual clock, which no other thread can move.
     pub(crate) fn of_exact_clock() -> Stopwatch {
         Stopwatch { exact: true, began_ns: None }
     }

@@ -50,7 +50,7 @@ impl Limits {
             (own, asked) => own.or(asked),
         };
         let deadline = shorter(own.deadline, asked.deadline);
-        // A deadline beyond what the clock can tell is none.
+        // A deadline beyond what the clock can express is none.
         let end = deadline.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
         let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
         Limits { request, node_timeout: shorter(own.node_timeout, asked.node_timeout) }

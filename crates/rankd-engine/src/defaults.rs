@@ -2,7 +2,7 @@
 //!
 //! Decided once, when a plan is linked: a task that can write a key with such a rule is wrapped, every other one is called as
 //! before. A null that an expression gives is no business of this file: the program itself gives the default or fails, so that
-//! it does so in a pass over the rows, too. A column that is not there stays absent; where rows with a column are joined to rows
+//! it does so in a pass over the rows as well. A column that is not there stays absent; where rows with a column are joined to rows
 //! without it, the cells of the latter count as written.
 
 use crate::error::TaskError;
@@ -24,7 +24,7 @@ pub(crate) fn with_defaults(task: Task, node: &Node, registry: &Registry) -> Tas
     }
 }
 
-/// A key that is not simply null where there is no value.
+/// A key for which null is not simply kept where there is no value.
 struct Rule {
     key: Key,
     name: Box<str>,
@@ -84,7 +84,7 @@ impl Rules {
 }
 
 impl Rule {
-    /// Rows outside the view are nobody's, whatever the column holds there.
+    /// Rows outside the view do not count, whatever the column holds there.
     fn refuse_nulls(&self, rows: &RowSet, column: &Column) -> Result<(), TaskError> {
         let Some(valid) = column.valid() else { return Ok(()) };
         match rows.rows().iter().find(|row| !valid[*row]) {

@@ -157,7 +157,7 @@ impl Engine {
     pub fn start_run(&self, plan: &Arc<Linked>, request: Request) -> Ticket {
         let (answer, outcome) = bounded(1);
         let ticket = Ticket { outcome, cancel: Arc::default() };
-        // Nobody may be waiting for the answer any more; then it is not needed.
+        // The caller may have gone; then the answer is not needed.
         self.submit(plan, request, ticket.cancel.clone(), move |outcome| drop(answer.send(outcome)));
         ticket
     }

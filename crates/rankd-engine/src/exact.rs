@@ -1,4 +1,4 @@
-//! Exact timers for one event loop: a descriptor that the system makes readable at the earliest moment that somebody waits for.
+//! Exact timers for one event loop: a descriptor that the system makes readable at the earliest moment that is waited for.
 //!
 //! The runtime parks in whole milliseconds, so its timers are up to two of them late. The descriptor is one of those that it
 //! parks on, and ends the park to within some 50 µs. It is armed again only when an earlier moment is added or when it has gone off:
@@ -110,7 +110,7 @@ impl Timers {
         waiting.free.push(number);
     }
 
-    /// Whether it has gone off; if not, this waker is told when it does.
+    /// Whether it has gone off; if not, this waker is woken when it does.
     fn has_gone_off(&self, number: u32, waker: &Waker) -> bool {
         match &mut self.waiting.borrow_mut().slots[number as usize].waker {
             Some(kept) => {
@@ -161,7 +161,7 @@ impl Timers {
             loop {
                 match self.descriptor.poll_read_ready(&mut Context::from_waker(&bell)) {
                     Poll::Ready(Ok(mut ready)) => {
-                        // Not read: what counts is that it becomes readable anew.
+                        // Not read: what counts is that it becomes readable again.
                         ready.clear_ready();
                         self.go_off();
                     }

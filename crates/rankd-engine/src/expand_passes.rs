@@ -67,7 +67,7 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, report: &PassReport) -> N
     }
 }
 
-/// The keys that are there after so many nodes of the step.
+/// The keys that are there after the first `count` nodes of the step.
 fn keys_after(count: usize, record: &NodeTrace, step: &Step) -> Arc<[Key]> {
     let parts = step.pass.iter().flat_map(|pass| pass.parts()).take(count);
     let written = parts.filter_map(|part| match part {

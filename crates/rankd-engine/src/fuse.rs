@@ -15,7 +15,7 @@ use rankd_plan::signature::Cost;
 use rankd_plan::wire::Scheduling;
 use std::sync::Arc;
 
-/// What several nodes do, in one go.
+/// What several nodes do, as one pass.
 struct Fused {
     pass: Arc<Pass>,
     nodes: Vec<NodeIx>,

@@ -1,12 +1,22 @@
-//! Everything that waits or decides when: how a linked plan becomes an answer.
+//! Everything that waits or decides when: how a linked plan becomes an answer. Names no task and no HTTP.
 //!
-//! Names no task and no HTTP. Reading order: [`codes`] and [`error`], [`request`], [`task`] (what a task is to the engine), [`link`] (a checked
-//! plan made ready), `defaults` (what is written where there is no value) and `fuse` (what of it is done in one go), [`steps`] and
-//! `progress` (how it is walked), [`cost`] (what a step takes), [`store`] (where reads go), [`clock`], `exact` (a loop's timers) and [`deadline`], [`pool`], [`place`] (where a step
-//! runs), [`loop_context`] (what the runs of a loop share), [`run`] (the heart: one request on its event loop), `turn` (what it computes
-//! there), `job` (what leaves it), `timeouts` (its timer), `usage` (its
-//! share of the processor), [`trace`] and `expand_passes`, the other two schedulers [`sequential`] and
-//! [`thread_pools`], [`loop_handle`] (a place on a loop for what brings requests), and [`engine`], which owns the threads.
+//! The files in reading order:
+//!
+//! | file | what it has |
+//! |---|---|
+//! | [`codes`], [`error`] | why a run has no rows |
+//! | [`request`], [`task`] | what a caller asks; what a task is to the engine |
+//! | [`link`] | a checked plan made ready to run |
+//! | `defaults`, `fuse`, [`steps`] | what is written where there is no value; nodes joined into passes; the plan as schedulers walk it |
+//! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
+//! | [`cost`], [`place`] | what a step takes; where it runs |
+//! | [`clock`], `exact`, [`deadline`] | time, a loop's timers, limits |
+//! | [`store`], [`pool`] | where reads go; the CPU pool |
+//! | `call` | how a task's code is called |
+//! | [`loop_context`], [`run`] | what the runs of a loop share; one request on its event loop |
+//! | [`trace`], `expand_passes`, [`stats`] | how an answer came about; counters |
+//! | [`sequential`], [`thread_pools`] | the other two schedulers |
+//! | [`loop_handle`], [`engine`] | a loop as services on it see it; the owner of the threads |
 
 mod call;
 pub mod clock;

@@ -29,7 +29,7 @@ pub struct Linked {
     pub outputs: Vec<NodeIx>,
     /// Each needed node a step of its own.
     pub written: Steps,
-    /// Nodes that one task does in one go are one step; nothing where that is the same as written.
+    /// Nodes that one pass can do are one step; nothing where that is the same as written.
     pub fused: Option<Steps>,
     sources: Sources,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
@@ -38,7 +38,7 @@ pub struct Linked {
     runs: AtomicU32,
 }
 
-/// One run in so many reads the clock for every step, to learn what steps cost.
+/// One run in this many reads the clock for every step, to learn what steps cost.
 const SAMPLE_EVERY: u32 = 32;
 
 /// What a node is called and where it comes from. What it does is in its step.

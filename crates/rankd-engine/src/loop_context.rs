@@ -29,7 +29,7 @@ impl LoopContext {
     }
 }
 
-/// Buffers for as long as a run goes on.
+/// Buffers for the duration of a run.
 pub(crate) struct BorrowedBuffers<'c> {
     context: &'c LoopContext,
     buffers: Option<Box<RunBuffers>>,

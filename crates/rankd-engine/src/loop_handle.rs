@@ -60,7 +60,7 @@ impl LoopHandle {
         Limits::tighter(since, self.allowed, Allowed { deadline: asked, node_timeout: None }).request
     }
 
-    /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future is a cancel, too.
+    /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future cancels the run.
     pub async fn run(
         &self,
         plan: &Arc<Linked>,

@@ -71,7 +71,7 @@ impl Way {
     }
 }
 
-/// The step that goes on in the same job where this one is a job.
+/// The step that continues in the same job where this one is a job.
 pub fn chains_into(step: &Step, policy: &Policy) -> Option<NodeIx> {
     step.next.filter(|_| policy.chaining)
 }
@@ -87,7 +87,7 @@ pub(crate) enum Place<'s> {
 }
 
 /// `depth` is how many nodes would have followed each other on the loop, this one included. `tries` is whether the run is one that
-/// measures: there, a step that is nearly cheap is on the loop, too, because only there can be seen whether it is.
+/// measures: there, a step that is nearly cheap runs on the loop as well, because only the loop shows whether it is.
 pub(crate) fn place<'s>(
     step: &'s Step,
     policy: &Policy,

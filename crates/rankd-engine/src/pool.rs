@@ -1,4 +1,4 @@
-//! The CPU pool: threads that take jobs from one queue. A seam: the simulation has a pool of its own that keeps virtual time.
+//! The CPU pool: threads that take jobs from one queue. It is a seam: the simulation has a pool in virtual time in its place.
 
 use crate::clock::Instant;
 use crossbeam_channel::{Sender, unbounded};
@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Who runs a job.
+/// What runs a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Worker {
     pub number: u16,

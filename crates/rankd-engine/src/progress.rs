@@ -34,7 +34,7 @@ impl Progress {
         self.left = steps.order.len();
     }
 
-    /// Forgets the rows of a run that did not come to its end.
+    /// Forgets the rows of a run that ended early.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
     }
@@ -66,7 +66,7 @@ impl Progress {
         step.inputs.iter().filter_map(|input| self.slots[*input as usize].as_ref())
     }
 
-    /// Counts a step's reads, before it is called: a bit for each input that nobody else will look at.
+    /// Counts a step's reads, before it is called: a bit for each input that no other step will read.
     #[inline(always)]
     pub(crate) fn claim(&mut self, step: &Step) -> u64 {
         // Most steps have one.
@@ -90,7 +90,7 @@ impl Progress {
         InputRows::new(&mut self.slots, &step.inputs, if step.distinct { last } else { 0 })
     }
 
-    /// Empties the slots that nobody reads any more, after the step was called.
+    /// Empties the slots that have no readers left, after the step was called.
     #[inline(always)]
     pub(crate) fn release(&mut self, step: &Step, mut last: u64) {
         if let [input] = *step.inputs {

@@ -14,7 +14,7 @@ pub struct Request {
     pub candidates: Option<Candidates>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
-    /// Whether the answer should tell how it came about.
+    /// Whether the answer should include a trace.
     pub trace: bool,
 }
 

@@ -32,7 +32,7 @@ impl Sequential {
         Ok(Sequential { runtime, stores: Stores::open(endpoints), stats })
     }
 
-    /// Runs a plan for a request and gives back the thread when there is an answer.
+    /// Runs a plan for a request on the calling thread.
     pub fn run(&self, plan: &Arc<Linked>, request: &Arc<Request>, limits: Limits) -> Outcome {
         let began = clock::now();
         let mut recorder = Recorder::new(plan, request.trace, began);

@@ -41,7 +41,7 @@ pub struct Step {
     /// Whether no input is there twice, so that one may be moved to the task.
     pub(crate) distinct: bool,
     pub cost: LearnedCost,
-    /// The only step that waits for this one, when it waits for nothing else and nobody else reads the rows.
+    /// The only step that waits for this one, when that step waits for nothing else and nothing else reads the rows.
     pub next: Option<NodeIx>,
     /// The parameters that it compiles and matches as regular expressions: a run that has one stays off the event loop.
     pub patterns: Box<[u32]>,
@@ -68,7 +68,7 @@ pub(crate) struct StepSpec {
 }
 
 impl Steps {
-    /// `order` has every node after all that it waits for.
+    /// `order` has every node after all of its inputs.
     pub(crate) fn new(parts: Vec<StepSpec>, order: &[NodeIx], outputs: &[NodeIx]) -> Steps {
         let order: Vec<NodeIx> = order.iter().copied().filter(|ix| parts[*ix as usize].runs).collect();
         let mut readers: Vec<Vec<NodeIx>> = parts.iter().map(|_| Vec::new()).collect();

@@ -1,4 +1,4 @@
-//! How an answer came about: a record for each node, part of the result rather than a log beside it.
+//! How an answer came about: a record for each node, as part of the result and not as a log beside it.
 
 use crate::clock::{Instant, nanos_between};
 use crate::expand_passes::{PassReport, expand_passes};
@@ -113,7 +113,7 @@ pub struct Trace {
     pub total_ns: u64,
 }
 
-/// Writes a trace while a run goes on. Off, it costs a test of a pointer.
+/// Writes the trace of a run. Off, it costs a test of a pointer.
 pub(crate) struct Recorder {
     on: Option<Box<Recording>>,
 }
@@ -133,7 +133,7 @@ struct Recording {
 #[derive(Default)]
 struct KnownKeys {
     none: Arc<[Key]>,
-    /// The rows are kept so that no other batch comes to lie in the same place.
+    /// The rows are kept so that no other batch can get the same address.
     known: VecDeque<(RowSet, Arc<[Key]>)>,
 }
 

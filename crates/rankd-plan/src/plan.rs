@@ -27,8 +27,6 @@ pub struct Node {
     pub signature: Signature,
     /// All row sets that the node works on: its inputs in order, then its node-valued parameters.
     pub inputs: Vec<NodeIx>,
-    /// The nodes that work on this one's rows, each once.
-    pub readers: Vec<NodeIx>,
     /// One for each parameter of the signature, in its order.
     pub args: Vec<Arg>,
     /// The label that the author gave it for the trace.

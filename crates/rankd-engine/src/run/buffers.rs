@@ -1,4 +1,4 @@
-//! What a run needs while it goes on: kept by its loop from run to run, so that a run allocates none of it.
+//! What a run works with. Its loop keeps the buffers from run to run, so that a run allocates none of them.
 
 use super::job::JobProgress;
 use super::timeouts::Timeouts;

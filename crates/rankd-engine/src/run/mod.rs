@@ -1,13 +1,13 @@
-//! One request on its event loop: what can start is started, the next event is awaited, until there are rows or a failure.
+//! One request on its event loop.
 //!
-//! All state of a run is touched by the loop's thread only. [`Run::poll`] is the state machine, and its transitions follow it in
-//! the order in which a step passes through them. Nothing here recurses, and nothing waits except for the next event. Invariants: a
-//! node starts once, after all its inputs; nothing starts once the run is over; when time is up, the answer leaves at once and
-//! whatever still finishes is counted as late. The other files: `buffers` (what a run works with), `turn` (what it computes on the
-//! loop), `job` (what it computes on the pool), `timeouts` (its timer), `usage` (its share of the processor).
+//! This file has what the rest of the engine sees of a run: how it is started, how it is ended from outside, and what came of it. Then:
+//! `machine` (the state machine: start here), `buffers` (what a run works with), `turn` (what it computes on the loop), `job` (what
+//! it computes on the pool), `timeouts` (its timer), `usage` (its share of the processor). All state of a run is touched by the
+//! loop's thread only.
 
 mod buffers;
 mod job;
+mod machine;
 mod timeouts;
 mod turn;
 mod usage;
@@ -16,31 +16,24 @@ pub(crate) use buffers::RunBuffers;
 pub(crate) use job::BegunSteps;
 pub use usage::Cpu;
 
-use crate::call::{self, StepResult};
-use crate::clock::{self, Instant};
-use crate::deadline::{Deadline, Limits};
+use crate::clock;
+use crate::deadline::Limits;
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext};
-use crate::place::{self, Place, Way};
+use crate::place::Way;
 use crate::request::Request;
-use crate::settle::{NodeFailure, RunFailure, settle};
-use crate::steps::{Step, Steps};
-use crate::task::AnyFetch;
-use crate::trace::{Recorder, Trace, Where};
-use futures_util::stream::StreamExt;
+use crate::settle::RunFailure;
+use crate::steps::Steps;
+use crate::trace::{Recorder, Trace};
 use futures_util::task::AtomicWaker;
-use job::{JobProgress, JobSpec, Results};
+use job::Results;
 use rankd_column::RowSet;
-use rankd_column::expr::Scratch;
-use rankd_plan::plan::NodeIx;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use turn::{Break, Look};
 use usage::Usage;
 
 /// What came of a request.
@@ -67,7 +60,7 @@ impl Cancel {
     }
 }
 
-/// Runs a plan for a request. Dropping the future is a cancel, too.
+/// Runs a plan for a request. Dropping the future cancels the run.
 pub async fn run(
     plan: Arc<Linked>,
     request: Arc<Request>,
@@ -139,306 +132,4 @@ struct Run<'r> {
     begun: bool,
     open: bool,
     usage: Usage,
-}
-
-/// Why a run does not compute on the loop any more.
-enum Paused {
-    NothingIsReady,
-    /// Reads became ready: they should leave before more is computed.
-    ReadsAreReady,
-    TurnIsOver,
-}
-
-enum Event {
-    StepsFinished,
-    /// The limit of this node passed, or that of the whole request while the node was in flight.
-    TimedOut(NodeIx, Deadline),
-    Cancelled,
-}
-
-impl Run<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunFailure>> {
-        self.usage.resume();
-        if !std::mem::replace(&mut self.begun, true) {
-            self.plan.accept(self.request).map_err(RunFailure::refused)?;
-        }
-        loop {
-            // What is there is taken in before anything new is started: a failure among it ends the run.
-            while let Some(finished) = self.buffers.finished.pop_front() {
-                self.take_in(finished)?;
-            }
-            self.start_steps()?;
-            self.start_reads(cx)?;
-            match self.take_turn()? {
-                // To the back of the queue: others are waiting for the loop.
-                Paused::TurnIsOver => {
-                    self.usage.give_way(self.buffers.inline_clock.now());
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Paused::ReadsAreReady => continue,
-                Paused::NothingIsReady => {}
-            }
-            if self.buffers.progress.is_done() {
-                return Poll::Ready(self.buffers.progress.outputs(&self.plan.outputs));
-            }
-            match self.poll_event(cx) {
-                Poll::Ready(Event::StepsFinished) => {}
-                Poll::Ready(Event::TimedOut(step, limit)) => self.settle(step, Err(NodeFailure::TimedOut(limit)))?,
-                Poll::Ready(Event::Cancelled) => return Poll::Ready(Err(RunFailure::cancelled())),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    }
-
-    /// Sends each step whose inputs are all there where it belongs. What leaves the loop leaves now, before anything is computed here.
-    fn start_steps(&mut self) -> Result<(), RunFailure> {
-        let mut next = 0;
-        while let Some(&(ix, after)) = self.buffers.startable.get(next) {
-            next += 1;
-            let (step, buffers) = (self.steps.step(ix), &mut *self.buffers);
-            let depth = buffers.depth_after(after);
-            if self.recorder.is_on() {
-                self.recorder.ready(ix, after, buffers.inline_clock.now());
-            }
-            let rows_in = || buffers.progress.rows_in(step);
-            match place::place(step, &self.context.policy, &self.request.params, depth, self.sample, rows_in) {
-                Place::Inline(predicted_ns) => {
-                    if let Some(at) = buffers.depths.get_mut(ix as usize) {
-                        *at = depth;
-                    }
-                    buffers.ready.push((ix, predicted_ns));
-                }
-                Place::Loop(read) => self.send_off(ix, step, Some(read))?,
-                Place::Pool => self.send_off(ix, step, None)?,
-            }
-        }
-        self.buffers.startable.clear();
-        Ok(())
-    }
-
-    /// Takes a step's rows along, unless it is too late to start, and makes it a read or else a job.
-    fn send_off(&mut self, ix: NodeIx, step: &Step, read: Option<&Arc<dyn AnyFetch>>) -> Result<(), RunFailure> {
-        let (policy, traced) = (&self.context.policy, self.recorder.is_on());
-        let watched = traced || self.limits.request.is_some() || self.limits_nodes;
-        let is_chain = read.is_none() && place::chains_into(step, policy).is_some();
-        let job_progress = (is_chain && watched).then(Arc::<JobProgress>::default);
-        let now = (self.limits.is_timed(step.timeout) || traced || job_progress.is_some()).then(clock::now);
-        if let (Some(now), Some(request)) = (now, self.limits.request)
-            && request.has_passed(now)
-        {
-            return self.settle(ix, Err(NodeFailure::TooLate(request)));
-        }
-        let inputs = match self.buffers.progress.inputs(step) {
-            Ok(inputs) => inputs,
-            Err(missing) => return self.settle(ix, Err(missing)),
-        };
-        if let Some(now) = now {
-            self.buffers.timeouts.add(ix, step, self.steps, &self.limits, now, job_progress.clone());
-            let to = if read.is_some() { Where::Loop } else { Where::Pool(0) };
-            self.recorder.started(ix, &inputs, to, now);
-        }
-        let (request, context) = (self.request.clone(), self.context.clone());
-        if let Some(task) = read.cloned() {
-            self.buffers.new_reads.push(Box::pin(async move {
-                let stats = context.stats.clone();
-                call::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop).await
-            }));
-            return Ok(());
-        }
-        if traced {
-            self.buffers.chains.extend(job_progress.clone().map(|job_progress| (ix, job_progress)));
-        }
-        let submitted = clock::now();
-        self.usage.note_submit(submitted);
-        context.stats.count_offloads(1);
-        let job = JobSpec {
-            plan: self.plan.clone(),
-            way: self.way,
-            first: ix,
-            inputs,
-            submitted,
-            policy: *policy,
-            deadline: self.limits.request.map(|request| request.at),
-            request,
-            results: self.results.get_or_insert_default().clone(),
-            stats: context.stats.clone(),
-            job_progress,
-        };
-        context.pool.submit(job.into_job());
-        Ok(())
-    }
-
-    /// Polls new reads once: what is there already need not be waited for. After a failure no other is started.
-    fn start_reads(&mut self, cx: &mut Context<'_>) -> Result<(), RunFailure> {
-        let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
-        for mut read in new_reads.drain(..) {
-            match read.as_mut().poll(cx) {
-                Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
-                Poll::Ready(finished) => self.buffers.finished.push_back(finished),
-                Poll::Pending => self.buffers.reads.push(read),
-            }
-        }
-        self.buffers.new_reads = new_reads;
-        Ok(())
-    }
-
-    /// Computes what is ready for the loop, for as long as it is this run's turn.
-    fn take_turn(&mut self) -> Result<Paused, RunFailure> {
-        if self.buffers.next_ready == self.buffers.ready.len() {
-            return Ok(match self.buffers.new_reads.is_empty() {
-                true => Paused::NothingIsReady,
-                false => Paused::ReadsAreReady,
-            });
-        }
-        self.buffers.inline_clock.begin_turn();
-        let context = self.context;
-        let paused = call::with_scratch(&context.stats, |scratch| self.compute_ready(scratch));
-        paused.unwrap_or_else(|panic| {
-            let called = self.buffers.ready.get(self.buffers.next_ready.saturating_sub(1)).map_or(0, |(ix, _)| *ix);
-            self.recorder.ended_now(called, clock::now());
-            self.settle(called, Err(NodeFailure::Task(panic)))?;
-            Ok(Paused::ReadsAreReady)
-        })
-    }
-
-    fn compute_ready(&mut self, scratch: &mut Scratch) -> Result<Paused, RunFailure> {
-        let mut looked = self.look();
-        while self.buffers.new_reads.is_empty() {
-            match looked {
-                Look::GoOn => {}
-                Look::TurnIsOver => return Ok(Paused::TurnIsOver),
-                Look::TooLate(step, deadline) => self.settle(step, Err(NodeFailure::TooLate(deadline)))?,
-                Look::Cancelled => return Err(RunFailure::cancelled()),
-            }
-            looked = Look::GoOn;
-            match self.call_ready(scratch) {
-                Break::NothingIsReady => {
-                    // For the predictions: nothing is left that could be too late.
-                    self.look();
-                    let buffers = &mut *self.buffers;
-                    self.inlined += buffers.ready.len() as u64;
-                    buffers.ready.clear();
-                    (buffers.next_ready, buffers.inline_clock.unseen_from) = (0, 0);
-                    return Ok(Paused::NothingIsReady);
-                }
-                Break::Look => looked = self.look(),
-                Break::Timed(step) => {
-                    self.buffers.next_ready += 1;
-                    let result = self.call_timed(step, scratch);
-                    self.settle(step, result)?;
-                    self.start_steps()?;
-                }
-                Break::Startable => self.start_steps()?,
-                Break::Failed(failure) => return Err(failure),
-            }
-        }
-        Ok(Paused::ReadsAreReady)
-    }
-
-    /// The next thing that happens. A result that is there wins over a limit that passed in the same moment.
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let buffers = &mut *self.buffers;
-        if !buffers.finished.is_empty() {
-            return Poll::Ready(Event::StepsFinished);
-        }
-        if let Some(results) = &self.results {
-            results.waker.register(cx.waker());
-            results.collect(&mut buffers.finished);
-            if !buffers.finished.is_empty() {
-                return Poll::Ready(Event::StepsFinished);
-            }
-        }
-        if !buffers.reads.is_empty()
-            && let Poll::Ready(Some(finished)) = buffers.reads.poll_next_unpin(cx)
-        {
-            buffers.finished.push_back(finished);
-            return Poll::Ready(Event::StepsFinished);
-        }
-        self.cancel.waker.register(cx.waker());
-        if self.cancel.requested.load(Ordering::Acquire) {
-            return Poll::Ready(Event::Cancelled);
-        }
-        buffers.timeouts.poll(cx, self.steps, &self.limits).map(|(step, limit)| Event::TimedOut(step, limit))
-    }
-
-    /// Takes in a step that has ended elsewhere, with those that its chain has done before it.
-    fn take_in(&mut self, finished: StepResult) -> Result<(), RunFailure> {
-        if matches!(finished.on, Where::Pool(_)) {
-            self.usage.count_job(&finished);
-        }
-        let StepResult { step, result, started, ended, on, tally, report, before } = finished;
-        let buffers = &mut *self.buffers;
-        buffers.inline_clock.forget();
-        let first = before.first().map_or(step, |link| link.step);
-        buffers.timeouts.remove(first);
-        buffers.chains.retain(|(of, _)| *of != first);
-        self.chained += before.len() as u64;
-        let mut previous: Option<(NodeIx, RowSet)> = None;
-        for link in before {
-            self.buffers.progress.pass();
-            self.record_chained(link.step, previous.as_ref(), on, link.started);
-            self.recorder.ended(link.step, link.rows.as_ref(), (link.started, link.ended), on, &tally);
-            link.report.into_iter().for_each(|report| self.recorder.pass_report(link.step, report));
-            previous = link.rows.map(|rows| (link.step, rows));
-        }
-        self.record_chained(step, previous.as_ref(), on, started);
-        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
-        report.into_iter().for_each(|report| self.recorder.pass_report(step, report));
-        self.settle(step, result.map_err(NodeFailure::Task))
-    }
-
-    /// Records a step that went on in the job of another.
-    fn record_chained(&mut self, step: NodeIx, previous: Option<&(NodeIx, RowSet)>, on: Where, started: Instant) {
-        if let Some((after, rows)) = previous {
-            let times = self.steps.step(step).inputs.len();
-            self.recorder.chained(step, *after, std::iter::repeat_n(rows, times), on, started);
-        }
-    }
-
-    /// Settles a step. Those that waited only for it can be started.
-    fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
-        let RunBuffers { progress, startable, .. } = &mut *self.buffers;
-        settle(self.plan, &self.limits, progress, &mut self.recorder, ix, result)?;
-        let readers = self.steps.step(ix).readers.iter().copied();
-        startable.extend(readers.filter(|reader| progress.count_down(*reader)).map(|reader| (reader, Some(ix))));
-        Ok(())
-    }
-
-    /// Nothing waits any more: pending reads are dropped, jobs are asked to stop, and what they still bring is late.
-    fn close(&mut self) {
-        if !std::mem::replace(&mut self.open, false) {
-            return;
-        }
-        let (stats, buffers) = (&self.context.stats, &mut *self.buffers);
-        for (_, chain) in buffers.chains.drain(..) {
-            self.recorder.abandoned(&chain.snapshot());
-        }
-        if let Some(results) = &self.results {
-            results.close(stats);
-        }
-        // Clearing makes it anew, which most runs need not pay for.
-        if !buffers.reads.is_empty() {
-            buffers.reads.clear();
-        }
-        buffers.new_reads.clear();
-        // A read that was there and not taken in has cost nothing.
-        for job in buffers.finished.drain(..).filter(|finished| matches!(finished.on, Where::Pool(_))) {
-            stats.count_late(job.took_ns());
-        }
-        stats.count_steps(self.inlined + buffers.next_ready as u64, self.chained);
-        if !buffers.progress.is_done() {
-            buffers.progress.clear();
-        }
-        buffers.startable.clear();
-        buffers.ready.clear();
-        buffers.next_ready = 0;
-        buffers.timeouts.end();
-    }
-}
-
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
-        self.close();
-    }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Timeouts {
     /// By step: whether it is in flight and has a limit.
     in_flight: Vec<bool>,
     started: u32,
-    /// The timer of an earlier run is set anew.
+    /// Kept from an earlier run and set again.
     timer: Option<Timer>,
 }
 
@@ -97,7 +97,7 @@ impl Timeouts {
         self.in_flight[ix as usize] = false;
     }
 
-    /// Waits for the first limit of what is in flight to pass, and tells whose it is.
+    /// Waits for the first limit of what is in flight to pass, and returns the step that it belongs to.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, steps: &Steps, limits: &Limits) -> Poll<(NodeIx, Deadline)> {
         loop {
             let Some(Reverse(first)) = self.limits.peek() else { return Poll::Pending };

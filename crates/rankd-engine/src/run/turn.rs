@@ -4,7 +4,7 @@
 //! turn is bounded: a run that has held the loop for long enough goes to the back of the queue. Costs are learned from one run in
 //! thirty-two of a plan, whose steps are timed one by one. Where the clock shows that predictions were far off, the steps since the
 //! last reading are timed by themselves the next time. Nothing here starts a step elsewhere or ends the run: the state machine
-//! in [`super`] does, with what it is given here.
+//! in `machine` does, with what it is given here.
 
 use super::Run;
 use super::buffers::RunBuffers;
@@ -46,7 +46,7 @@ impl InlineClock {
         (self.seen, self.turn_began) = (None, None);
     }
 
-    /// Something happened that took a time nobody predicted.
+    /// Something happened whose duration was not predicted.
     pub(super) fn forget(&mut self) {
         self.seen = None;
     }

@@ -1,4 +1,4 @@
-//! What a run has of the processor, and how long it waits for it: the sign by which admission sees that there is too much to do.
+//! How much of the processor a run gets and how long it waits for it, by which admission sees that there is too much to do.
 
 use super::job::Results;
 use crate::call::StepResult;
@@ -47,7 +47,7 @@ impl Usage {
         self.first_submitted.get_or_insert(now);
     }
 
-    /// A job is back, and the loop comes to it now.
+    /// A job is back, and the loop takes it in now.
     pub(crate) fn count_job(&mut self, job: &StepResult) {
         self.pool_ns += job.took_ns();
         self.count_loop_wait(job.ended);

@@ -216,7 +216,6 @@ impl<'a> Checker<'a> {
                 id: Arc::from(&*wire.node_id),
                 signature: draft.signature?,
                 inputs: draft.inputs.into_iter().collect::<Option<_>>()?,
-                readers: Vec::new(),
                 args: draft.args.into_iter().collect::<Option<_>>()?,
                 label: draft.label,
                 scheduling: wire.scheduling,
@@ -224,14 +223,6 @@ impl<'a> Checker<'a> {
                 source: draft.source,
                 needed: needed[at],
             });
-        }
-        for at in 0..nodes.len() {
-            for input in nodes[at].inputs.clone() {
-                let readers = &mut nodes[input as usize].readers;
-                if readers.last() != Some(&(at as NodeIx)) {
-                    readers.push(at as NodeIx);
-                }
-            }
         }
         let name = self.wire.plan_name.to_string();
         Some(Plan { name, nodes, outputs, order, sources: self.wire.sources.clone() })
