@@ -92,7 +92,8 @@ impl Stage {
     /// Runs a plan so often, each time with a deadline that never passes.
     pub fn runs(&self, plan: &Arc<Linked>, count: usize) {
         let params = vec![Value::Null; self.registry.params.list().len()];
-        let request = Arc::new(Request { user_id: 1, params, trace: self.traced, ..Request::default() });
+        let registry = Some(self.registry.id());
+        let request = Arc::new(Request { user_id: 1, params, registry, trace: self.traced, ..Request::default() });
         self.runtime.block_on(async {
             for _ in 0..count {
                 let limits = Limits::from_start(clock::now(), Some(Duration::from_secs(60)), None);

@@ -122,12 +122,11 @@ impl Bench {
     fn timed(&self, settings: Settings, plan: &Arc<Linked>, requests: u32, per_second: f64) -> String {
         let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(self.data.clone(), Vec::new()))];
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
-        let params: Vec<Value> = self.registry.params.list().iter().map(|_| Value::Null).collect();
         let mut rounds: Vec<Duration> = (0..=ROUNDS)
             .map(|_| {
                 let start = Instant::now();
                 for _ in 0..requests {
-                    let request = Request { user_id: 1, params: params.clone(), ..Request::default() };
+                    let request = Request { user_id: 1, ..Request::new(&self.registry) };
                     engine.run(plan, request).result.expect("the plan runs");
                 }
                 start.elapsed() / requests

@@ -67,7 +67,12 @@ impl Rankd {
     }
 
     fn request(&self, user: i64) -> Request {
-        Request { user_id: user, params: self.params.clone(), ..Request::default() }
+        Request {
+            user_id: user,
+            params: self.params.clone(),
+            registry: Some(self.plan.registry()),
+            ..Request::default()
+        }
     }
 
     /// The ids of one user's rows.
@@ -121,7 +126,8 @@ impl Reader for Rankd {
                         let (mut rows, mut took) = (0, Vec::new());
                         while let Some(user) = users.get(next.replace(next.get() + 1)) {
                             let began = Instant::now();
-                            let request = Request { user_id: *user, params: params.clone(), ..Request::default() };
+                            let (params, registry) = (params.clone(), Some(plan.registry()));
+                            let request = Request { user_id: *user, params, registry, ..Request::default() };
                             let outcome = own.run(&plan, request, clock::now(), Arc::default()).await;
                             rows += outcome.result.expect("the plan runs").iter().map(|rows| rows.len()).sum::<usize>();
                             took.push(began.elapsed());

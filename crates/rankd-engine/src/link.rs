@@ -14,7 +14,7 @@ use rankd_column::Value;
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
-use rankd_plan::registry::Absent;
+use rankd_plan::registry::{Absent, RegistryId};
 use rankd_plan::wire::Sources;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub struct Linked {
     /// Nodes that one pass can do are one step; nothing where that is the same as written.
     pub fused: Option<Steps>,
     sources: Sources,
+    registry: RegistryId,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
     /// Runs so far, more or less: loops count over each other.
@@ -63,6 +64,10 @@ impl Linked {
     /// Makes every task of the plan. The tasks and the registry are those that the plan was checked against. That a task is
     /// missing, or panics, is a bug, and the error names its node.
     pub fn link(plan: &Plan, tasks: &Tasks, registry: &Registry) -> Result<Linked, Box<RunError>> {
+        if plan.registry != registry.id() {
+            let message = format!("the plan {:?} was checked with another registry than it is linked with", plan.name);
+            return Err(Box::new(RunError::new(codes::DIFFERENT_REGISTRY, message)));
+        }
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         let mut parts = Vec::with_capacity(plan.nodes.len());
         for (ix, node) in plan.nodes.iter().enumerate() {
@@ -92,11 +97,22 @@ impl Linked {
         let written = Steps::new(parts, &plan.order, &plan.outputs);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
         let required = required(plan, registry);
-        Ok(Linked { name, nodes, outputs, written, fused, sources, required, runs: AtomicU32::new(0) })
+        let (registry, runs) = (plan.registry, AtomicU32::new(0));
+        Ok(Linked { name, nodes, outputs, written, fused, sources, registry, required, runs })
     }
 
-    /// Refuses a request that leaves out a parameter which the plan cannot do without.
+    /// The registry that requests for this plan must be made with.
+    pub fn registry(&self) -> RegistryId {
+        self.registry
+    }
+
+    /// Refuses a request whose positions are of another registry, or that leaves out a parameter which the plan cannot do without.
     pub(crate) fn accept(&self, request: &Request) -> Result<(), RunError> {
+        let has_positions = !request.params.is_empty() || request.candidates.is_some();
+        if request.registry.map_or(has_positions, |registry| registry != self.registry) {
+            let message = format!("the request was made with another registry than the plan {:?}", self.name);
+            return Err(RunError::new(codes::DIFFERENT_REGISTRY, message));
+        }
         let missing = |(at, _): &&(u32, String)| request.params.get(*at as usize).is_none_or(|v| *v == Value::Null);
         match self.required.iter().find(missing) {
             None => Ok(()),
@@ -161,6 +177,10 @@ fn make(node: &Node, tasks: &Tasks, registry: &Registry) -> Result<Task, Box<Run
     let Some(definition) = tasks.get(node.signature.op) else {
         return Err(bug(format!("the task {} was declared but is not here", node.signature.op)));
     };
+    // The arguments are in the order of the contract that the plan was checked with.
+    if !std::ptr::eq(definition.signature.contract, node.signature.contract) {
+        return Err(bug(format!("the plan was checked with another task {}", node.signature.op)));
+    }
     catch_unwind(AssertUnwindSafe(|| definition.make(&LinkContext { node, registry })))
         .map_err(|panic| bug(panicked(&*panic).message))
 }

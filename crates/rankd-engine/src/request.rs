@@ -2,12 +2,16 @@
 
 use crate::deadline::Allowed;
 use rankd_column::{RowSet, Value};
+use rankd_plan::Registry;
+use rankd_plan::registry::{Entry, RegistryId};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub user_id: i64,
     pub request_id: String,
+    /// The registry that the parameters and the candidates' keys are positions of; `None` where there are neither.
+    pub registry: Option<RegistryId>,
     /// By position in the parameter registry: what the request set, else the default, else null.
     pub params: Vec<Value>,
     /// Rows that the caller brought along.
@@ -19,6 +23,13 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request with the defaults of a registry's parameters.
+    pub fn new(registry: &Registry) -> Request {
+        let default = |param: &Entry| param.default.clone().unwrap_or(Value::Null);
+        let params = registry.params.list().iter().map(default).collect();
+        Request { params, registry: Some(registry.id()), ..Request::default() }
+    }
+
     /// The limits that the request itself sets.
     pub(crate) fn allowed(&self) -> Allowed {
         Allowed { deadline: self.deadline, node_timeout: self.node_timeout }

@@ -65,8 +65,8 @@ fn play_all(shape: impl Fn(u64) -> Shape, runs_max: usize, seeds: Range<u64>) {
 }
 
 fn play_one(scene: &Scene, sequential: &Sequential, verdicts: &mut Verdicts) -> Result<(), String> {
-    let request = Arc::new(play::request(tasks::REHEARSAL));
     let rehearse = |plan: &scene::PlanScript| {
+        let request = Arc::new(play::request(tasks::REHEARSAL, &plan.untimed));
         let rows = sequential.run(&plan.untimed, &request, Limits::default()).result;
         rows.map(|rows| check::cells(&rows)).map_err(|error| error.to_string())
     };

@@ -1,6 +1,7 @@
 //! A checked plan: what was names is positions, what was text is values and programs. Nothing in it can be wrong any more.
 
 use crate::diagnostic::SourceSpan;
+use crate::registry::RegistryId;
 use crate::signature::{ParamRef, Signature};
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
@@ -19,6 +20,8 @@ pub struct Plan {
     /// Every node after all that it waits for; ties in the order of the artifact.
     pub order: Vec<NodeIx>,
     pub sources: Sources,
+    /// The registry whose positions the plan has.
+    pub registry: RegistryId,
 }
 
 #[derive(Debug)]

@@ -4,7 +4,6 @@
 //! slow is not: the plan may be right all the same.
 
 use crate::catalog::GoodVersion;
-use rankd_column::Value;
 use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError, Tasks};
 use rankd_plan::{Plan, Registry};
 use std::sync::Arc;
@@ -70,13 +69,11 @@ fn deadline(engine: &Engine) -> Duration {
 }
 
 fn run_once(engine: &Engine, plan: &Arc<Linked>, registry: &Registry) -> Result<(), Box<RunError>> {
-    let params = registry.params.list().iter().map(|param| param.default.clone().unwrap_or(Value::Null)).collect();
     let request = Request {
         user_id: 1,
         request_id: "trial".to_owned(),
-        params,
         deadline: Some(deadline(engine)),
-        ..Request::default()
+        ..Request::new(registry)
     };
     engine.run(plan, request).result.map(drop)
 }

@@ -181,12 +181,10 @@ fn every_example_gives_what_its_header_says() {
         let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(Arc::new(data), Vec::new()))];
         let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
-        let params = registry.params.list().iter().map(|_| Value::Null).collect();
         let request = Request {
             user_id: 1,
-            params,
             candidates: example.candidates(&registry).map(Candidates::new),
-            ..Request::default()
+            ..Request::new(&registry)
         };
         let outcome = engine.run(&Arc::new(linked), request);
         let outputs = outcome.result.unwrap_or_else(|error| panic!("{}: {error}", task.op));

@@ -92,8 +92,7 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
     let text = std::str::from_utf8(bytes)
         .map_err(|error| RunError::new(codes::NOT_A_REQUEST, format!("byte {} is not UTF-8", error.valid_up_to())))?;
     let mut reader = Reader::new(text, DEPTH_MAX);
-    let params = registry.params.list().iter().map(|param| param.default.clone().unwrap_or(Value::Null)).collect();
-    let mut input = Input { request: Request { params, ..Request::default() }, plan: None, output_keys: None };
+    let mut input = Input { request: Request::new(registry), plan: None, output_keys: None };
     let mut has_user = false;
     let mut set = Vec::new();
     let mut fields = reader.open_object().map_err(not_json)?;

@@ -10,7 +10,7 @@ use rankd_engine::loop_context::LoopContext;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
 use rankd_engine::store::{Open, Stores};
-use rankd_engine::{Outcome, Request};
+use rankd_engine::{Linked, Outcome, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +32,9 @@ pub(crate) struct Played {
 }
 
 /// A request that tells the tasks which run it is.
-pub(crate) fn request(number: i64) -> Request {
-    Request { user_id: number, params: vec![Value::Int(number)], trace: true, ..Request::default() }
+pub(crate) fn request(number: i64, plan: &Linked) -> Request {
+    let registry = Some(plan.registry());
+    Request { user_id: number, params: vec![Value::Int(number)], registry, trace: true, ..Request::default() }
 }
 
 /// Plays all runs of a scene at once, or one of them alone.
@@ -60,7 +61,7 @@ async fn on_loop(scene: &Scene, only: Option<usize>) -> Played {
         let (plan, context, token) = (scene.plan(number).linked.clone(), context.clone(), cancel.clone());
         let (deadline, node_timeout) = (script.deadline, script.node_timeout);
         let begins = epoch + Duration::from_millis(script.begins_ms);
-        let request = Arc::new(request(number as i64));
+        let request = Arc::new(request(number as i64, &plan));
         let inner = Box::pin(async move {
             tokio::time::sleep_until(begins).await;
             let limits = Limits::from_start(clock::now(), deadline, node_timeout);

@@ -225,7 +225,8 @@ impl<'a> Checker<'a> {
             });
         }
         let name = self.wire.plan_name.to_string();
-        Some(Plan { name, nodes, outputs, order, sources: self.wire.sources.clone() })
+        let (sources, registry) = (self.wire.sources.clone(), self.names.registry.id());
+        Some(Plan { name, nodes, outputs, order, sources, registry })
     }
 }
 

@@ -16,6 +16,7 @@ use entry::Sort;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 /// The text of one registry file, and the name it is called by in messages.
@@ -86,7 +87,13 @@ pub struct Registry {
     pub keys: Named<Entry>,
     pub params: Named<Entry>,
     pub endpoints: Named<Endpoint>,
+    id: RegistryId,
 }
+
+/// Which registry something was made with: equal for registries whose keys, parameters and endpoints are the same, in the same
+/// order. Where an endpoint is does not matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegistryId(u64);
 
 /// The problems of one registry file.
 pub struct FileProblems {
@@ -116,7 +123,25 @@ impl Registry {
         let mut found = Diagnostics::default();
         registry.endpoints = endpoint::parse(endpoints.text, &mut found);
         keep(endpoints.file, found);
+        registry.id = registry.identify();
         (registry, problems)
+    }
+
+    /// What plans and requests that were made with this registry carry: positions mean nothing with another one.
+    pub fn id(&self) -> RegistryId {
+        self.id
+    }
+
+    fn identify(&self) -> RegistryId {
+        let mut hasher = DefaultHasher::new();
+        for entry in self.keys.list().iter().chain(self.params.list()) {
+            format!("{entry:?}").hash(&mut hasher);
+        }
+        (self.keys.list().len(), self.params.list().len()).hash(&mut hasher);
+        for Endpoint { name, kind, .. } in self.endpoints.list() {
+            (name, kind).hash(&mut hasher);
+        }
+        RegistryId(hasher.finish())
     }
 
     pub fn key(&self, key: Key) -> &Entry {

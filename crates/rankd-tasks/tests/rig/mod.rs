@@ -113,15 +113,13 @@ impl Rig {
     }
 
     pub(crate) fn run_for(&self, user_id: i64, plan: &Arc<Linked>, allowed: Allowed) -> Seen {
-        let params = self.registry.params.list().iter().map(|param| param.default.clone().unwrap_or(Value::Null));
         let request = Request {
             user_id,
             request_id: "intent".into(),
-            params: params.collect(),
             deadline: allowed.deadline_ms.map(Duration::from_millis),
             node_timeout: allowed.node_timeout_ms.map(Duration::from_millis),
             trace: true,
-            ..Request::default()
+            ..Request::new(&self.registry)
         };
         let asked: Instant = clock::now();
         let outcome = self.engine.run(plan, request);

@@ -51,8 +51,9 @@ pub(crate) struct Answer {
     pub(crate) detail: String,
 }
 
-fn request(users: &[i64]) -> Request {
-    Request { candidates: Some(Candidates::new(RowSet::new(Batch::new(users.to_vec())))), ..Request::default() }
+fn request(users: &[i64], plan: &Linked) -> Request {
+    let candidates = Some(Candidates::new(RowSet::new(Batch::new(users.to_vec()))));
+    Request { candidates, registry: Some(plan.registry()), ..Request::default() }
 }
 
 impl Asker {
@@ -103,7 +104,7 @@ impl Asker {
     /// Asks for whom these users follow; every row must be of the user that it says.
     pub(crate) fn ask(&self, users: &[i64]) -> Answer {
         let asked = Instant::now();
-        let outcome = self.engine.run(&self.plan, request(users));
+        let outcome = self.engine.run(&self.plan, request(users, &self.plan));
         let took = asked.elapsed();
         let (result, message) = self.judge(users, &outcome);
         let detail = outcome.result.err().and_then(|error| error.detail).map(String::from).unwrap_or_default();
@@ -112,7 +113,7 @@ impl Asker {
 
     /// Hands in all these requests before any is answered, and gives their results.
     pub(crate) fn ask_all(&self, requests: &[&[i64]]) -> Vec<Rows> {
-        let submit = |users: &&[i64]| self.engine.start_run(&self.plan, request(users));
+        let submit = |users: &&[i64]| self.engine.start_run(&self.plan, request(users, &self.plan));
         let tickets: Vec<Ticket> = requests.iter().map(submit).collect();
         let answers = tickets.into_iter().zip(requests);
         answers.map(|(ticket, users)| self.judge(users, &ticket.wait()).0).collect()
