@@ -52,7 +52,16 @@ impl Run<'_> {
                 self.take_in(finished)?;
             }
             self.start_steps()?;
-            self.start_reads(cx)?;
+            // New reads are polled once: what is there already need not be waited for. After a failure no other is started.
+            let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
+            for mut read in new_reads.drain(..) {
+                match read.as_mut().poll(cx) {
+                    Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
+                    Poll::Ready(finished) => self.buffers.finished.push_back(finished),
+                    Poll::Pending => self.buffers.reads.push(read),
+                }
+            }
+            self.buffers.new_reads = new_reads;
             match self.take_turn()? {
                 // To the back of the queue: others are waiting for the loop.
                 Paused::TurnIsOver => {
@@ -150,20 +159,6 @@ impl Run<'_> {
             job_progress,
         };
         context.pool.submit(job.into_job());
-        Ok(())
-    }
-
-    /// Polls new reads once: what is there already need not be waited for. After a failure no other is started.
-    fn start_reads(&mut self, cx: &mut Context<'_>) -> Result<(), RunFailure> {
-        let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
-        for mut read in new_reads.drain(..) {
-            match read.as_mut().poll(cx) {
-                Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
-                Poll::Ready(finished) => self.buffers.finished.push_back(finished),
-                Poll::Pending => self.buffers.reads.push(read),
-            }
-        }
-        self.buffers.new_reads = new_reads;
         Ok(())
     }
 
