@@ -70,6 +70,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rankd-plan", &["rankd-column"]),
     ("rankd-engine", &["rankd-column", "rankd-plan"]),
     ("rankd-tasks-build", &[]),
+    ("rankd-testing", &["rankd-column", "rankd-plan", "rankd-engine"]),
     ("rankd-tasks", &["rankd-column", "rankd-plan", "rankd-engine"]),
     ("dslc", &["rankd-column", "rankd-plan"]),
     ("rankd-edge", &["rankd-column", "rankd-plan", "rankd-engine"]),

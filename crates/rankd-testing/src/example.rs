@@ -1,0 +1,125 @@
+//! The example in a task's header, and the plan that runs it.
+
+use crate::given;
+use rankd_plan::json::{Kind, Reader};
+use rankd_plan::signature::{Inputs, ParamKind, Signature};
+use std::ops::Range;
+
+const JSON: &str = "what stands after `with` is a JSON object";
+
+#[derive(Default)]
+pub(crate) struct Example {
+    /// The parameters, as JSON.
+    with: String,
+    /// What the store holds, a line for each key.
+    pub(crate) store: String,
+    /// The inputs, as the lines of tables.
+    pub(crate) given: Vec<Vec<String>>,
+    /// What must come out, as the lines of a table.
+    pub(crate) gives: Vec<String>,
+}
+
+impl Example {
+    /// The example in the header of a task's file.
+    pub(crate) fn in_header(op: &str, text: &str) -> Example {
+        let header = text.lines().map_while(|line| line.strip_prefix("//!"));
+        let header = header.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let block = header.skip_while(|line| *line != "```text").skip(1).take_while(|line| *line != "```");
+        let (mut example, mut gives) = (Example::default(), false);
+        for line in block {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("with", params) => example.with = params.to_owned(),
+                ("store", entry) => example.store += &format!("{entry}\n"),
+                ("given", _) => example.given.push(Vec::new()),
+                ("gives", _) => gives = true,
+                ("|", _) if gives => example.gives.push(line.to_owned()),
+                ("|", _) => match example.given.last_mut() {
+                    Some(table) => table.push(line.to_owned()),
+                    None => panic!("{op}: a table stands after given or gives"),
+                },
+                _ => panic!("{op}: an example has with, store, given, gives and tables, not {line:?}"),
+            }
+        }
+        assert!(
+            !example.with.is_empty() && !example.gives.is_empty(),
+            "the header of {op} has no example with the lines `with` and `gives`"
+        );
+        assert!(example.given.iter().all(|table| !table.is_empty()), "{op}: a table has at least its head");
+        example
+    }
+
+    /// A plan with the task on the tables, which are kept at these places.
+    pub(crate) fn plan(&self, task: Signature, tables: &Range<usize>) -> String {
+        let op = task.op;
+        let (mut params, mut exprs, mut preds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut reader = Reader::new(&self.with, 64);
+        let mut fields = reader.open_object().expect(JSON);
+        while let Some((name, _)) = reader.field(&mut fields).expect(JSON) {
+            let in_place = reader.peek().expect(JSON) == Kind::Object;
+            let value = reader.raw().expect(JSON);
+            let kind = task.contract.params.iter().find(|param| param.name == name).map(|param| param.kind);
+            let table = match kind {
+                Some(ParamKind::Expr { .. }) if in_place => Some(&mut exprs),
+                Some(ParamKind::Pred) if in_place => Some(&mut preds),
+                _ => None,
+            };
+            params.push(match (table, kind) {
+                (Some(table), _) => {
+                    table.push(format!("{name:?}:{value}"));
+                    format!("{name:?}:{name:?}")
+                }
+                (None, Some(ParamKind::Node)) => format!("{name:?}:\"given{value}\""),
+                (None, _) => format!("{name:?}:{value}"),
+            });
+        }
+        let mut nodes: Vec<String> = tables
+            .clone()
+            .enumerate()
+            .map(|(at, table)| {
+                format!(r#"{{"node_id":"given{at}","op":"{}","params":{{"table":{table}}}}}"#, given::OP)
+            })
+            .collect();
+        let inputs = match task.contract.inputs {
+            Inputs::None => "",
+            Inputs::One => r#""given0""#,
+        };
+        let params = params.join(",");
+        nodes.push(format!(r#"{{"node_id":"task","op":"{op}","inputs":[{inputs}],"params":{{{params}}}}}"#));
+        format!(
+            r#"{{"schema_version":1,"plan_name":"example","outputs":["task"],"nodes":[{}],"expr_table":{{{}}},"pred_table":{{{}}}}}"#,
+            nodes.join(","),
+            exprs.join(","),
+            preds.join(",")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "//! Do it.\n//!\n//! ```text\n//! with {\"a\": 1}\n//! given\n//! | id |\n//! | 1 |\n\
+                          //! gives\n//! | id |\n//! ```\n\nuse x;\n";
+
+    #[test]
+    fn an_example_is_read_from_the_header_and_may_give_no_rows() {
+        let example = Example::in_header("do_it", HEADER);
+        assert_eq!(example.with, "{\"a\": 1}");
+        assert_eq!(
+            (example.given, example.gives),
+            (vec![vec!["| id |".into(), "| 1 |".into()]], vec!["| id |".into()])
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "the header of do_it has no example")]
+    fn a_header_without_an_example_fails() {
+        Example::in_header("do_it", "//! Do it.\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "not \"takes\"")]
+    fn a_line_that_means_nothing_fails() {
+        Example::in_header("do_it", &HEADER.replace("//! given", "//! takes"));
+    }
+}

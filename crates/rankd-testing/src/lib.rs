@@ -1,0 +1,79 @@
+//! What the tests of a crate with tasks need: [`run_examples`] runs the example in each task's header, [`registry_in`] reads a
+//! registry to run them with. No part of any program.
+//!
+//! `example` is what a header says, `table` its tables as rows. What is wrong is said by a panic, which fails the test.
+
+#![expect(
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "it runs in tests only, reads their files, and says what is wrong with them"
+)]
+
+mod example;
+mod given;
+mod table;
+
+use example::Example;
+use given::GIVEN;
+use rankd_column::RowSet;
+use rankd_engine::request::Candidates;
+use rankd_engine::store::Open;
+use rankd_engine::store::memory::{Data, MemoryEndpoint};
+use rankd_engine::task::Definition;
+use rankd_engine::{Engine, Linked, Request, Scheduler, Settings, Tasks};
+use rankd_plan::registry::Text;
+use rankd_plan::signature::Signature;
+use rankd_plan::{Registry, check};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Runs the example in the header of each of these tasks, whose files are in a folder, and fails unless it gives what the header
+/// says.
+///
+/// An example is a block ` ```text ` with these lines: `with` and the parameters as JSON, where an expression or predicate is
+/// written in place and a node is the number of a `given` table; `store` and a line of data, for each key that a read needs;
+/// `given` and a table, for each input; `gives` and the table that must come out. Every endpoint of the registry has the data.
+pub fn run_examples(definitions: impl IntoIterator<Item = Definition>, folder: impl AsRef<Path>, registry: &Registry) {
+    let definitions: Vec<Definition> = definitions.into_iter().collect();
+    assert!(!definitions.is_empty(), "there are no tasks");
+    let tasks =
+        Tasks::new(definitions.iter().copied().chain([GIVEN])).unwrap_or_else(|duplicate| panic!("{duplicate}"));
+    for Definition { signature, .. } in definitions {
+        let path = folder.as_ref().join(format!("{}.rs", signature.op));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        run_example(&Example::in_header(signature.op, &text), signature, &tasks, registry);
+    }
+}
+
+fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry: &Registry) {
+    let op = signature.op;
+    let given: Vec<RowSet> = example.given.iter().map(|table| table::read(table, registry)).collect();
+    let plan = example.plan(signature, &given::keep(&given));
+    let checked = check(plan.as_bytes(), registry, tasks.signatures());
+    let Some(plan) = checked.plan else { panic!("{op}: {:?}", checked.diagnostics.list()) };
+    let linked = Linked::link(&plan, tasks, registry).unwrap_or_else(|error| panic!("{op}: {error}"));
+    let data =
+        Data::parse(&example.store).unwrap_or_else(|bad| panic!("{op}: store line {}: {}", bad.line, bad.message));
+    let data = Arc::new(data);
+    let open = |_| Arc::new(MemoryEndpoint::new(data.clone(), Vec::new())) as Arc<dyn Open>;
+    let endpoints = registry.endpoints.list().iter().map(open).collect();
+    let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
+    let engine = Engine::start(settings, endpoints).unwrap_or_else(|error| panic!("{op}: {error}"));
+    let request =
+        Request { user_id: 1, candidates: given.first().cloned().map(Candidates::new), ..Request::new(registry) };
+    let outputs = engine.run(&Arc::new(linked), request).result.unwrap_or_else(|error| panic!("{op}: {error}"));
+    assert_eq!(table::write(&outputs[0], &example.gives[0], registry), example.gives, "the example of {op}");
+}
+
+/// The registry in a folder, with the endpoints of the environment `local`. One with mistakes fails the test.
+pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
+    let [keys, params, endpoints] = ["keys.toml", "params.toml", "endpoints.local.toml"].map(|name| {
+        let path = folder.as_ref().join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    });
+    let text = |text| Text { file: "", text };
+    let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
+    let found: Vec<_> = problems.iter().flat_map(|file| file.diagnostics.list()).collect();
+    assert!(found.is_empty(), "{found:?}");
+    registry
+}
