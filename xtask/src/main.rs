@@ -2,13 +2,14 @@
 
 mod bench;
 mod modules;
+mod new_task;
 mod redis;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench [SECTION…]";
+const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench [SECTION…] | new-task NAME";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
@@ -16,6 +17,10 @@ fn main() -> ExitCode {
         "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, DOCS, TIDY],
         "tidy" => &[TIDY],
         "fmt" => &[FORMAT],
+        "new-task" => {
+            let asked: Vec<String> = std::env::args().skip(2).collect();
+            return if new_task::run(&asked) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
         "bench" => {
             let asked: Vec<String> = std::env::args().skip(2).collect();
             return if bench::run(&asked) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
