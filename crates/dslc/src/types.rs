@@ -95,7 +95,9 @@ fn option_type(param: &Param, contract: &Contract) -> String {
         false => format!("KeyArg<{}>", variable(param.name)),
     };
     match param.kind {
-        ParamKind::Endpoint(kind) => format!("Endpoint<\"{kind}\">"),
+        ParamKind::Endpoint(kinds) => {
+            kinds.iter().map(|kind| format!("Endpoint<\"{kind}\">")).collect::<Vec<_>>().join(" | ")
+        }
         ParamKind::Int { .. } => "number | bigint".to_owned(),
         ParamKind::Bool => "boolean".to_owned(),
         ParamKind::Text => "string".to_owned(),

@@ -5,7 +5,7 @@ use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::store::redis::{Address, RedisEndpoint, Trust};
 use rankd_plan::Registry;
-use rankd_plan::registry::{Backend, Endpoint};
+use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Redis};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
     let mut files: HashMap<&str, Arc<Data>> = HashMap::new();
     let mut stores: Vec<Arc<dyn Open>> = Vec::new();
     for endpoint in registry.endpoints.list() {
-        match &endpoint.backend {
+        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        match &settings.backend {
             Backend::Memory { path } => {
                 let data = match files.get(path.as_str()) {
                     Some(data) => data.clone(),
@@ -33,38 +34,38 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
                     }
                 };
                 files.insert(path, data.clone());
-                stores.push(Arc::new(MemoryEndpoint::new(data, endpoint.inject.clone())));
+                stores.push(Arc::new(MemoryEndpoint::new(data, settings.inject.clone())));
             }
-            Backend::Server { .. } | Backend::Cluster { .. } => stores.push(Arc::new(redis(endpoint)?)),
+            Backend::Server { .. } | Backend::Cluster { .. } => stores.push(Arc::new(redis(endpoint, settings)?)),
         }
     }
     Ok(stores)
 }
 
 /// An endpoint that is on servers.
-pub fn redis(endpoint: &Endpoint) -> Result<RedisEndpoint, String> {
+pub fn redis(endpoint: &Endpoint, settings: &Redis) -> Result<RedisEndpoint, String> {
     let named = |wrong: String| format!("the endpoint {:?}: {wrong}", endpoint.name);
-    let trust = trust(endpoint).map_err(named)?;
+    let trust = trust(settings).map_err(named)?;
     let parse = |url: &String| Address::parse(url).map_err(named);
-    match &endpoint.backend {
-        Backend::Server { url } => Ok(RedisEndpoint::server(&endpoint.name, parse(url)?, endpoint.policy, trust)),
+    match &settings.backend {
+        Backend::Server { url } => Ok(RedisEndpoint::server(&endpoint.name, parse(url)?, settings.policy, trust)),
         Backend::Cluster { urls } => {
             let seeds = urls.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
             if seeds.iter().any(|seed| seed.database != 0) {
                 return Err(named("a cluster has no database numbers".into()));
             }
-            Ok(RedisEndpoint::cluster(&endpoint.name, seeds, endpoint.policy, trust))
+            Ok(RedisEndpoint::cluster(&endpoint.name, seeds, settings.policy, trust))
         }
         Backend::Memory { .. } => Err(named("it is not on a server".into())),
     }
 }
 
 /// Whom to believe that a server is what it says, where that is asked.
-fn trust(endpoint: &Endpoint) -> Result<Option<Trust>, String> {
-    if !endpoint.backend.is_encrypted() {
+fn trust(settings: &Redis) -> Result<Option<Trust>, String> {
+    if !settings.backend.is_encrypted() {
         return Ok(None);
     }
-    let trust = match &endpoint.ca_file {
+    let trust = match &settings.ca_file {
         Some(file) => {
             let text = files::read_text(Path::new(file), CA_BYTES_MAX).map_err(|error| format!("{file}: {error}"))?;
             Trust::in_pem(&text).map_err(|wrong| format!("{file}: {wrong}"))?
@@ -85,9 +86,12 @@ pub fn read(path: &Path) -> Result<Data, String> {
 /// Whether each endpoint can be used right now: its name, and what is wrong in words.
 pub fn probe(registry: &Registry) -> Vec<(String, Result<(), String>)> {
     let probed = registry.endpoints.list().iter().map(|endpoint| {
-        let result = match &endpoint.backend {
+        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        let result = match &settings.backend {
             Backend::Memory { path } => read(Path::new(path)).map(drop),
-            Backend::Server { .. } | Backend::Cluster { .. } => redis(endpoint).and_then(|redis| redis.probe()),
+            Backend::Server { .. } | Backend::Cluster { .. } => {
+                redis(endpoint, settings).and_then(|redis| redis.probe())
+            }
         };
         (endpoint.name.clone(), result)
     });

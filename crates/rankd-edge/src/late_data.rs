@@ -3,9 +3,9 @@
 //! No plan is served before they are read, so nobody asks them earlier. Should somebody do so, the store is not available yet.
 
 use crate::endpoints;
-use rankd_engine::store::{Answer, Open, ReadBatch, Store, StoreError};
+use rankd_engine::store::{Answer, Keyed, Open, Opened, ReadBatch, StoreError};
 use rankd_plan::Registry;
-use rankd_plan::registry::Backend;
+use rankd_plan::registry::{Backend, EndpointSettings};
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
@@ -19,13 +19,16 @@ pub struct LateData(Vec<(usize, LateSlot)>);
 pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), String> {
     let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData(Vec::new()));
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
-        match &endpoint.backend {
+        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        match &settings.backend {
             Backend::Memory { .. } => {
                 let slot = LateSlot::default();
                 stores.push(Arc::new(LateEndpoint(slot.clone())));
                 late.0.push((at, slot));
             }
-            Backend::Server { .. } | Backend::Cluster { .. } => stores.push(Arc::new(endpoints::redis(endpoint)?)),
+            Backend::Server { .. } | Backend::Cluster { .. } => {
+                stores.push(Arc::new(endpoints::redis(endpoint, settings)?));
+            }
         }
     }
     Ok((stores, late))
@@ -49,23 +52,23 @@ impl LateData {
 struct LateEndpoint(LateSlot);
 
 impl Open for LateEndpoint {
-    fn open(&self) -> Box<dyn Store> {
-        Box::new(LateStore { slot: self.0.clone(), store: OnceCell::new() })
+    fn open(&self) -> Opened {
+        Opened::keyed(LateStore { slot: self.0.clone(), store: OnceCell::new() })
     }
 }
 
 struct LateStore {
     slot: LateSlot,
-    store: OnceCell<Box<dyn Store>>,
+    store: OnceCell<Opened>,
 }
 
-impl Store for LateStore {
+impl Keyed for LateStore {
     fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         if let (None, Some(endpoint)) = (self.store.get(), self.slot.get()) {
             // It was just seen to be empty, and only this thread fills it.
             let _ = self.store.set(endpoint.open());
         }
-        match self.store.get() {
+        match self.store.get().and_then(|opened| opened.keyed.as_ref()) {
             Some(store) => store.read(step),
             None => Box::pin(async { Err(StoreError::Unavailable("its data is still being read".to_owned())) }),
         }
@@ -75,7 +78,7 @@ impl Store for LateStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rankd_engine::store::Verb;
+    use rankd_engine::store::KeyedRead;
     use rankd_plan::registry::Text;
 
     #[test]
@@ -89,10 +92,10 @@ mod tests {
         let text = |text| Text { file: "", text };
         let (registry, _) = Registry::parse(text(""), text(""), text(&endpoints));
         let (stores, late) = open(&registry).unwrap();
-        let store = stores[0].open();
+        let store = stores[0].open().keyed.unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let read = || {
-            let step = ReadBatch { verb: Verb::ListHead(10), prefix: "follow", ids: &[1] };
+            let step = ReadBatch { read: KeyedRead::ListHead(10), prefix: "follow", ids: &[1] };
             runtime.block_on(store.read(step)).map(drop)
         };
         assert!(matches!(read(), Err(StoreError::Unavailable(_))));

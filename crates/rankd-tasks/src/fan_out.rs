@@ -2,7 +2,7 @@
 
 use rankd_column::{Batch, Cells, Column, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, ReadBatch, Verb};
+use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{FetchContext, LinkContext};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Count;
@@ -50,8 +50,8 @@ impl FanOut {
         if parents.is_empty() {
             return Ok(RowSet::empty());
         }
-        let step = ReadBatch { verb: Verb::ListHead(self.params.fanout), prefix: self.prefix, ids: &parents };
-        let replies = cx.read(self.params.endpoint, step).await?;
+        let Params { endpoint, fanout } = self.params;
+        let replies = cx.keyed(endpoint).list_head(self.prefix, &parents, fanout).await?;
         cx.count_skipped(replies.skipped());
         let lists = parents.iter().enumerate().map(|(at, parent)| (replies.ids(at).len(), *parent));
         let parent_ids = lists.flat_map(|(count, parent)| std::iter::repeat_n(parent, count)).collect();

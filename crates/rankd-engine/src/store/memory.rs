@@ -4,7 +4,7 @@
 
 use crate::clock;
 use crate::store::closing;
-use crate::store::{Answer, Open, ReadBatch, Replies, Store, StoreError, Verb};
+use crate::store::{Answer, Keyed, KeyedRead, Open, Opened, ReadBatch, Replies, StoreError, redis};
 use hashbrown::HashMap;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use rankd_plan::registry::Inject;
@@ -142,8 +142,8 @@ impl MemoryEndpoint {
 }
 
 impl Open for MemoryEndpoint {
-    fn open(&self) -> Box<dyn Store> {
-        Box::new(MemoryStore { data: self.data.clone(), inject: self.inject.clone(), seen: self.seen.clone() })
+    fn open(&self) -> Opened {
+        Opened::keyed(MemoryStore { data: self.data.clone(), inject: self.inject.clone(), seen: self.seen.clone() })
     }
 }
 
@@ -153,10 +153,10 @@ struct MemoryStore {
     seen: Arc<[AtomicU64]>,
 }
 
-impl Store for MemoryStore {
+impl Keyed for MemoryStore {
     fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         Box::pin(async move {
-            let command = step.verb.command();
+            let command = redis::command(step.read);
             let (mut latency_us, mut fails) = (0, false);
             for (rule, seen) in self.inject.iter().zip(&*self.seen) {
                 if rule.command.as_ref().is_some_and(|only| only != command) {
@@ -185,24 +185,24 @@ impl Data {
             key.clear();
             // Writing into a string cannot fail.
             let _ = write!(key, "{}:{id}", step.prefix);
-            match (self.entries.get(&key), step.verb) {
-                (Some(Held::Hash(hash)), Verb::HashAll) => {
+            match (self.entries.get(&key), step.read) {
+                (Some(Held::Hash(hash)), KeyedRead::HashAll) => {
                     for (field, value) in hash {
                         replies.push_item(Some(field.as_bytes()));
                         replies.push_item(Some(value.as_bytes()));
                     }
                 }
-                (Some(Held::Hash(hash)), Verb::HashFields(fields)) => {
+                (Some(Held::Hash(hash)), KeyedRead::HashFields(fields)) => {
                     for field in fields {
                         let value = hash.iter().find(|(name, _)| **name == **field).map(|(_, value)| value.as_bytes());
                         replies.push_item(value);
                     }
                 }
-                (None, Verb::HashFields(fields)) => fields.iter().for_each(|_| replies.push_item(None)),
-                (Some(Held::List(list)), Verb::ListHead(count)) => {
+                (None, KeyedRead::HashFields(fields)) => fields.iter().for_each(|_| replies.push_item(None)),
+                (Some(Held::List(list)), KeyedRead::ListHead(count)) => {
                     list.iter().take(count).for_each(|element| replies.push_element(element.as_bytes()));
                 }
-                (None, Verb::HashAll | Verb::ListHead(_)) => {}
+                (None, KeyedRead::HashAll | KeyedRead::ListHead(_)) => {}
                 (Some(_), _) => return Err(StoreError::WrongType { key }),
             }
             replies.end_reply();
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn values_are_kept_as_text() {
         let data = Data::parse(r#"{"key":"user:1","hash":{"age":30,"vip":true,"note":null,"s":0.5}}"#).unwrap();
-        let replies = data.answer(&ReadBatch { verb: Verb::HashAll, prefix: "user", ids: &[1, 2] }).unwrap();
+        let replies = data.answer(&ReadBatch { read: KeyedRead::HashAll, prefix: "user", ids: &[1, 2] }).unwrap();
         let items: Vec<&[u8]> = replies.items(0).flatten().collect();
         assert_eq!(items, [&b"age"[..], b"30", b"vip", b"true", b"s", b"0.5"]);
         assert_eq!(replies.items(1).len(), 0);
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_list_read_as_a_hash_is_an_error_that_names_the_key() {
         let data = Data::parse(r#"{"key":"user:1","list":[1]}"#).unwrap();
-        let error = data.answer(&ReadBatch { verb: Verb::HashAll, prefix: "user", ids: &[1] }).unwrap_err();
+        let error = data.answer(&ReadBatch { read: KeyedRead::HashAll, prefix: "user", ids: &[1] }).unwrap_err();
         assert_eq!(error, StoreError::WrongType { key: "user:1".into() });
     }
 }

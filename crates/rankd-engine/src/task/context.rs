@@ -1,10 +1,9 @@
 //! What a task may use besides its inputs: when it is made, when it computes, and when it reads.
 
 use crate::clock::{self, Instant};
-use crate::error::TaskError;
 use crate::request::Request;
 use crate::stats::Stats;
-use crate::store::{KeyedEndpoint, ReadBatch, Replies, Stores};
+use crate::store::Stores;
 use rankd_column::expr::{Scratch, Stop};
 use rankd_column::{Key, Type, Value};
 use rankd_plan::Registry;
@@ -84,7 +83,8 @@ impl<'a> ComputeContext<'a> {
     }
 }
 
-/// What a fetch may use besides its inputs.
+/// What a fetch may use besides its inputs. What it can ask of an endpoint is in the files of the
+/// protocols.
 pub struct FetchContext<'a> {
     pub request: &'a Request,
     pub(crate) stores: &'a Stores,
@@ -93,26 +93,6 @@ pub struct FetchContext<'a> {
 }
 
 impl FetchContext<'_> {
-    /// Reads one step from an endpoint.
-    pub async fn read(
-        &self,
-        KeyedEndpoint(endpoint): KeyedEndpoint,
-        step: ReadBatch<'_>,
-    ) -> Result<Replies, TaskError> {
-        let Some((name, store)) = self.stores.get(endpoint) else {
-            return Err(TaskError::bug("an endpoint without a store"));
-        };
-        self.tally.commands.set(self.tally.commands.get() + step.ids.len() as u64);
-        self.stats.count_commands(endpoint, step.ids.len() as u64);
-        let replies = store.read(step).await.map_err(|error| {
-            let error = TaskError::store(name, &error);
-            self.tally.detail.replace(error.detail.clone());
-            error
-        })?;
-        self.tally.bytes.set(self.tally.bytes.get() + replies.byte_count() as u64);
-        Ok(replies)
-    }
-
     pub async fn sleep(&self, duration: Duration) {
         clock::sleep(duration).await;
     }

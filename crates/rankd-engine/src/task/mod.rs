@@ -1,12 +1,15 @@
 //! What a task is to the engine. Which of the two traits it implements decides where it runs.
 //!
-//! `inputs` has the rows that a computation works on, `context` what a task may use besides.
+//! `inputs` has the rows that a computation works on, `context` what a task may use besides, and a file for each protocol of
+//! [`crate::store`] what a task can ask of an endpoint: `keyed`.
 
 mod context;
 mod inputs;
+mod keyed;
 
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};
 pub use inputs::InputRows;
+pub use keyed::KeyedReads;
 
 use crate::error::TaskError;
 use rankd_column::RowSet;

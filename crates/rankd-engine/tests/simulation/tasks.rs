@@ -7,7 +7,7 @@ use rankd_column::{Cells, Column, Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Answer, KeyedEndpoint, Open, ReadBatch, Replies, Store, StoreError, Verb};
+use rankd_engine::store::{Answer, Keyed, KeyedEndpoint, Open, Opened, ReadBatch, Replies, StoreError};
 use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, LinkContext, Make};
 use rankd_plan::signature::typed::{Count, Input};
 use rankd_plan::signature::*;
@@ -230,9 +230,7 @@ impl Fetch for Read {
         }
         let latency_ms = if run == REHEARSAL { 0 } else { self.latency_ms };
         let prefix = if fate == Fate::Upstream { DOWN } else { "up" };
-        if let Err(error) =
-            cx.read(KeyedEndpoint(0), ReadBatch { verb: Verb::HashAll, prefix, ids: &[latency_ms] }).await
-        {
+        if let Err(error) = cx.keyed(KeyedEndpoint(0)).hash_all(prefix, &[latency_ms]).await {
             see(run, script.node, What::Failed);
             return Err(error);
         }
@@ -270,12 +268,12 @@ const DOWN: &str = "down";
 pub(crate) struct ScriptedStore;
 
 impl Open for ScriptedStore {
-    fn open(&self) -> Box<dyn Store> {
-        Box::new(ScriptedStore)
+    fn open(&self) -> Opened {
+        Opened::keyed(ScriptedStore)
     }
 }
 
-impl Store for ScriptedStore {
+impl Keyed for ScriptedStore {
     fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         Box::pin(async move {
             let latency_ms = step.ids[0].unsigned_abs();

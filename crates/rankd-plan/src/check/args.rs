@@ -92,7 +92,7 @@ impl Reading<'_, '_, '_, '_> {
         }
         let mut cursor = Cursor::new(text, pointer, found);
         Ok(match param.kind {
-            ParamKind::Endpoint(kind) => self.checker.names.endpoint(&mut cursor, kind)?.map(Arg::Endpoint),
+            ParamKind::Endpoint(kinds) => self.checker.names.endpoint(&mut cursor, kinds)?.map(Arg::Endpoint),
             ParamKind::Int { min, max } => int(&mut cursor, param, min, max)?.map(Arg::Int),
             ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
             ParamKind::Text => {

@@ -73,7 +73,7 @@ impl Names<'_> {
         Ok(usable.then_some(at))
     }
 
-    pub(crate) fn endpoint(&self, cursor: &mut Cursor<'_, '_>, kind: &str) -> Result<Option<u32>, Fault> {
+    pub(crate) fn endpoint(&self, cursor: &mut Cursor<'_, '_>, kinds: &[&str]) -> Result<Option<u32>, Fault> {
         let Some(name) = cursor.text()? else { return Ok(None) };
         let endpoints = &self.registry.endpoints;
         let Some(at) = endpoints.named(&name).or_else(|| endpoints.numbered(&name)) else {
@@ -83,8 +83,12 @@ impl Names<'_> {
             return Ok(None);
         };
         let endpoint = endpoints.get(at);
-        if endpoint.kind != kind {
-            let message = format!("the endpoint {name:?} is of kind {}, but this task needs {kind}", endpoint.kind);
+        if !kinds.contains(&endpoint.kind.as_str()) {
+            let message = format!(
+                "the endpoint {name:?} is of kind {}, but this task needs {}",
+                endpoint.kind,
+                kinds.join(" or ")
+            );
             cursor.report(Code::WrongEndpointKind, message);
             return Ok(None);
         }

@@ -78,10 +78,16 @@ const fn fields(id: &'static str) -> [&'static str; 10] {
 pub(super) fn parse(text: &str, sort: Sort, found: &mut Diagnostics) -> Named<Entry> {
     let (table, id_field, fields) = sort.names();
     let mut read: Vec<(Entry, Range<usize>)> = Vec::new();
-    each_entry(text, table, fields, found, |table, found| {
-        let span = table.span();
-        read.extend(entry(&table, id_field, found).map(|entry| (entry, span)));
-    });
+    each_entry(
+        text,
+        table,
+        |_| fields.to_vec(),
+        found,
+        |table, found| {
+            let span = table.span();
+            read.extend(entry(&table, id_field, found).map(|entry| (entry, span)));
+        },
+    );
     // Rows are built on `id`, so it has position 0 wherever the file lists it.
     if let (Sort::Key, Some(at)) = (sort, read.iter().position(|(entry, _)| entry.name == "id")) {
         let id = read.remove(at);

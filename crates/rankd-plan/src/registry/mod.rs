@@ -6,7 +6,7 @@ mod endpoint;
 mod entry;
 mod table;
 
-pub use endpoint::{Backend, Endpoint, Inject, Policy};
+pub use endpoint::{Backend, Endpoint, EndpointSettings, Inject, Policy, Redis};
 pub use entry::{Absent, Entry, Status};
 
 use crate::codes::Code;
@@ -150,11 +150,11 @@ impl Registry {
 
     /// Warns of endpoints that no task can use, because none speaks their kind.
     pub fn check_kinds(&self, tasks: &[Signature], found: &mut Diagnostics) {
-        let kinds = tasks.iter().flat_map(|task| task.contract.params).filter_map(|param| match param.kind {
-            ParamKind::Endpoint(kind) => Some(kind),
-            _ => None,
+        let kinds = tasks.iter().flat_map(|task| task.contract.params).flat_map(|param| match param.kind {
+            ParamKind::Endpoint(kinds) => kinds,
+            _ => &[],
         });
-        let mut kinds: Vec<&str> = kinds.collect();
+        let mut kinds: Vec<&str> = kinds.copied().collect();
         kinds.sort_unstable();
         kinds.dedup();
         for (at, endpoint) in self.endpoints.list().iter().enumerate() {

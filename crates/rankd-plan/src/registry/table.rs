@@ -7,11 +7,11 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Calls `read` for each `[[name]]` of the text, each checked to have no field but `fields`.
+/// Calls `read` for each `[[name]]` of the text, each checked to have no field but those that `fields` gives for it.
 pub(super) fn each_entry<'t>(
     text: &'t str,
     name: &'static str,
-    fields: &'static [&'static str],
+    fields: impl Fn(&Table<'_, 't>) -> Vec<&'static str>,
     found: &mut Diagnostics,
     mut read: impl FnMut(Table<'_, 't>, &mut Diagnostics),
 ) {
@@ -38,7 +38,7 @@ pub(super) fn each_entry<'t>(
             match entry.get_ref() {
                 DeValue::Table(table) => {
                     let table = Table { table, span: entry.span() };
-                    table.refuse_unknown(fields, found);
+                    table.refuse_unknown(&fields(&table), found);
                     read(table, found);
                 }
                 _ => found.push(bad(entry.span(), format!("entries are written as [[{name}]]"))),
@@ -58,7 +58,7 @@ impl<'a, 't> Table<'a, 't> {
         self.span.clone()
     }
 
-    pub(super) fn refuse_unknown(&self, fields: &'static [&'static str], found: &mut Diagnostics) {
+    pub(super) fn refuse_unknown(&self, fields: &[&'static str], found: &mut Diagnostics) {
         for field in self.table.keys().filter(|field| !fields.contains(&&**field.get_ref())) {
             let name = field.get_ref();
             let message = format!("an entry has no field {name:?}");

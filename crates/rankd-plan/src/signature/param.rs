@@ -66,8 +66,8 @@ impl Literal {
 /// What a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParamKind {
-    /// An endpoint of this kind.
-    Endpoint(&'static str),
+    /// An endpoint of one of these kinds.
+    Endpoint(&'static [&'static str]),
     Int {
         min: i64,
         max: i64,
@@ -96,7 +96,7 @@ impl ParamKind {
     /// The kind in a word or two, for listings.
     pub fn name(self) -> String {
         match self {
-            ParamKind::Endpoint(kind) => format!("{kind} endpoint"),
+            ParamKind::Endpoint(kinds) => format!("{} endpoint", kinds.join(" or ")),
             ParamKind::Int { min, max } if max == i64::MAX => format!("int ≥ {min}"),
             ParamKind::Int { min, max } => format!("int {min}..={max}"),
             ParamKind::Bool => "bool".into(),

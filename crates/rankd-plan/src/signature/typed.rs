@@ -221,7 +221,7 @@ pub enum Count {}
 pub enum Millis {}
 
 /// Letters, digits, `_`, `:` and `-`.
-pub enum Text {}
+pub enum PlainText {}
 
 /// An expression whose result is written to a key: `#[into(out_key)]`.
 pub enum Expr {}
@@ -257,7 +257,7 @@ types! {
     i64 as i64: ParamKind::Int { min: i64::MIN, max: i64::MAX }, Arg::Int(value) => *value;
     Count as usize: FROM_0, Arg::Int(value) => usize::try_from(*value).unwrap_or(usize::MAX);
     Millis as Duration: FROM_0, Arg::Int(value) => Duration::from_millis(value.unsigned_abs());
-    Text as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
+    PlainText as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
     Key as Key: ParamKind::Key, Arg::Key(value) => *value;
     Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();

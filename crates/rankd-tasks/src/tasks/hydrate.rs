@@ -23,10 +23,10 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, ReadBatch, Verb};
+use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
 use rankd_plan::params;
-use rankd_plan::signature::typed::Text;
+use rankd_plan::signature::typed::PlainText;
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ params! {
         /// Where the hashes are
         endpoint: KeyedEndpoint,
         /// What stands before the id in the hash's name, such as user or media
-        prefix: Text,
+        prefix: PlainText,
         /// The fields to read
         keys: Vec<Key>,
     }
@@ -74,8 +74,7 @@ impl Fetch for Task {
         if ids.is_empty() {
             return Ok(rows.clone());
         }
-        let step = ReadBatch { verb: Verb::HashFields(&self.names), prefix: &self.prefix, ids: &ids };
-        let replies = cx.read(self.endpoint, step).await?;
+        let replies = cx.keyed(self.endpoint).hash_fields(&self.prefix, &ids, &self.names).await?;
         // A column is as long as the batch; rows outside the view get nothing.
         let mut position = vec![None; rows.batch().len()];
         for (at, row) in rows.rows().iter().enumerate() {

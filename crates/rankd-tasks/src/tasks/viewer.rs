@@ -15,7 +15,7 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, ReadBatch, Verb};
+use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
 use rankd_plan::params;
 use rankd_plan::signature::*;
@@ -53,7 +53,7 @@ impl Make for Task {
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let id = cx.request.user_id;
-        let replies = cx.read(self.endpoint, ReadBatch { verb: Verb::HashAll, prefix: "user", ids: &[id] }).await?;
+        let replies = cx.keyed(self.endpoint).hash_all("user", &[id]).await?;
         let mut batch = Batch::new(vec![id]);
         let mut items = replies.items(0);
         while let (Some(name), Some(value)) = (items.next(), items.next()) {

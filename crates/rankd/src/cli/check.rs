@@ -7,7 +7,7 @@ use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
-use rankd_plan::registry::Backend;
+use rankd_plan::registry::{Backend, EndpointSettings};
 use rankd_plan::render::Report;
 use rankd_plan::{Code, Diagnostic, Diagnostics, Registry};
 use std::path::{Path, PathBuf};
@@ -103,7 +103,8 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
     let mut found = Diagnostics::default();
     let mut seen: Vec<&str> = Vec::new();
     for (at, endpoint) in loaded.registry.endpoints.list().iter().enumerate() {
-        let wrong = match &endpoint.backend {
+        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        let wrong = match &settings.backend {
             // Endpoints may share a file; it is read once.
             Backend::Memory { path } if seen.contains(&path.as_str()) => continue,
             Backend::Memory { path } => {
@@ -113,7 +114,7 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
                 })
             }
             Backend::Server { .. } | Backend::Cluster { .. } => {
-                endpoints::redis(endpoint).err().map(|why| (Code::BadEndpoint, why))
+                endpoints::redis(endpoint, settings).err().map(|why| (Code::BadEndpoint, why))
             }
         };
         if let Some((code, why)) = wrong {

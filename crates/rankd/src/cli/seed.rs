@@ -11,6 +11,7 @@ use rankd_edge::{endpoints, files};
 use rankd_engine::store::closing;
 use rankd_engine::store::redis::Preview;
 use rankd_plan::json::Writer;
+use rankd_plan::registry::EndpointSettings;
 use std::path::{Path, PathBuf};
 
 /// Keys that are named where many would be overwritten.
@@ -85,7 +86,8 @@ fn load(args: &SeedArgs, library: &Library, env: &str) -> Result<String, String>
     let data = endpoints::read(&args.data)?;
     let mut previews = Vec::new();
     for endpoint in loaded.registry.endpoints.list() {
-        let redis = endpoints::redis(endpoint)?;
+        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        let redis = endpoints::redis(endpoint, settings)?;
         let mut bar = say::Progress::new(&format!("compare {}", endpoint.name), data.len());
         let preview = redis.preview(&data, |keys| bar.at(keys))?;
         previews.push((endpoint, redis, preview));

@@ -11,7 +11,7 @@ use rankd_engine::store::health::Snapshot;
 use rankd_engine::store::redis::{Address, RedisEndpoint, Trust};
 use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, Settings};
 use rankd_plan::Registry;
-use rankd_plan::registry::{Backend, Text};
+use rankd_plan::registry::{Backend, EndpointSettings, Text};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -80,11 +80,12 @@ impl Asker {
         let stores = registry.endpoints.list().iter().map(|endpoint| {
             let address = |url: &String| Address::parse(url).expect("the url is good");
             let pem = |file: &String| std::fs::read_to_string(file).expect("the file of authorities is there");
-            let trust = endpoint.ca_file.as_ref().map(|file| Trust::in_pem(&pem(file)).expect("it is good"));
-            Arc::new(match &endpoint.backend {
-                Backend::Server { url } => RedisEndpoint::server(&endpoint.name, address(url), endpoint.policy, trust),
+            let EndpointSettings::Redis(settings) = &endpoint.settings;
+            let trust = settings.ca_file.as_ref().map(|file| Trust::in_pem(&pem(file)).expect("it is good"));
+            Arc::new(match &settings.backend {
+                Backend::Server { url } => RedisEndpoint::server(&endpoint.name, address(url), settings.policy, trust),
                 Backend::Cluster { urls } => {
-                    RedisEndpoint::cluster(&endpoint.name, urls.iter().map(address).collect(), endpoint.policy, trust)
+                    RedisEndpoint::cluster(&endpoint.name, urls.iter().map(address).collect(), settings.policy, trust)
                 }
                 Backend::Memory { .. } => panic!("the endpoint is on a server"),
             }) as Arc<dyn Open>

@@ -5,7 +5,7 @@ use crate::server::Server;
 use futures_util::future::join_all;
 use rankd_engine::store::health::Snapshot;
 use rankd_engine::store::redis::{Address, RedisEndpoint};
-use rankd_engine::store::{Open, ReadBatch, Store, Verb};
+use rankd_engine::store::{Keyed, KeyedRead, Open, ReadBatch};
 use rankd_plan::registry::Policy;
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ fn policy() -> Policy {
 }
 
 /// The endpoint's counters after `read` has been given its store.
-fn with_store(url: &str, policy: Policy, read: impl AsyncFnOnce(&dyn Store)) -> Snapshot {
+fn with_store(url: &str, policy: Policy, read: impl AsyncFnOnce(&dyn Keyed)) -> Snapshot {
     let endpoint = RedisEndpoint::server("redis_default", Address::parse(url).expect("it is one"), policy, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     runtime.expect("a runtime can be made").block_on(async {
-        let store = endpoint.open();
+        let store = endpoint.open().keyed.expect("it answers keyed reads");
         read(&*store).await;
     });
     endpoint.health().expect("a server's endpoint counts").snapshot()
 }
 
 /// How many ids the list of `good:1` has, or the error's code.
-async fn good(store: &dyn Store) -> Result<usize, &'static str> {
-    let replies = store.read(ReadBatch { verb: Verb::ListHead(10), prefix: "good", ids: &[1, 2] }).await;
+async fn good(store: &dyn Keyed) -> Result<usize, &'static str> {
+    let replies = store.read(ReadBatch { read: KeyedRead::ListHead(10), prefix: "good", ids: &[1, 2] }).await;
     replies.map(|replies| replies.ids(0).len()).map_err(|error| error.code().id)
 }
 
 /// The code and the words of an error that must be there.
-async fn bad(store: &dyn Store, verb: Verb<'_>, prefix: &str) -> (&'static str, String) {
-    match store.read(ReadBatch { verb, prefix, ids: &[7, 1, 8] }).await {
+async fn bad(store: &dyn Keyed, what: KeyedRead<'_>, prefix: &str) -> (&'static str, String) {
+    match store.read(ReadBatch { read: what, prefix, ids: &[7, 1, 8] }).await {
         Ok(_) => panic!("{prefix}:1 was read"),
         Err(error) => (error.code().id, error.to_string()),
     }
@@ -58,10 +58,10 @@ fn a_key_that_cannot_be_read_costs_nobody_else_anything() {
         let fields: [Arc<str>; 1] = ["f".into()];
         for _ in 0..20 {
             let others = join_all([good(store), good(store)]);
-            let wide = bad(store, Verb::HashAll, "wide");
-            let long = bad(store, Verb::HashAll, "long");
-            let some = bad(store, Verb::HashFields(&fields), "long");
-            let list = bad(store, Verb::HashAll, "list");
+            let wide = bad(store, KeyedRead::HashAll, "wide");
+            let long = bad(store, KeyedRead::HashAll, "long");
+            let some = bad(store, KeyedRead::HashFields(&fields), "long");
+            let list = bad(store, KeyedRead::HashAll, "list");
             let (before, wide, long, some, list, after) = tokio::join!(others, wide, long, some, list, good(store));
             assert_eq!((before, after), (vec![Ok(3); 2], Ok(3)));
             assert_eq!((wide.0, long.0, some.0, list.0), ("E421", "E421", "E421", "E402"));
@@ -84,7 +84,7 @@ fn what_is_too_large_to_be_passed_over_costs_a_connection_and_the_others_a_secon
                 assert_eq!(good(store).await, Ok(3));
             }
             let (before, huge, after) =
-                tokio::join!(good(store), bad(store, Verb::HashAll, "huge"), join_all([good(store), good(store)]));
+                tokio::join!(good(store), bad(store, KeyedRead::HashAll, "huge"), join_all([good(store), good(store)]));
             assert_eq!((before, after), (Ok(3), vec![Ok(3); 2]), "round {round}");
             assert_eq!(huge.0, "E421", "{}", huge.1);
         }
@@ -101,7 +101,7 @@ fn a_command_that_is_forbidden_does_not_stop_the_others() {
     let url = format!("redis://reader:open-sesame@127.0.0.1:{}", server.port);
     let health = with_store(&url, Policy { retry_percent: 0, ..policy() }, async |store| {
         for _ in 0..20 {
-            let (forbidden, allowed) = tokio::join!(bad(store, Verb::HashAll, "wide"), good(store));
+            let (forbidden, allowed) = tokio::join!(bad(store, KeyedRead::HashAll, "wide"), good(store));
             assert_eq!((forbidden.0, allowed), ("E417", Ok(3)), "{}", forbidden.1);
         }
     });

@@ -3,7 +3,7 @@
 use crate::nodes::Cluster;
 use crate::server::Server;
 use rankd_engine::store::redis::{Address, RedisEndpoint};
-use rankd_engine::store::{Open, ReadBatch, Replies, Verb};
+use rankd_engine::store::{KeyedRead, Open, ReadBatch, Replies};
 use rankd_plan::registry::Policy;
 use redis::{Commands, Connection};
 use std::collections::HashMap;
@@ -75,17 +75,17 @@ fn compare(random: &mut Random, endpoint: &RedisEndpoint, oracle: impl Fn(&str) 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     let runtime = runtime.expect("a runtime can be made");
     runtime.block_on(async {
-        let store = endpoint.open();
-        let read = async |verb: Verb<'_>, prefix: &str, ids: &[i64]| -> Replies {
-            store.read(ReadBatch { verb, prefix, ids }).await.expect("rankd reads")
+        let store = endpoint.open().keyed.expect("it answers keyed reads");
+        let read = async |what: KeyedRead<'_>, prefix: &str, ids: &[i64]| -> Replies {
+            store.read(ReadBatch { read: what, prefix, ids }).await.expect("rankd reads")
         };
         for _ in 0..ROUNDS {
             let ids: Vec<i64> = (0..1 + random.below(KEYS as u64)).map(|_| random.below(KEYS as u64) as i64).collect();
             let fields: Vec<Arc<str>> = (0..1 + random.below(9)).map(|number| format!("f{number}").into()).collect();
             let count = 1 + random.below(25) as usize;
-            let whole = read(Verb::HashAll, "h", &ids).await;
-            let some = read(Verb::HashFields(&fields), "h", &ids).await;
-            let heads = read(Verb::ListHead(count), "l", &ids).await;
+            let whole = read(KeyedRead::HashAll, "h", &ids).await;
+            let some = read(KeyedRead::HashFields(&fields), "h", &ids).await;
+            let heads = read(KeyedRead::ListHead(count), "l", &ids).await;
             for (at, id) in ids.iter().enumerate() {
                 let (hash, list) = (format!("h:{id}"), format!("l:{id}"));
                 let expected: HashMap<Vec<u8>, Vec<u8>> = oracle(&hash).hgetall(&hash).expect("it reads");

@@ -5,6 +5,7 @@
 
 use crate::clock::{self, Instant};
 use crate::store::health::Health;
+use crate::store::redis::Trouble;
 use crate::store::redis::breaker::jittered;
 use crate::store::redis::budget::Budget;
 use crate::store::redis::connection::{Answered, Failed};
@@ -12,7 +13,7 @@ use crate::store::redis::greeting::{Peer, Refusal};
 use crate::store::redis::server::Connections;
 use crate::store::redis::slots::{Layout, NodeName, Slotter};
 use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, too_large};
-use crate::store::{Answer, ReadBatch, Replies, Store, StoreError, Trouble};
+use crate::store::{Answer, Keyed, ReadBatch, Replies, StoreError};
 use futures_util::future::join_all;
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
@@ -69,7 +70,7 @@ impl ClusterStore {
     }
 }
 
-impl Store for ClusterStore {
+impl Keyed for ClusterStore {
     fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         match step.ids.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),

@@ -7,12 +7,13 @@
 
 use crate::clock::{self, Instant};
 use crate::store::health::Health;
+use crate::store::redis::Trouble;
 use crate::store::redis::breaker::Breaker;
 use crate::store::redis::greeting::{Peer, Refusal, Socket};
 use crate::store::redis::parcel::{Parcel, Waiting};
 use crate::store::redis::pulse::Pulse;
 use crate::store::redis::resp::{Expect, Incoming, Malformed, ReplyProgress, push_command};
-use crate::store::{ReadBatch, Replies, StoreError, TooLarge, Trouble};
+use crate::store::{ReadBatch, Replies, StoreError, TooLarge};
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
 use std::cell::{Cell, RefCell};
@@ -228,7 +229,7 @@ impl Connection {
         }
         self.pending.borrow_mut().push_back(Pending {
             since: clock::now(),
-            expect: Expect::of(step.verb),
+            expect: Expect::of(step.read),
             is_ping: false,
             asking: *asking,
             left: if *asking { 2 * count } else { count },

@@ -2,7 +2,7 @@
 //!
 //! All of the greeting leaves at once. A server that does not know HELLO is spoken to in the older protocol.
 
-use crate::store::Trouble;
+use crate::store::redis::Trouble;
 use crate::store::redis::address::{Address, ServerPlace};
 use crate::store::redis::flat::{self, ReplyPart};
 use crate::store::redis::resp::{Malformed, push_command};

@@ -3,7 +3,7 @@
 //! One set of connections for each event loop. All commands of a step leave in one pipeline for each server, and what several
 //! nodes and several requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares
 //! its answer. While a server does not answer, that is said at once and never waited for. Reading order: `resp.rs` and `flat.rs`
-//! (the protocol), `greeting.rs` and `tls.rs`, `breaker.rs`, `pulse.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and
+//! (the protocol), `greeting.rs` and `tls.rs`, `trouble.rs` (error lines), `breaker.rs`, `pulse.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and
 //! `cluster.rs` (many), `load.rs` (set-up).
 
 mod address;
@@ -20,13 +20,17 @@ mod resp;
 mod server;
 mod slots;
 mod tls;
+mod trouble;
 
 pub use address::Address;
 pub use load::{Entry, Preview};
+pub(crate) use resp::command;
 pub use tls::Trust;
+pub use trouble::Trouble;
 
 use crate::store::health::Health;
-use crate::store::{Open, ReadBatch, Replies, Store, StoreError, TooLarge, limits};
+use crate::store::keyed::limits;
+use crate::store::{Open, Opened, ReadBatch, Replies, StoreError, TooLarge};
 use cluster::ClusterStore;
 use greeting::Peer;
 use rankd_plan::registry::Policy;
@@ -87,10 +91,10 @@ fn peer(address: Address, policy: Policy, trust: Option<Trust>) -> Peer {
 }
 
 impl Open for RedisEndpoint {
-    fn open(&self) -> Box<dyn Store> {
+    fn open(&self) -> Opened {
         match &self.servers {
-            Servers::One(peer) => Box::new(ServerStore::new(peer, self.policy, &self.health)),
-            Servers::Cluster(peers) => Box::new(ClusterStore::new(peers, self.policy, &self.health)),
+            Servers::One(peer) => Opened::keyed(ServerStore::new(peer, self.policy, &self.health)),
+            Servers::Cluster(peers) => Opened::keyed(ClusterStore::new(peers, self.policy, &self.health)),
         }
     }
 

@@ -5,8 +5,9 @@
 //! without being kept, so that the replies behind it can be read. Anything else is malformed: after it nothing on the connection
 //! can be trusted, so the connection is closed.
 
+use crate::store::keyed::limits;
 use crate::store::redis::flat;
-use crate::store::{ReadBatch, Replies, TooLarge, Verb, limits};
+use crate::store::{KeyedRead, ReadBatch, Replies, TooLarge};
 
 /// What is passed over of a step's replies. Where there is more, a new connection costs less than waiting for the rest.
 const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
@@ -25,6 +26,15 @@ pub(super) fn push_command<'a>(
     words.for_each(|word| push_word(out, word));
 }
 
+/// The command for a read. The embedded store goes by the same names.
+pub(crate) fn command(read: KeyedRead<'_>) -> &'static str {
+    match read {
+        KeyedRead::HashAll => "HGETALL",
+        KeyedRead::HashFields(_) => "HMGET",
+        KeyedRead::ListHead(_) => "LRANGE",
+    }
+}
+
 /// Appends one command for each id of a step. With `asking`, each has the leave to be asked of a node that is only about to
 /// get its slot.
 pub(super) fn push_step(out: &mut Vec<u8>, step: &ReadBatch<'_>, asking: bool) {
@@ -33,18 +43,18 @@ pub(super) fn push_step(out: &mut Vec<u8>, step: &ReadBatch<'_>, asking: bool) {
     if asking {
         push_command(&mut before, [&b"ASKING"[..]]);
     }
-    let more_words = match step.verb {
-        Verb::HashAll => 0,
-        Verb::HashFields(fields) => fields.len(),
-        Verb::ListHead(_) => 2,
+    let more_words = match step.read {
+        KeyedRead::HashAll => 0,
+        KeyedRead::HashFields(fields) => fields.len(),
+        KeyedRead::ListHead(_) => 2,
     };
     push_header(&mut before, b'*', 2 + more_words);
-    push_word(&mut before, step.verb.command().as_bytes());
+    push_word(&mut before, command(step.read).as_bytes());
     after.extend_from_slice(b"\r\n");
-    match step.verb {
-        Verb::HashAll => {}
-        Verb::HashFields(fields) => fields.iter().for_each(|field| push_word(&mut after, field.as_bytes())),
-        Verb::ListHead(count) => {
+    match step.read {
+        KeyedRead::HashAll => {}
+        KeyedRead::HashFields(fields) => fields.iter().for_each(|field| push_word(&mut after, field.as_bytes())),
+        KeyedRead::ListHead(count) => {
             push_word(&mut after, b"0");
             push_word(&mut after, itoa::Buffer::new().format(count.max(1) - 1).as_bytes());
         }
@@ -86,11 +96,11 @@ pub(super) enum Expect {
 }
 
 impl Expect {
-    pub(super) fn of(verb: Verb<'_>) -> Expect {
-        match verb {
-            Verb::HashAll => Expect::AtMost(2 * limits::HASH_FIELDS),
-            Verb::HashFields(fields) => Expect::Exactly(fields.len()),
-            Verb::ListHead(count) => Expect::Ids(count),
+    pub(super) fn of(read: KeyedRead<'_>) -> Expect {
+        match read {
+            KeyedRead::HashAll => Expect::AtMost(2 * limits::HASH_FIELDS),
+            KeyedRead::HashFields(fields) => Expect::Exactly(fields.len()),
+            KeyedRead::ListHead(count) => Expect::Ids(count),
         }
     }
 
@@ -498,10 +508,10 @@ mod tests {
     fn a_step_is_one_command_an_id() {
         let mut out = Vec::new();
         let fields: [std::sync::Arc<str>; 2] = ["a".into(), "bc".into()];
-        push_step(&mut out, &ReadBatch { verb: Verb::HashFields(&fields), prefix: "user", ids: &[5] }, true);
+        push_step(&mut out, &ReadBatch { read: KeyedRead::HashFields(&fields), prefix: "user", ids: &[5] }, true);
         assert_eq!(out, b"*1\r\n$6\r\nASKING\r\n*4\r\n$5\r\nHMGET\r\n$6\r\nuser:5\r\n$1\r\na\r\n$2\r\nbc\r\n");
         out.clear();
-        push_step(&mut out, &ReadBatch { verb: Verb::ListHead(10), prefix: "follow", ids: &[7, -1] }, false);
+        push_step(&mut out, &ReadBatch { read: KeyedRead::ListHead(10), prefix: "follow", ids: &[7, -1] }, false);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,

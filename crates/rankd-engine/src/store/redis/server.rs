@@ -5,13 +5,14 @@
 //! other is read when it comes and thrown away. New steps take the connection that is well.
 
 use crate::store::health::Health;
+use crate::store::redis::Trouble;
 use crate::store::redis::budget::Budget;
 use crate::store::redis::connection::{Answered, Ask, Connection, Failed, ReadOutcome};
 use crate::store::redis::greeting::Peer;
 use crate::store::redis::parcel::News;
 use crate::store::redis::pulse::Pulse;
 use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, resp, too_large};
-use crate::store::{Answer, ReadBatch, Replies, Store, StoreError, Trouble};
+use crate::store::{Answer, Keyed, ReadBatch, Replies, StoreError};
 use futures_util::future::{Either, select};
 use hashbrown::DefaultHashBuilder;
 use rankd_plan::registry::Policy;
@@ -65,7 +66,7 @@ fn worth_another_try(answered: &Result<Answered, Failed>) -> bool {
     }
 }
 
-impl Store for ServerStore {
+impl Keyed for ServerStore {
     fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         match step.ids.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),

@@ -1,11 +1,19 @@
-//! Endpoints: where a task's reads go in one environment.
+//! Endpoints of kind `redis`: a server, a cluster, or the embedded store in its place.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::registry::Named;
-use crate::registry::entry::is_identifier;
-use crate::registry::table::{Table, bad, each_entry};
+use crate::registry::table::Table;
 use std::ops::RangeInclusive;
+
+/// What an endpoint of this kind has besides its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redis {
+    pub backend: Backend,
+    /// The authorities to trust with `rediss://`, as a PEM file; the system's where there is none.
+    pub ca_file: Option<String>,
+    pub policy: Policy,
+    pub inject: Vec<Inject>,
+}
 
 /// What answers an endpoint's reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,23 +77,7 @@ pub struct Inject {
     pub fail_every: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    pub endpoint_id: String,
-    pub name: String,
-    /// The protocol that tasks speak with it. A task refuses an endpoint of a kind that it does not speak.
-    pub kind: String,
-    pub backend: Backend,
-    /// The authorities to trust with `rediss://`, as a PEM file; the system's where there is none.
-    pub ca_file: Option<String>,
-    pub policy: Policy,
-    pub inject: Vec<Inject>,
-}
-
-const FIELDS: &[&str] = &[
-    "endpoint_id",
-    "name",
-    "kind",
+pub(super) const FIELDS: &[&str] = &[
     "url",
     "cluster",
     "ca_file",
@@ -99,46 +91,7 @@ const FIELDS: &[&str] = &[
     "inject",
 ];
 
-pub(super) fn parse(text: &str, found: &mut Diagnostics) -> Named<Endpoint> {
-    let mut named = Named::default();
-    each_entry(text, "endpoint", FIELDS, found, |table, found| {
-        let Some(endpoint) = endpoint(&table, found) else { return };
-        let place = table.place(if table.has("url") { "url" } else { "cluster" });
-        if let Err(message) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
-            found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(table.span()));
-        }
-    });
-    named
-}
-
-fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> {
-    for required in ["endpoint_id", "name", "kind"] {
-        if !table.has(required) {
-            table.missing(required, found);
-        }
-    }
-    let endpoint_id = table.text("endpoint_id", found).filter(|id| {
-        let good = id.starts_with("ep_") && is_identifier(id);
-        if !good {
-            found.push(bad(table.place("endpoint_id"), "an endpoint_id is ep_ and then letters, digits or _"));
-        }
-        good
-    });
-    let name = table.text("name", found).filter(|name| {
-        let good = is_identifier(name) && !name.starts_with("ep_");
-        if !good {
-            let message = "a name is made of letters, digits and _, starts with a letter and not with ep_";
-            found.push(bad(table.place("name"), message));
-        }
-        good
-    });
-    let kind = table.text("kind", found).filter(|kind| {
-        let good = is_identifier(kind);
-        if !good {
-            found.push(bad(table.place("kind"), "a kind is the name of a protocol, such as redis"));
-        }
-        good
-    });
+pub(super) fn read(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Redis> {
     let backend = backend(table, found);
     let ca_file = table.text("ca_file", found).map(str::to_owned);
     if ca_file.is_some() && backend.as_ref().is_some_and(|backend| !backend.is_encrypted()) {
@@ -151,8 +104,7 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         let message = "only a memory: endpoint can inject trouble";
         found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("inject")));
     }
-    let (endpoint_id, name, kind) = (endpoint_id?.to_owned(), name?.to_owned(), kind?.to_owned());
-    Some(Endpoint { endpoint_id, name, kind, backend: backend?, ca_file, policy, inject })
+    Some(Redis { backend: backend?, ca_file, policy, inject })
 }
 
 fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {

@@ -1,0 +1,101 @@
+//! Why a store did not answer.
+
+use crate::codes::{self, ErrorCode};
+use crate::store::keyed::limits;
+use crate::store::redis::Trouble;
+use std::fmt;
+
+/// Why a batch was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// The store does not answer.
+    Unavailable(String),
+    /// A key holds another type than the read wants.
+    WrongType { key: String },
+    /// The embedded store was told to fail here.
+    Injected { command: &'static str },
+    /// The server did not answer in the time that the endpoint allows.
+    TimedOut { address: String, ms: u64 },
+    /// The server answered with an error line.
+    Server { trouble: Trouble, line: String },
+    /// What is stored under a key is more than is read.
+    TooLarge { key: String, what: TooLarge },
+}
+
+/// What a reply has too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLarge {
+    /// A hash that is read whole has too many fields.
+    Hash,
+    /// One value has too many bytes.
+    Value,
+    /// All replies to a batch together have too many bytes.
+    Batch,
+}
+
+impl StoreError {
+    /// A server's error line in answer to the read of a key.
+    pub(crate) fn from_server(key: String, line: String) -> StoreError {
+        match line.starts_with("WRONGTYPE") {
+            true => StoreError::WrongType { key },
+            false => StoreError::Server { trouble: Trouble::of(&line), line },
+        }
+    }
+
+    pub fn code(&self) -> &'static ErrorCode {
+        match self {
+            StoreError::Unavailable(_) => codes::UNREACHABLE,
+            StoreError::WrongType { .. } => codes::WRONG_STORED_TYPE,
+            StoreError::Injected { .. } => codes::INJECTED_READ,
+            StoreError::TimedOut { .. } => codes::NO_ANSWER,
+            StoreError::Server { trouble, .. } => trouble.code(),
+            StoreError::TooLarge { .. } => codes::STORED_TOO_LARGE,
+        }
+    }
+
+    /// What a caller may know: the endpoint by its name in the registry, and neither an address nor what the server said.
+    pub fn for_callers(&self, endpoint: &str) -> String {
+        match self {
+            StoreError::Unavailable(_) => format!("the endpoint {endpoint:?} cannot be reached"),
+            StoreError::TimedOut { ms, .. } => format!("the endpoint {endpoint:?} did not answer within {ms} ms"),
+            StoreError::Server { trouble, .. } => format!("the endpoint {endpoint:?} {}", trouble.words()),
+            StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => {
+                self.to_string()
+            }
+        }
+    }
+
+    /// What is for the log and the trace alone, where there is more to say.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            StoreError::Unavailable(_) | StoreError::TimedOut { .. } | StoreError::Server { .. } => {
+                Some(self.to_string())
+            }
+            StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => None,
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Unavailable(why) => write!(f, "the store cannot be reached: {why}"),
+            StoreError::WrongType { key } => write!(f, "the key {key} holds a different type than expected"),
+            StoreError::TimedOut { address, ms } => write!(f, "{address} did not answer within {ms} ms"),
+            StoreError::Server { line, .. } => write!(f, "the store answered: {line}"),
+            StoreError::Injected { command } => write!(f, "{command} failed, as configured for the endpoint"),
+            StoreError::TooLarge { key, what } => match what {
+                TooLarge::Hash => {
+                    write!(f, "the hash {key} has more than {} fields: read only some", limits::HASH_FIELDS)
+                }
+                TooLarge::Value => write!(f, "the key {key} holds a value of more than {} bytes", limits::VALUE_BYTES),
+                TooLarge::Batch => {
+                    let most = limits::BATCH_BYTES;
+                    write!(f, "the replies up to the key {key} are more than {most} bytes: read fewer rows or fields")
+                }
+            },
+        }
+    }
+}

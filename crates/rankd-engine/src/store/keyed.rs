@@ -1,0 +1,66 @@
+//! The protocol of keyed reads: what is stored under `{prefix}:{id}`, for many ids in one go.
+//!
+//! A task reads in batches, so there is no way to write one that makes a round trip a row. What answers is a backend that
+//! implements [`Keyed`]. What a task sees is [`crate::task::KeyedReads`].
+
+use crate::store::{Replies, StoreError};
+use rankd_plan::plan::Arg;
+use rankd_plan::signature::ParamKind;
+use rankd_plan::signature::typed::ParamType;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// An endpoint that answers keyed reads: a parameter of a task, and its position in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyedEndpoint(pub u32);
+
+impl ParamType for KeyedEndpoint {
+    type Value = KeyedEndpoint;
+    const KIND: ParamKind = ParamKind::Endpoint(&["redis"]);
+
+    fn read(arg: &Arg) -> Option<KeyedEndpoint> {
+        match arg {
+            Arg::Endpoint(at) => Some(KeyedEndpoint(*at)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads that are sent and answered together: the same for many ids.
+#[derive(Clone, Debug)]
+pub struct ReadBatch<'a> {
+    pub read: KeyedRead<'a>,
+    /// What stands before `:{id}` in the keys.
+    pub prefix: &'a str,
+    pub ids: &'a [i64],
+}
+
+/// What is read of each key.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyedRead<'a> {
+    /// Every field of a hash with its value.
+    HashAll,
+    /// Some fields of a hash.
+    HashFields(&'a [Arc<str>]),
+    /// The ids at the head of a list, at most so many.
+    ListHead(usize),
+}
+
+/// A store that answers keyed reads, as one event loop sees it.
+pub trait Keyed {
+    fn read<'a>(&'a self, batch: ReadBatch<'a>) -> Answer<'a>;
+}
+
+/// An answer that is on its way, on the thread that asked.
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Replies, StoreError>> + 'a>>;
+
+/// The most that is read.
+pub(crate) mod limits {
+    /// Fields of a hash that is read whole.
+    pub(crate) const HASH_FIELDS: usize = 10_000;
+    /// Bytes of one value: it is held in one piece until all of it is there.
+    pub(crate) const VALUE_BYTES: usize = 1 << 20;
+    /// Bytes of all replies to a batch.
+    pub(crate) const BATCH_BYTES: usize = 12 << 20;
+}

@@ -1,0 +1,96 @@
+//! Endpoints: where a task's reads go in one environment. Each kind has its own fields, in a file of its own.
+
+mod redis;
+
+pub use redis::{Backend, Inject, Policy, Redis};
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::registry::Named;
+use crate::registry::entry::is_identifier;
+use crate::registry::table::{Table, bad, each_entry};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    pub endpoint_id: String,
+    pub name: String,
+    /// What tasks can ask of it. A task refuses an endpoint of a kind that it has no use for.
+    pub kind: String,
+    pub settings: EndpointSettings,
+}
+
+/// What an endpoint has by its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndpointSettings {
+    Redis(Redis),
+}
+
+/// One kind of endpoint.
+struct EndpointKind {
+    name: &'static str,
+    /// What it has besides `endpoint_id`, `name` and `kind`.
+    fields: &'static [&'static str],
+    read: fn(&Table<'_, '_>, &mut Diagnostics) -> Option<EndpointSettings>,
+}
+
+/// Every kind. The first is also how a kind is read that is not known: that no task has a use for it is said elsewhere, and
+/// what else is wrong with it should be said, too.
+const KINDS: &[EndpointKind] = &[EndpointKind {
+    name: "redis",
+    fields: redis::FIELDS,
+    read: |table, found| redis::read(table, found).map(EndpointSettings::Redis),
+}];
+
+const FIELDS: &[&str] = &["endpoint_id", "name", "kind"];
+
+fn kind_of(table: &Table<'_, '_>) -> &'static EndpointKind {
+    // What is wrong with the field itself is said where it is read.
+    let name = table.text("kind", &mut Diagnostics::default());
+    KINDS.iter().find(|kind| name == Some(kind.name)).unwrap_or(&KINDS[0])
+}
+
+pub(super) fn parse(text: &str, found: &mut Diagnostics) -> Named<Endpoint> {
+    let mut named = Named::default();
+    let fields = |table: &Table<'_, '_>| [FIELDS, kind_of(table).fields].concat();
+    each_entry(text, "endpoint", fields, found, |table, found| {
+        let Some(endpoint) = endpoint(&table, found) else { return };
+        let place = table.place(if table.has("url") { "url" } else { "cluster" });
+        if let Err(message) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
+            found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(table.span()));
+        }
+    });
+    named
+}
+
+fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> {
+    for required in FIELDS {
+        if !table.has(required) {
+            table.missing(required, found);
+        }
+    }
+    let endpoint_id = table.text("endpoint_id", found).filter(|id| {
+        let good = id.starts_with("ep_") && is_identifier(id);
+        if !good {
+            found.push(bad(table.place("endpoint_id"), "an endpoint_id is ep_ and then letters, digits or _"));
+        }
+        good
+    });
+    let name = table.text("name", found).filter(|name| {
+        let good = is_identifier(name) && !name.starts_with("ep_");
+        if !good {
+            let message = "a name is made of letters, digits and _, starts with a letter and not with ep_";
+            found.push(bad(table.place("name"), message));
+        }
+        good
+    });
+    let kind = table.text("kind", found).filter(|kind| {
+        let good = is_identifier(kind);
+        if !good {
+            found.push(bad(table.place("kind"), "a kind is the name of a protocol, such as redis"));
+        }
+        good
+    });
+    let settings = (kind_of(table).read)(table, found);
+    let (endpoint_id, name, kind) = (endpoint_id?.to_owned(), name?.to_owned(), kind?.to_owned());
+    Some(Endpoint { endpoint_id, name, kind, settings: settings? })
+}
