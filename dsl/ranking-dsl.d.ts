@@ -7,8 +7,12 @@ declare const Key: typeof import("@ranking-dsl/runtime").Key;
 declare const P: typeof import("@ranking-dsl/runtime").P;
 declare const E: typeof import("@ranking-dsl/runtime").E;
 declare const Pred: typeof import("@ranking-dsl/runtime").Pred;
+declare const clamp: typeof import("@ranking-dsl/runtime").clamp;
 declare const coalesce: typeof import("@ranking-dsl/runtime").coalesce;
 declare const regex: typeof import("@ranking-dsl/runtime").regex;
+declare const min: typeof import("@ranking-dsl/runtime").min;
+declare const max: typeof import("@ranking-dsl/runtime").max;
+declare const pow: typeof import("@ranking-dsl/runtime").pow;
 declare const abs: typeof import("@ranking-dsl/runtime").abs;
 declare const floor: typeof import("@ranking-dsl/runtime").floor;
 declare const ceil: typeof import("@ranking-dsl/runtime").ceil;
@@ -18,10 +22,6 @@ declare const log: typeof import("@ranking-dsl/runtime").log;
 declare const log1p: typeof import("@ranking-dsl/runtime").log1p;
 declare const exp: typeof import("@ranking-dsl/runtime").exp;
 declare const sigmoid: typeof import("@ranking-dsl/runtime").sigmoid;
-declare const min: typeof import("@ranking-dsl/runtime").min;
-declare const max: typeof import("@ranking-dsl/runtime").max;
-declare const pow: typeof import("@ranking-dsl/runtime").pow;
-declare const clamp: typeof import("@ranking-dsl/runtime").clamp;
 
 declare module "@ranking-dsl/runtime" {
   const keyBrand: unique symbol;
@@ -78,76 +78,125 @@ declare module "@ranking-dsl/runtime" {
   /** Defines a plan: its name, and how it is built from the tasks. Several outputs are returned as a list. */
   export function definePlan(plan: { name: string; build: (ctx: Context) => Rows | readonly Rows[] }): Plan;
 
-  /** The first value that is not null. */
+  /** `min(max(x, lo), hi)`; so `hi` wins where `lo` > `hi`. */
+  export function clamp(x: number, lo: number, hi: number): number;
+  /** `a`, or `b` where `a` is null. */
   export function coalesce(...values: (number | null)[]): number;
   export function coalesce(...values: (string | null)[]): string;
   export function coalesce(...values: (boolean | null)[]): boolean;
-  /** Whether some part of the key's text matches. */
+  /** True where the cell is not null and the pattern matches a part of it. */
   export function regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
-  export function abs(x: number): number;
-  export function floor(x: number): number;
-  export function ceil(x: number): number;
-  export function round(x: number): number;
-  export function sqrt(x: number): number;
-  export function log(x: number): number;
-  export function log1p(x: number): number;
-  export function exp(x: number): number;
-  export function sigmoid(x: number): number;
+  /** The smaller; NaN if either is. */
   export function min(...values: number[]): number;
+  /** The larger; NaN if either is. */
   export function max(...values: number[]): number;
+  /** `a` to the power of `b`. */
   export function pow(a: number, b: number): number;
-  export function clamp(x: number, lo: number, hi: number): number;
+  /** `x` without its sign. */
+  export function abs(x: number): number;
+  /** The next whole number down. */
+  export function floor(x: number): number;
+  /** The next whole number up. */
+  export function ceil(x: number): number;
+  /** The nearest whole number, half away from zero: 2.5 gives 3, -2.5 gives -3. */
+  export function round(x: number): number;
+  /** Square root; NaN of a negative number. */
+  export function sqrt(x: number): number;
+  /** Natural logarithm; minus infinity of 0, NaN of a negative number. */
+  export function log(x: number): number;
+  /** Natural logarithm of 1 + `x`. */
+  export function log1p(x: number): number;
+  /** Exponential: e to the power of `x`. */
+  export function exp(x: number): number;
+  /** 1 / (1 + e^-`x`). */
+  export function sigmoid(x: number): number;
 
   /** Expressions, spelt out. */
   export const E: {
+    /** The number. */
+    const(value: number | bigint): number;
+    /** The text. */
+    const(value: string): string;
+    /** True or false; also a predicate, where one is expected. */
+    const(value: boolean): boolean;
+    /** Null. */
+    const(value: null): null;
+    /** The row's cell; null if the row has no such column. */
     key<K extends Expr>(key: KeyArg<K>): ValueOf<K>;
+    /** The parameter's value in this run; null if it has none. */
     param(param: ParamOf<number>): number;
     param(param: ParamOf<string>): string;
     param(param: ParamOf<boolean>): boolean;
-    const(value: number | bigint): number;
-    const(value: string): string;
-    const(value: boolean): boolean;
-    const(value: null): null;
-    add(a: number, b: number): number;
-    sub(a: number, b: number): number;
-    mul(a: number, b: number): number;
-    div(a: number, b: number): number;
-    mod(a: number, b: number): number;
-    pow(a: number, b: number): number;
-    neg(x: number): number;
-    abs(x: number): number;
-    floor(x: number): number;
-    ceil(x: number): number;
-    round(x: number): number;
-    sqrt(x: number): number;
-    log(x: number): number;
-    log1p(x: number): number;
-    exp(x: number): number;
-    sigmoid(x: number): number;
-    min(...values: number[]): number;
-    max(...values: number[]): number;
+    /** `min(max(x, lo), hi)`; so `hi` wins where `lo` > `hi`. */
     clamp(x: number, lo: number, hi: number): number;
+    /** `a`, or `b` where `a` is null. */
     coalesce(...values: (number | null)[]): number;
     coalesce(...values: (string | null)[]): string;
     coalesce(...values: (boolean | null)[]): boolean;
+    /** `then` where `cond` is true, `else` where it is not. */
     if(cond: boolean, then: number | null, other: number | null): number;
     if(cond: boolean, then: string | null, other: string | null): string;
     if(cond: boolean, then: boolean | null, other: boolean | null): boolean;
+    /** Sum. */
+    add(a: number, b: number): number;
+    /** Difference. */
+    sub(a: number, b: number): number;
+    /** Product. */
+    mul(a: number, b: number): number;
+    /** The smaller; NaN if either is. */
+    min(...values: number[]): number;
+    /** The larger; NaN if either is. */
+    max(...values: number[]): number;
+    /** Quotient of floats, also of two ints. */
+    div(a: number, b: number): number;
+    /** Remainder of floats, with the sign of `a`. */
+    mod(a: number, b: number): number;
+    /** `a` to the power of `b`. */
+    pow(a: number, b: number): number;
+    /** `x` with its sign changed. */
+    neg(x: number): number;
+    /** `x` without its sign. */
+    abs(x: number): number;
+    /** The next whole number down. */
+    floor(x: number): number;
+    /** The next whole number up. */
+    ceil(x: number): number;
+    /** The nearest whole number, half away from zero: 2.5 gives 3, -2.5 gives -3. */
+    round(x: number): number;
+    /** Square root; NaN of a negative number. */
+    sqrt(x: number): number;
+    /** Natural logarithm; minus infinity of 0, NaN of a negative number. */
+    log(x: number): number;
+    /** Natural logarithm of 1 + `x`. */
+    log1p(x: number): number;
+    /** Exponential: e to the power of `x`. */
+    exp(x: number): number;
+    /** 1 / (1 + e^-`x`). */
+    sigmoid(x: number): number;
   };
 
   /** Predicates, spelt out. */
   export const Pred: {
-    cmp(cmp: "==" | "!=" | "<" | "<=" | ">" | ">=", a: Expr, b: Expr): boolean;
+    /** True or false; also a predicate, where one is expected. */
+    const(value: boolean): boolean;
+    /** True where both are true. */
     and(...conditions: boolean[]): boolean;
+    /** True where at least one is true. */
     or(...conditions: boolean[]): boolean;
+    /** True where `x` is false. */
     not(condition: boolean): boolean;
+    /** True where neither is null and the comparison of `a` with `b` holds. */
+    cmp(cmp: "==" | "!=" | "<" | "<=" | ">" | ">=", a: Expr, b: Expr): boolean;
+    /** True where `lhs` is not null and equals a value of the list. */
     in(x: number, list: readonly (number | bigint)[]): boolean;
     in(x: string, list: readonly string[]): boolean;
     in(x: boolean, list: readonly boolean[]): boolean;
+    /** True where `x` is null. */
     isNull(x: Expr): boolean;
+    /** True where `x` is not null. */
     notNull(x: Expr): boolean;
+    /** True where the cell is not null and the pattern matches a part of it. */
     regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
-    const(value: boolean): boolean;
   };
 
   /** What a plan starts from: the tasks that need no rows. */

@@ -1,12 +1,13 @@
-//! What the runtime is told before a plan runs: the tasks, the names of the registry, the limits.
+//! What the runtime knows before a plan runs: the tasks, the names of the registry, the operations, the limits.
 
+use crate::operations;
 use rankd_plan::Registry;
 use rankd_plan::json::Writer;
 use rankd_plan::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX, NODES_MAX, PLAN_EXPRESSION_NODES_MAX};
 use rankd_plan::registry::{Entry, Named};
 use rankd_plan::signature::{Inputs, Need, Param, ParamKind, Signature};
 
-/// Problems that the runtime keeps; a plan with more has been told enough.
+/// Problems that the runtime keeps; more would not help.
 const PROBLEMS_MAX: i64 = 100;
 
 /// The longest list that the engine's own functions are given.
@@ -73,6 +74,7 @@ pub(crate) fn config(tasks: &[Signature], registry: &Registry) -> String {
                 });
             }
         });
+        operations::config(w);
         w.field("globals").array(|w| {
             for name in GLOBALS {
                 w.string(name);

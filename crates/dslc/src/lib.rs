@@ -5,7 +5,7 @@
 //! file and knows no task: a [`Folder`](rankd_plan::source::Folder) gives texts, signatures say which tasks there are.
 //!
 //! Reading order: [`mod@compile`] (one plan from end to end), [`mod@resolve`] (what an import means), [`nesting`], [`parse`] and [`rewrite`]
-//! (text to JavaScript), [`mod@config`], [`runtime`] and [`sandbox`] (running it), [`places`], [`pattern`] and [`mod@emit`] (the artifact), [`report`]
+//! (text to JavaScript), [`mod@config`], [`operations`], [`runtime`] and [`sandbox`] (running it), [`places`], [`pattern`] and [`mod@emit`] (the artifact), [`report`]
 //! (what went wrong, at its line), [`current`] (whether an artifact is up to date), [`types`] (declarations for editors).
 
 mod compile;
@@ -13,6 +13,7 @@ mod config;
 mod current;
 mod emit;
 mod nesting;
+mod operations;
 mod parse;
 mod pattern;
 mod places;

@@ -2,9 +2,11 @@
 
 use crate::config::{GLOBALS, camel};
 use crate::emit::Artifact;
+use crate::operations;
 use crate::parse::Module;
 use crate::places::{Places, SourceFile};
 use crate::sandbox::{Failure, FailureKind};
+use rankd_column::expr::operation::{Home, names_in};
 use rankd_plan::diagnostic::{SourceSpan, nearest};
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use rankd_plan::{Code, Diagnostic, Diagnostics, Registry};
@@ -14,13 +16,6 @@ pub(crate) struct Reporter<'a> {
     pub(crate) modules: &'a [Module],
     pub(crate) places: &'a Places,
 }
-
-/// Functions of `E` and `Pred`, as far as authors can misspell them.
-const E_NAMES: &[&str] = &[
-    "key", "param", "const", "if", "neg", "add", "sub", "mul", "div", "mod", "pow", "abs", "floor", "ceil", "round",
-    "sqrt", "log", "log1p", "exp", "sigmoid", "min", "max", "clamp", "coalesce",
-];
-const PRED_NAMES: &[&str] = &["cmp", "and", "or", "not", "in", "isNull", "notNull", "regex", "const"];
 
 /// Names of the registry and of the DSL that do not exist: all of them at once, without running anything.
 pub(crate) fn unknown_names(files: &[SourceFile], modules: &[Module], registry: &Registry, found: &mut Diagnostics) {
@@ -36,8 +31,8 @@ pub(crate) fn unknown_names(files: &[SourceFile], modules: &[Module], registry: 
             let (what, known): (&str, Vec<&str>) = match named.path[0].as_str() {
                 "Key" => ("key", keys().collect()),
                 "P" => ("parameter", params().collect()),
-                "E" => ("function", E_NAMES.to_vec()),
-                "Pred" => ("function", PRED_NAMES.to_vec()),
+                "E" => ("function", names_in(Home::E)),
+                "Pred" => ("function", names_in(Home::Pred)),
                 _ => ("endpoint", endpoints().collect()),
             };
             if !known.contains(&name.as_str()) {
@@ -185,11 +180,10 @@ fn threw(message: &str) -> Diagnostic {
         "Promise" => Some("a plan has nothing to wait for"),
         _ => None,
     };
-    let ours = ["definePlan", "Key", "P", "EP", "E", "Pred", "coalesce", "regex", "clamp", "sigmoid"];
     match help {
         Some(help) => diagnostic.help(help),
         None if name == "definePlan" => diagnostic.help("import { definePlan } from \"@ranking-dsl/runtime\""),
-        None => match nearest(name, ours.into_iter().chain(GLOBALS.iter().copied())) {
+        None => match nearest(name, operations::exports().into_iter().chain(GLOBALS.iter().copied())) {
             Some(near) => diagnostic.help(format!("did you mean {near:?}?")),
             None => diagnostic,
         },

@@ -10,6 +10,9 @@ pub(crate) const MAIN: &str = "rankd:main";
 /// What the compiler knows of the tasks, the registry and the limits: made for each plan.
 pub(crate) const CONFIG: &str = "rankd:config";
 
+/// The functions that compute with plain numbers: made from the table of operations.
+pub(crate) const NATIVES: &str = "rankd:natives";
+
 const FILES: &[(&str, &str)] = &[
     ("rankd:problems", include_str!("runtime/problems.js")),
     ("rankd:handles", include_str!("runtime/handles.js")),
@@ -25,6 +28,7 @@ const FILES: &[(&str, &str)] = &[
     ("rankd:guards", include_str!("runtime/guards.js")),
     (MAIN, include_str!("runtime/main.js")),
     (CONFIG, ""),
+    (NATIVES, ""),
 ];
 
 /// The files of the runtime, and those that test it.

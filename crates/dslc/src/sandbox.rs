@@ -4,7 +4,7 @@
 //! its own. These are limits for mistakes and mischief in plan code; they are no protection from a bug in the engine itself.
 
 use crate::resolve::{Import, RUNTIME_MODULE, resolve};
-use crate::runtime;
+use crate::{operations, runtime};
 use rankd_plan::json::Writer;
 use rquickjs::context::intrinsic::{Eval, Json, MapSet, Promise, Proxy, RegExp, RegExpCompiler};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -253,11 +253,14 @@ impl Loader for Modules {
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if name == RUNTIME_MODULE {
-            let names = "definePlan,Key,P,EP,E,Pred,regex,coalesce,abs,floor,ceil,round,sqrt,log,log1p,exp,sigmoid,min,max,clamp,pow";
+            let names = operations::exports().join(",");
             return Module::declare(ctx.clone(), name, format!("export const {{{names}}} = $rankd.exports;"));
         }
         if name == runtime::CONFIG {
             return Module::declare(ctx.clone(), name, config_code(&self.config));
+        }
+        if name == runtime::NATIVES {
+            return Module::declare(ctx.clone(), name, operations::natives());
         }
         if runtime::is_part(name) {
             return Module::declare(ctx.clone(), name, runtime::code(name));

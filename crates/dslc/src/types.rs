@@ -5,7 +5,9 @@
 //! looks whether the brand is declared.
 
 use crate::config::{camel, is_required};
+use crate::operations;
 use rankd_column::Type;
+use rankd_column::expr::operation::Home;
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, Status};
 use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, Signature};
@@ -17,11 +19,16 @@ pub const FILE: &str = "ranking-dsl.d.ts";
 /// Settings with which `tsc` and editors look at plans.
 pub const TSCONFIG: &str = include_str!("tsconfig.json");
 
+/// What does not depend on tasks and registry, with lines in the places of what comes from the table of operations.
 const HEAD: &str = include_str!("types_head.d.ts");
 
 /// The declarations for these tasks and this registry.
 pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
-    let mut out = HEAD.to_owned();
+    let mut out = HEAD
+        .replace("// (globals)\n", &operations::globals())
+        .replace("  // (functions)\n", &operations::signatures(Home::Global, "  "))
+        .replace("    // (E)\n", &operations::signatures(Home::E, "    "))
+        .replace("    // (Pred)\n", &operations::signatures(Home::Pred, "    "));
     out.push_str("  /** What a plan starts from: the tasks that need no rows. */\n  export interface Context {\n");
     methods(&mut out, tasks, Inputs::None);
     out.push_str(

@@ -7,21 +7,7 @@ declare const Key: typeof import("@ranking-dsl/runtime").Key;
 declare const P: typeof import("@ranking-dsl/runtime").P;
 declare const E: typeof import("@ranking-dsl/runtime").E;
 declare const Pred: typeof import("@ranking-dsl/runtime").Pred;
-declare const coalesce: typeof import("@ranking-dsl/runtime").coalesce;
-declare const regex: typeof import("@ranking-dsl/runtime").regex;
-declare const abs: typeof import("@ranking-dsl/runtime").abs;
-declare const floor: typeof import("@ranking-dsl/runtime").floor;
-declare const ceil: typeof import("@ranking-dsl/runtime").ceil;
-declare const round: typeof import("@ranking-dsl/runtime").round;
-declare const sqrt: typeof import("@ranking-dsl/runtime").sqrt;
-declare const log: typeof import("@ranking-dsl/runtime").log;
-declare const log1p: typeof import("@ranking-dsl/runtime").log1p;
-declare const exp: typeof import("@ranking-dsl/runtime").exp;
-declare const sigmoid: typeof import("@ranking-dsl/runtime").sigmoid;
-declare const min: typeof import("@ranking-dsl/runtime").min;
-declare const max: typeof import("@ranking-dsl/runtime").max;
-declare const pow: typeof import("@ranking-dsl/runtime").pow;
-declare const clamp: typeof import("@ranking-dsl/runtime").clamp;
+// (globals)
 
 declare module "@ranking-dsl/runtime" {
   const keyBrand: unique symbol;
@@ -78,75 +64,15 @@ declare module "@ranking-dsl/runtime" {
   /** Defines a plan: its name, and how it is built from the tasks. Several outputs are returned as a list. */
   export function definePlan(plan: { name: string; build: (ctx: Context) => Rows | readonly Rows[] }): Plan;
 
-  /** The first value that is not null. */
-  export function coalesce(...values: (number | null)[]): number;
-  export function coalesce(...values: (string | null)[]): string;
-  export function coalesce(...values: (boolean | null)[]): boolean;
-  /** Whether some part of the key's text matches. */
-  export function regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
-  export function abs(x: number): number;
-  export function floor(x: number): number;
-  export function ceil(x: number): number;
-  export function round(x: number): number;
-  export function sqrt(x: number): number;
-  export function log(x: number): number;
-  export function log1p(x: number): number;
-  export function exp(x: number): number;
-  export function sigmoid(x: number): number;
-  export function min(...values: number[]): number;
-  export function max(...values: number[]): number;
-  export function pow(a: number, b: number): number;
-  export function clamp(x: number, lo: number, hi: number): number;
+  // (functions)
 
   /** Expressions, spelt out. */
   export const E: {
-    key<K extends Expr>(key: KeyArg<K>): ValueOf<K>;
-    param(param: ParamOf<number>): number;
-    param(param: ParamOf<string>): string;
-    param(param: ParamOf<boolean>): boolean;
-    const(value: number | bigint): number;
-    const(value: string): string;
-    const(value: boolean): boolean;
-    const(value: null): null;
-    add(a: number, b: number): number;
-    sub(a: number, b: number): number;
-    mul(a: number, b: number): number;
-    div(a: number, b: number): number;
-    mod(a: number, b: number): number;
-    pow(a: number, b: number): number;
-    neg(x: number): number;
-    abs(x: number): number;
-    floor(x: number): number;
-    ceil(x: number): number;
-    round(x: number): number;
-    sqrt(x: number): number;
-    log(x: number): number;
-    log1p(x: number): number;
-    exp(x: number): number;
-    sigmoid(x: number): number;
-    min(...values: number[]): number;
-    max(...values: number[]): number;
-    clamp(x: number, lo: number, hi: number): number;
-    coalesce(...values: (number | null)[]): number;
-    coalesce(...values: (string | null)[]): string;
-    coalesce(...values: (boolean | null)[]): boolean;
-    if(cond: boolean, then: number | null, other: number | null): number;
-    if(cond: boolean, then: string | null, other: string | null): string;
-    if(cond: boolean, then: boolean | null, other: boolean | null): boolean;
+    // (E)
   };
 
   /** Predicates, spelt out. */
   export const Pred: {
-    cmp(cmp: "==" | "!=" | "<" | "<=" | ">" | ">=", a: Expr, b: Expr): boolean;
-    and(...conditions: boolean[]): boolean;
-    or(...conditions: boolean[]): boolean;
-    not(condition: boolean): boolean;
-    in(x: number, list: readonly (number | bigint)[]): boolean;
-    in(x: string, list: readonly string[]): boolean;
-    in(x: boolean, list: readonly boolean[]): boolean;
-    isNull(x: Expr): boolean;
-    notNull(x: Expr): boolean;
-    regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
-    const(value: boolean): boolean;
+    // (Pred)
   };
 

@@ -21,8 +21,7 @@ const MOVES = new Set([
   "Iterator.prototype.Symbol(Symbol.toStringTag)/0", "Symbol.prototype.Symbol(Symbol.toPrimitive)/0",
   // These give expressions.
   "Array.prototype.includes/0",
-  ...["abs", "floor", "ceil", "sqrt", "log", "log1p", "exp"].map((name) => `Math.${name}/0`),
-  ...["min", "max", "pow"].flatMap((name) => [0, 1, 2].map((at) => `Math.${name}/${at}`)),
+  ...Object.keys(E).filter((name) => name !== "round").flatMap((name) => [0, 1, 2].map((at) => `Math.${name}/${at}`)),
 ]);
 // Arguments that JavaScript lets fall unread, and says nothing of.
 const UNREAD =
@@ -33,8 +32,7 @@ const PUT_THROUGH = new Set(["Array.prototype.map", "Array.prototype.flatMap", "
   "WeakMap.prototype.getOrInsertComputed", "Function.prototype.call", "Function.prototype.apply", "Function.prototype.bind",
   "Reflect.apply", "JSON.parse"]);
 
-const OURS = ["$rankd", "Key", "P", "EP", "E", "Pred", "globalThis", "undefined", "NaN", "Infinity", "coalesce", "regex", "abs",
-  "floor", "ceil", "round", "sqrt", "log", "log1p", "exp", "sigmoid", "min", "max", "pow", "clamp"];
+const OURS = ["$rankd", "globalThis", "undefined", "NaN", "Infinity", ...Object.keys((globalThis as any).$rankd.exports)];
 const expressions: any[] = [Key.country, P.weight, Key.age > 1];
 const isExpression = (x: any) => {
   try {

@@ -1,5 +1,7 @@
 // Functions over expressions. With plain numbers they compute at once, by the same rules as a run.
+import { config } from "rankd:config";
 import { BROKEN, BROKEN_IR, describe, Expression, irOf, isExpression, leaf, make, report, wrap } from "rankd:expressions";
+import { natives } from "rankd:natives";
 import { value } from "rankd:operands";
 import { coalesced } from "rankd:operators";
 import { argument, current, stop } from "rankd:problems";
@@ -37,54 +39,29 @@ const joined = (irs, join, at) => {
   for (let i = 1; i < irs.length; i++) all = join(all, irs[i], at);
   return all;
 };
-const unary = (op, native) =>
-  named(op, (...list) => {
+// An operation of numbers over irs, one for each of its fields.
+export function build({ name, fields }, irs, at) {
+  const list = [];
+  for (let i = 0; i < fields.length; i++) list.push(fields[i], irs[i]);
+  return make(name, "value", "number", at, list);
+}
+const exact = (operation) =>
+  named(operation.name, (...list) => {
     const { at, count } = current;
-    exactly(1, list, op, at);
-    if (onlyNow(list)) return computed(op, native, list, at, count);
-    return wrap(make(op, "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
+    exactly(operation.fields.length, list, operation.name, at);
+    if (onlyNow(list)) return computed(operation.name, natives[operation.name], list, at, count);
+    return wrap(build(operation, values(list, at, count), at));
   });
-export const pair = (op) => (a, b, at) => make(op, "value", "number", at, ["a", a, "b", b]);
-const folded = (op, native) =>
-  named(op, (...list) => {
+const folded = (operation) =>
+  named(operation.name, (...list) => {
     const { at, count } = current;
-    atLeast(2, list, op, at);
-    if (onlyNow(list)) return computed(op, native, list, at, count);
-    return wrap(joined(values(list, at, count), pair(op), at));
+    atLeast(2, list, operation.name, at);
+    if (onlyNow(list)) return computed(operation.name, natives[operation.name], list, at, count);
+    return wrap(joined(values(list, at, count), (a, b) => build(operation, [a, b], at), at));
   });
-// Half away from zero, as the engine rounds.
-const round = (x) => {
-  const whole = Math.trunc(x);
-  return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole;
-};
-// As IEEE 754 has it; JavaScript's differs in these two places.
-const pow = (a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : Math.pow(a, b));
+
+// By name: the functions of the table of operations, and those that are written by hand.
 export const math = {
-  abs: unary("abs", Math.abs),
-  floor: unary("floor", Math.floor),
-  ceil: unary("ceil", Math.ceil),
-  round: unary("round", round),
-  sqrt: unary("sqrt", Math.sqrt),
-  log: unary("log", Math.log),
-  log1p: unary("log1p", Math.log1p),
-  exp: unary("exp", Math.exp),
-  sigmoid: unary("sigmoid", (x) => 1 / (1 + Math.exp(-x))),
-  min: folded("min", Math.min),
-  max: folded("max", Math.max),
-  pow: named("pow", (...list) => {
-    const { at, count } = current;
-    exactly(2, list, "pow", at);
-    if (onlyNow(list)) return computed("pow", pow, list, at, count);
-    const [a, b] = values(list, at, count);
-    return wrap(pair("pow")(a, b, at));
-  }),
-  clamp: named("clamp", (...list) => {
-    const { at, count } = current;
-    exactly(3, list, "clamp", at);
-    if (onlyNow(list)) return computed("clamp", (x, lo, hi) => Math.min(Math.max(x, lo), hi), list, at, count);
-    const [x, lo, hi] = values(list, at, count);
-    return wrap(make("clamp", "value", "number", at, ["x", x, "lo", lo, "hi", hi]));
-  }),
   coalesce: named("coalesce", (...list) => {
     const { at, count } = current;
     atLeast(2, list, "coalesce", at);
@@ -97,6 +74,11 @@ export const math = {
     return list.find((x) => x !== null) ?? null;
   }),
 };
+for (const operation of config.operations) {
+  if (operation.takes === "exact") math[operation.name] = exact(operation);
+  if (operation.takes === "folded") math[operation.name] = folded(operation);
+}
+
 export function regex(...list) {
   const { at, count } = current;
   if (list.length !== 2 && list.length !== 3) stop("D012", at, `regex takes 2 or 3 arguments, not ${list.length}`);

@@ -1,6 +1,7 @@
 // E and Pred: operators, functions and predicates, spelt out. They give expressions whatever they are given.
+import { config } from "rankd:config";
 import { BROKEN, BROKEN_IR, bounded, describe, Expression, irOf, isExpression, make, node, report, wrap } from "rankd:expressions";
-import { exactly, math, named, pair, regex, values } from "rankd:functions";
+import { build, exactly, math, named, regex, values } from "rankd:functions";
 import { guarded, unknown } from "rankd:names";
 import { constant, pred, value } from "rankd:operands";
 import { both, choose, comparison, negate } from "rankd:operators";
@@ -9,12 +10,11 @@ import { argument, current } from "rankd:problems";
 const { keys } = Object;
 const { isArray } = Array;
 
-const operator = (name) =>
-  named(name, (...list) => {
+const speltOut = (operation) =>
+  named(operation.name, (...list) => {
     const { at, count } = current;
-    exactly(2, list, `E.${name}`, at);
-    const [a, b] = values(list, at, count);
-    return wrap(pair(name)(a, b, at));
+    exactly(operation.fields.length, list, `E.${operation.name}`, at);
+    return wrap(build(operation, values(list, at, count), at));
   });
 const reference = (what, op) => (...list) => {
   const { at, count } = current;
@@ -47,16 +47,11 @@ export const E = {
     const place = (position) => argument(at, count, position);
     return wrap(choose(pred(list[0], place(0)), list[1], list[2], at, place(1), place(2)));
   },
-  neg: (...list) => {
-    const { at, count } = current;
-    exactly(1, list, "E.neg", at);
-    return wrap(make("neg", "value", "number", at, ["x", value(list[0], argument(at, count, 0))]));
-  },
 };
-for (const op of ["add", "sub", "mul", "div", "mod", "pow"]) E[op] = operator(op);
-for (const [name, fn] of Object.entries(math)) if (name !== "pow") E[name] = lifted(fn);
+for (const operation of config.operations) if (operation.takes === "spelt_out") E[operation.name] = speltOut(operation);
+for (const [name, fn] of Object.entries(math)) E[name] = lifted(fn);
 
-const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
+const COMPARISONS = config.comparisons;
 const junction = (op, whenEmpty) => (...list) => {
   const { at, count } = current;
   if (list.length === 0) return wrap(pred(whenEmpty, at));

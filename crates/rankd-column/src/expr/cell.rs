@@ -1,10 +1,11 @@
-//! Every operation on one row: the meaning that the vector kernels must keep.
+//! Every operation on one row: the meaning that the loops over chunks must keep.
 //!
-//! Null in, null out, except `coalesce` and `if`. Int overflow is a value of its own that travels up to where the row is
-//! decided: in the branch not taken, or behind a false `and`, it harms nobody; where it arrives at the root, the row is an
-//! error. Non-finite floats flow freely; only writing one is an error.
+//! Null in, null out, except `coalesce` and `if`. An overflow of ints is a value of its own that is passed on: it does no harm in a
+//! branch that is not taken or behind a false `and`, and where it reaches the root, the row is an error. Floats that are not
+//! finite are values like any other; only writing one is an error. The functions of numbers are in the table of operations.
 
-use crate::expr::tree::{Binary, Compare, Unary};
+use crate::expr::operations::{Binary, Unary};
+use crate::expr::tree::Compare;
 use std::cmp::Ordering;
 
 /// The value of one node on one row. Strings are symbols of the evaluation at hand.
@@ -29,21 +30,21 @@ impl Cell {
     }
 
     pub fn unary(op: Unary, x: Cell) -> Cell {
-        match x {
-            Cell::Int(v) if matches!(op, Unary::Neg | Unary::Abs) => int(int_unary(op, v)),
-            Cell::Int(v) => Cell::Float(float_unary(op, v as f64)),
-            Cell::Float(v) => Cell::Float(float_unary(op, v)),
-            other => other,
+        match (x, op.on_ints()) {
+            (Cell::Int(x), Some(op)) => int(op.int(x)),
+            (Cell::Int(x), None) => Cell::Float(op.float(x as f64)),
+            (Cell::Float(x), _) => Cell::Float(op.float(x)),
+            (other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::Overflow), _) => other,
         }
     }
 
     pub fn binary(op: Binary, a: Cell, b: Cell) -> Cell {
-        match (a, b) {
-            (Cell::Overflow, _) | (_, Cell::Overflow) => Cell::Overflow,
-            (Cell::Int(a), Cell::Int(b)) if keeps_ints(op) => int(int_binary(op, a, b)),
-            (a, b) => match (a.as_float(), b.as_float()) {
-                (Some(a), Some(b)) => Cell::Float(float_binary(op, a, b)),
-                _ => Cell::Null,
+        match (a, b, op.on_ints()) {
+            (Cell::Overflow, ..) | (_, Cell::Overflow, _) => Cell::Overflow,
+            (Cell::Int(a), Cell::Int(b), Some(op)) => int(op.int(a, b)),
+            (a, b, _) => match (a.as_float(), b.as_float()) {
+                (Some(a), Some(b)) => Cell::Float(op.float(a, b)),
+                (None, _) | (_, None) => Cell::Null,
             },
         }
     }
@@ -90,11 +91,6 @@ fn int((value, overflowed): (i64, bool)) -> Cell {
     if overflowed { Cell::Overflow } else { Cell::Int(value) }
 }
 
-/// Whether ints stay ints under this operation.
-fn keeps_ints(op: Binary) -> bool {
-    matches!(op, Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max)
-}
-
 /// Whether a comparison holds for operands in this order; `None` (a NaN) is unequal to everything.
 #[inline(always)]
 pub(super) fn holds(op: Compare, ordering: Option<Ordering>) -> bool {
@@ -124,68 +120,6 @@ pub(super) fn order_int_float(a: i64, b: f64) -> Option<Ordering> {
     }
 }
 
-#[inline(always)]
-pub(super) fn int_unary(op: Unary, x: i64) -> (i64, bool) {
-    match op {
-        Unary::Abs => x.overflowing_abs(),
-        _ => x.overflowing_neg(),
-    }
-}
-
-#[inline(always)]
-pub(super) fn int_binary(op: Binary, a: i64, b: i64) -> (i64, bool) {
-    match op {
-        Binary::Sub => a.overflowing_sub(b),
-        Binary::Mul => a.overflowing_mul(b),
-        Binary::Min => (a.min(b), false),
-        Binary::Max => (a.max(b), false),
-        _ => a.overflowing_add(b),
-    }
-}
-
-#[inline(always)]
-pub(super) fn float_unary(op: Unary, x: f64) -> f64 {
-    match op {
-        Unary::Neg => -x,
-        Unary::Abs => x.abs(),
-        Unary::Floor => x.floor(),
-        Unary::Ceil => x.ceil(),
-        Unary::Round => x.round(),
-        Unary::Sqrt => x.sqrt(),
-        Unary::Log => x.ln(),
-        Unary::Log1p => x.ln_1p(),
-        Unary::Exp => x.exp(),
-        Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-    }
-}
-
-#[inline(always)]
-pub(super) fn float_binary(op: Binary, a: f64, b: f64) -> f64 {
-    match op {
-        Binary::Add => a + b,
-        Binary::Sub => a - b,
-        Binary::Mul => a * b,
-        Binary::Div => a / b,
-        Binary::Mod => a % b,
-        Binary::Pow => a.powf(b),
-        Binary::Min => min(a, b),
-        Binary::Max => max(a, b),
-    }
-}
-
-/// The smaller number; NaN if either is, and -0.0 before 0.0, so that the order of operands never shows.
-#[inline(always)]
-fn min(a: f64, b: f64) -> f64 {
-    let smaller = if (a < b) | ((a == b) & a.is_sign_negative()) { a } else { b };
-    if a.is_nan() { a } else { smaller }
-}
-
-#[inline(always)]
-fn max(a: f64, b: f64) -> f64 {
-    let larger = if (a > b) | ((a == b) & a.is_sign_positive()) { a } else { b };
-    if a.is_nan() { a } else { larger }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,14 +135,5 @@ mod tests {
         assert_eq!(order_int_float(0, -0.0), Some(Ordering::Equal));
         assert_eq!(order_int_float(5, f64::INFINITY), Some(Ordering::Less));
         assert_eq!(order_int_float(5, f64::NAN), None);
-    }
-
-    #[test]
-    fn min_and_max_do_not_depend_on_operand_order() {
-        for (a, b) in [(0.0, -0.0), (f64::NAN, 1.0), (1.0, 2.0), (f64::NEG_INFINITY, 3.0)] {
-            assert_eq!(min(a, b).to_bits(), min(b, a).to_bits(), "min {a} {b}");
-            assert_eq!(max(a, b).to_bits(), max(b, a).to_bits(), "max {a} {b}");
-        }
-        assert!(min(-0.0, 0.0).is_sign_negative() && max(-0.0, 0.0).is_sign_positive());
     }
 }

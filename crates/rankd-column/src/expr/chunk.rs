@@ -1,11 +1,13 @@
 //! The steps of a program over one chunk of rows, and the buffers that they work in.
 
 use crate::expr::cell::{self, Cell};
-use crate::expr::compile::{Operand, Placed, Step, float_bits};
+use crate::expr::compile::float_bits;
 use crate::expr::eval::{CHUNK, Stop};
 use crate::expr::frame::{Bound, Frame, Slice};
+use crate::expr::operation::{WithBinary, WithUnary};
 use crate::expr::output::Made;
-use crate::expr::tree::{Binary, Compare, Unary};
+use crate::expr::step::{Operand, Placed, Step, Test};
+use crate::expr::tree::Compare;
 use crate::expr::vector::{self, Product, Register, Source, Valid, Values};
 use crate::kernel::gather::gather;
 use crate::rowset::Rows;
@@ -230,29 +232,23 @@ impl<'a> Chunk<'a> {
             Step::IntUnary(op, x) => self.write(at, |chunk, out: &mut Register<i64>| {
                 let x = i64::source(chunk, *x);
                 vector::both(x.valid, Valid::All, n, out);
-                // Written as 0 op x, so that one checked loop serves unary and binary operations.
-                match op {
-                    Unary::Abs => vector::zip_checked(Values::All(0), x.values, n, &mut out.values, |_, x| {
-                        cell::int_unary(Unary::Abs, x)
-                    }),
-                    _ => vector::zip_checked(Values::All(0), x.values, n, &mut out.values, i64::overflowing_sub),
-                }
+                op.with_ints(MapChecked { x: x.values, n, out: &mut out.values })
             }),
             Step::IntBinary(op, a, b) => self.write(at, |chunk, out: &mut Register<i64>| {
                 let (a, b) = (i64::source(chunk, *a), i64::source(chunk, *b));
                 vector::both(a.valid, b.valid, n, out);
-                int_binary(*op, a.values, b.values, n, &mut out.values)
+                op.with_ints(ZipChecked { a: a.values, b: b.values, n, out: &mut out.values })
             }),
             Step::FloatUnary(op, x) => self.write(at, |chunk, out: &mut Register<f64>| {
                 let x = f64::source(chunk, *x);
                 vector::both(x.valid, Valid::All, n, out);
-                float_unary(*op, x.values, n, &mut out.values);
+                op.with_floats(Map { x: x.values, n, out: &mut out.values });
                 false
             }),
             Step::FloatBinary(op, a, b) => self.write(at, |chunk, out: &mut Register<f64>| {
                 let (a, b) = (f64::source(chunk, *a), f64::source(chunk, *b));
                 vector::both(a.valid, b.valid, n, out);
-                float_binary(*op, a.values, b.values, n, &mut out.values);
+                op.with_floats(Zip { a: a.values, b: b.values, n, out: &mut out.values });
                 false
             }),
             Step::FloatProducts(a, b, c, d) => self.write(at, |chunk, out: &mut Register<f64>| {
@@ -285,8 +281,8 @@ impl<'a> Chunk<'a> {
                 Type::Bool => self.choose::<bool>(at, *cond, *a, *b),
                 Type::Str => self.choose::<u32>(at, *cond, *a, *b),
             },
-            predicate => {
-                self.test(at, predicate);
+            Step::Test(test) => {
+                self.test(at, test);
                 false
             }
         }
@@ -294,31 +290,31 @@ impl<'a> Chunk<'a> {
 
     /// The steps whose result is true or false.
     #[inline(always)]
-    fn test(&mut self, at: u32, step: &Step) {
+    fn test(&mut self, at: u32, test: &Test) {
         let n = self.n;
         let mut out = take(&mut self.scratch.masks[at as usize]);
         out.clear();
-        match step {
-            Step::And(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a & b),
-            Step::Or(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a | b),
-            Step::Not(x) => vector::map(self.mask(*x), n, &mut out, |x| !x),
-            Step::CompareInts(op, a, b) => {
+        match test {
+            Test::And(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a & b),
+            Test::Or(a, b) => vector::zip(self.mask(*a), self.mask(*b), n, &mut out, |a, b| a | b),
+            Test::Not(x) => vector::map(self.mask(*x), n, &mut out, |x| !x),
+            Test::CompareInts(op, a, b) => {
                 compare(*op, i64::source(self, *a), i64::source(self, *b), n, &mut out);
             }
-            Step::CompareFloats(op, a, b) => {
+            Test::CompareFloats(op, a, b) => {
                 compare(*op, f64::source(self, *a), f64::source(self, *b), n, &mut out);
             }
-            Step::CompareBools(op, a, b) => {
+            Test::CompareBools(op, a, b) => {
                 compare(*op, bool::source(self, *a), bool::source(self, *b), n, &mut out);
             }
-            Step::CompareIntFloat(op, a, b) => {
+            Test::CompareIntFloat(op, a, b) => {
                 let (a, b) = (i64::source(self, *a), f64::source(self, *b));
                 vector::zip(a.values, b.values, n, &mut out, |a, b| cell::holds(*op, cell::order_int_float(a, b)));
                 vector::keep_valid(&mut out, a.valid);
                 vector::keep_valid(&mut out, b.valid);
             }
-            Step::CompareStrings(op, a, b) => self.compare_strings(*op, *a, *b, &mut out),
-            Step::CompareText { compare, x, text, memo } => match self.frame.uniforms[*text as usize] {
+            Test::CompareStrings(op, a, b) => self.compare_strings(*op, *a, *b, &mut out),
+            Test::CompareText { compare, x, text, memo } => match self.frame.uniforms[*text as usize] {
                 Cell::Str(text) => {
                     let text = self.frame.symbols.get(text);
                     let equal = matches!(compare, Compare::Eq | Compare::Ne);
@@ -330,29 +326,29 @@ impl<'a> Chunk<'a> {
                 }
                 _ => vector::map(Values::All(false), n, &mut out, |x| x),
             },
-            Step::InInts(x, set) => {
+            Test::InInts(x, set) => {
                 let x = i64::source(self, *x);
                 vector::map(x.values, n, &mut out, |x| set.contains(&x));
                 vector::keep_valid(&mut out, x.valid);
             }
-            Step::InFloats(x, set) => {
+            Test::InFloats(x, set) => {
                 let x = f64::source(self, *x);
                 vector::map(x.values, n, &mut out, |x| set.contains(&float_bits(x)));
                 vector::keep_valid(&mut out, x.valid);
             }
-            Step::InBools(x, holds) => {
+            Test::InBools(x, holds) => {
                 let x = bool::source(self, *x);
                 vector::map(x.values, n, &mut out, |x| holds[usize::from(x)]);
                 vector::keep_valid(&mut out, x.valid);
             }
-            Step::InStrings { x, set, memo } => {
+            Test::InStrings { x, set, memo } => {
                 if self.look_up(*x, *memo, set.len(), set.iter().map(|text| &**text)) {
                     self.among(*x, *memo, false, &mut out);
                 } else {
                     self.by_symbol(*x, *memo, &mut out, |x| set.contains(x));
                 }
             }
-            Step::Match { x, node, memo } => match self.frame.regex(*node) {
+            Test::Match { x, node, memo } => match self.frame.regex(*node) {
                 // Once stopped, the rest is not matched, and whoever evaluates sees that before it looks at the result.
                 Some(regex) => {
                     let stop = self.stop;
@@ -360,7 +356,7 @@ impl<'a> Chunk<'a> {
                 }
                 None => vector::map(Values::All(false), n, &mut out, |x| x),
             },
-            Step::IsNull(type_of, x, negated) => {
+            Test::IsNull(type_of, x, negated) => {
                 let valid = match type_of {
                     Type::Int => i64::source(self, *x).valid,
                     Type::Float => f64::source(self, *x).valid,
@@ -369,8 +365,6 @@ impl<'a> Chunk<'a> {
                 };
                 vector::map(valid.as_values(), n, &mut out, |valid| valid == *negated);
             }
-            // The steps that give values are run by `step`.
-            _ => {}
         }
         self.scratch.masks[at as usize] = out;
     }
@@ -491,42 +485,68 @@ fn load<T: Copy + Default>(slice: &Slice<'_, T>, needed: bool, rows: Rows<'_>, o
     }
 }
 
-/// One loop for each operation, so that none dispatches per row.
-#[inline(always)]
-fn int_binary(op: Binary, a: Values<'_, i64>, b: Values<'_, i64>, n: usize, out: &mut Vec<i64>) -> bool {
-    match op {
-        Binary::Sub => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Sub, a, b)),
-        Binary::Mul => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Mul, a, b)),
-        Binary::Min => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Min, a, b)),
-        Binary::Max => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Max, a, b)),
-        _ => vector::zip_checked(a, b, n, out, |a, b| cell::int_binary(Binary::Add, a, b)),
+/// Appends the function of one float for each row: one loop for each function.
+struct Map<'a> {
+    x: Values<'a, f64>,
+    n: usize,
+    out: &'a mut Vec<f64>,
+}
+
+impl WithUnary<f64, f64> for Map<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with(self, f: impl Fn(f64) -> f64) {
+        vector::map(self.x, self.n, self.out, f);
     }
 }
 
-#[inline(always)]
-fn float_binary(op: Binary, a: Values<'_, f64>, b: Values<'_, f64>, n: usize, out: &mut Vec<f64>) {
-    match op {
-        Binary::Add => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Add, a, b)),
-        Binary::Sub => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Sub, a, b)),
-        Binary::Mul => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Mul, a, b)),
-        Binary::Div => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Div, a, b)),
-        Binary::Mod => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Mod, a, b)),
-        Binary::Pow => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Pow, a, b)),
-        Binary::Min => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Min, a, b)),
-        Binary::Max => vector::zip(a, b, n, out, |a, b| cell::float_binary(Binary::Max, a, b)),
+struct Zip<'a> {
+    a: Values<'a, f64>,
+    b: Values<'a, f64>,
+    n: usize,
+    out: &'a mut Vec<f64>,
+}
+
+impl WithBinary<f64, f64> for Zip<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with(self, f: impl Fn(f64, f64) -> f64) {
+        vector::zip(self.a, self.b, self.n, self.out, f);
     }
 }
 
-#[inline(always)]
-fn float_unary(op: Unary, x: Values<'_, f64>, n: usize, out: &mut Vec<f64>) {
-    match op {
-        Unary::Neg => vector::map(x, n, out, |x| cell::float_unary(Unary::Neg, x)),
-        Unary::Abs => vector::map(x, n, out, |x| cell::float_unary(Unary::Abs, x)),
-        Unary::Floor => vector::map(x, n, out, |x| cell::float_unary(Unary::Floor, x)),
-        Unary::Ceil => vector::map(x, n, out, |x| cell::float_unary(Unary::Ceil, x)),
-        Unary::Sqrt => vector::map(x, n, out, |x| cell::float_unary(Unary::Sqrt, x)),
-        // A call of the mathematics library a row outweighs the dispatch.
-        op => vector::map(x, n, out, |x| cell::float_unary(op, x)),
+/// The same for ints; true when one overflowed.
+struct MapChecked<'a> {
+    x: Values<'a, i64>,
+    n: usize,
+    out: &'a mut Vec<i64>,
+}
+
+impl WithUnary<i64, (i64, bool)> for MapChecked<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with(self, f: impl Fn(i64) -> (i64, bool)) -> bool {
+        // With a first operand that nobody looks at, one checked loop serves functions of one and of two operands.
+        vector::zip_checked(Values::All(0), self.x, self.n, self.out, |_, x| f(x))
+    }
+}
+
+struct ZipChecked<'a> {
+    a: Values<'a, i64>,
+    b: Values<'a, i64>,
+    n: usize,
+    out: &'a mut Vec<i64>,
+}
+
+impl WithBinary<i64, (i64, bool)> for ZipChecked<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with(self, f: impl Fn(i64, i64) -> (i64, bool)) -> bool {
+        vector::zip_checked(self.a, self.b, self.n, self.out, f)
     }
 }
 

@@ -4,12 +4,13 @@
 //! once a run. Registers are reused as soon as their last reader has read them.
 
 use crate::batch::Key;
+use crate::expr::operations::Binary;
 use crate::expr::order::Order;
 use crate::expr::pattern::{BadLiteral, Literals};
-use crate::expr::tree::{Binary, Compare, Ix, Op, Pattern, Tree, Unary};
+use crate::expr::step::{Operand, Placed, Registers, Step, Test};
+use crate::expr::tree::{Compare, Ix, Op, Pattern, Tree};
 use crate::expr::types::{self, Kind, Schema, TypeError, TypeFault};
 use crate::value::{Type, Value};
-use hashbrown::HashSet;
 use regex::Regex;
 use std::sync::Arc;
 
@@ -21,83 +22,6 @@ pub enum Want {
     Predicate,
     /// Any value: for checking an expression that nothing uses yet.
     Value,
-}
-
-/// Where a step finds an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    Register(u32),
-    Column(u32),
-    /// The value of this node is the same on all rows.
-    Uniform(Ix),
-}
-
-/// One pass over a chunk. Operands are of the type that the step's name says.
-#[derive(Debug)]
-pub(super) enum Step {
-    Widen(Operand),
-    IntUnary(Unary, Operand),
-    IntBinary(Binary, Operand, Operand),
-    FloatUnary(Unary, Operand),
-    FloatBinary(Binary, Operand, Operand),
-    /// `a * b + c * d`, or `a * b + c`, each operation rounded: what scores are made of, without a pass for each product.
-    FloatProducts(Operand, Operand, Operand, Option<Operand>),
-    /// `a * b + coalesce(x, default) * by`, or with `a` alone, where the last two are the same on all rows.
-    FloatBlend {
-        a: Operand,
-        b: Option<Operand>,
-        x: Operand,
-        default: Operand,
-        by: Operand,
-    },
-    Coalesce(Type, Operand, Operand),
-    If(Type, Operand, Operand, Operand),
-    And(Operand, Operand),
-    Or(Operand, Operand),
-    Not(Operand),
-    CompareInts(Compare, Operand, Operand),
-    CompareFloats(Compare, Operand, Operand),
-    /// An int on the left, a float on the right, ordered exactly.
-    CompareIntFloat(Compare, Operand, Operand),
-    CompareBools(Compare, Operand, Operand),
-    CompareStrings(Compare, Operand, Operand),
-    /// A string against one that is the same on all rows: once per distinct string.
-    CompareText {
-        compare: Compare,
-        x: Operand,
-        text: Ix,
-        memo: u32,
-    },
-    InInts(Operand, HashSet<i64>),
-    InFloats(Operand, HashSet<u64>),
-    InBools(Operand, [bool; 2]),
-    InStrings {
-        x: Operand,
-        set: HashSet<Arc<str>>,
-        memo: u32,
-    },
-    IsNull(Type, Operand, bool),
-    Match {
-        x: Operand,
-        node: Ix,
-        memo: u32,
-    },
-}
-
-#[derive(Debug)]
-pub(super) struct Placed {
-    pub(super) step: Step,
-    pub(super) register: u32,
-}
-
-/// How many registers of each type a program needs at once.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Registers {
-    pub(super) ints: u32,
-    pub(super) floats: u32,
-    pub(super) bools: u32,
-    pub(super) symbols: u32,
-    pub(super) masks: u32,
 }
 
 /// An expression or predicate, ready to run over any row set.
@@ -321,7 +245,7 @@ impl<'a> Compiler<'a> {
         };
         Program {
             per_run: (0..self.kinds.len() as Ix).filter(per_run).collect(),
-            matches: self.steps.iter().any(|placed| matches!(placed.step, Step::Match { .. })),
+            matches: self.steps.iter().any(|placed| matches!(placed.step, Step::Test(Test::Match { .. }))),
             root: self.operands[self.operands.len() - 1],
             tree: self.tree.clone(),
             kinds: self.kinds,
@@ -345,9 +269,9 @@ impl<'a> Compiler<'a> {
             Op::Unary(op, x) => {
                 let type_of = self.type_of(ix);
                 let x = self.typed(*x, type_of);
-                let step = match type_of {
-                    Type::Int => Step::IntUnary(*op, x.operand),
-                    _ => Step::FloatUnary(*op, x.operand),
+                let step = match op.on_ints().filter(|_| type_of == Type::Int) {
+                    Some(op) => Step::IntUnary(op, x.operand),
+                    None => Step::FloatUnary(*op, x.operand),
                 };
                 self.emit(File::Typed(type_of), step, &[x])
             }
@@ -375,25 +299,25 @@ impl<'a> Compiler<'a> {
             }
             Op::And(a, b) => {
                 let (a, b) = (self.held(*a), self.held(*b));
-                self.emit(File::Mask, Step::And(a.operand, b.operand), &[a, b])
+                self.emit_test(Test::And(a.operand, b.operand), &[a, b])
             }
             Op::Or(a, b) => {
                 let (a, b) = (self.held(*a), self.held(*b));
-                self.emit(File::Mask, Step::Or(a.operand, b.operand), &[a, b])
+                self.emit_test(Test::Or(a.operand, b.operand), &[a, b])
             }
             Op::Not(x) => {
                 let x = self.held(*x);
-                self.emit(File::Mask, Step::Not(x.operand), &[x])
+                self.emit_test(Test::Not(x.operand), &[x])
             }
             Op::Compare(compare, a, b) => self.compare(*compare, *a, *b),
             Op::In(x, list) => self.list(*x, list),
             Op::Null { x, negated } => {
                 let (type_of, x) = (self.type_of(*x), self.held(*x));
-                self.emit(File::Mask, Step::IsNull(type_of, x.operand, *negated), &[x])
+                self.emit_test(Test::IsNull(type_of, x.operand, *negated), &[x])
             }
             Op::Match { key, .. } => {
                 let (x, memo) = (self.column(*key), self.memo());
-                self.emit(File::Mask, Step::Match { x, node: ix, memo }, &[])
+                self.emit_test(Test::Match { x, node: ix, memo }, &[])
             }
         }
     }
@@ -403,9 +327,9 @@ impl<'a> Compiler<'a> {
         if let Some(operand) = sum {
             return Held { operand, file: File::Typed(Type::Float) };
         }
-        let step = match type_of {
-            Type::Int => Step::IntBinary(op, a.operand, b.operand),
-            _ => Step::FloatBinary(op, a.operand, b.operand),
+        let step = match op.on_ints().filter(|_| type_of == Type::Int) {
+            Some(op) => Step::IntBinary(op, a.operand, b.operand),
+            None => Step::FloatBinary(op, a.operand, b.operand),
         };
         let file = File::Typed(type_of);
         Held { operand: self.emit(file, step, &[a, b]), file }
@@ -414,21 +338,23 @@ impl<'a> Compiler<'a> {
     fn compare(&mut self, compare: Compare, a: Ix, b: Ix) -> Operand {
         let (left, right) = (self.held(a), self.held(b));
         let (x, y) = (left.operand, right.operand);
-        let step = match (self.compared_as(a, b), self.compared_as(b, a)) {
-            (Type::Int, Type::Int) => Step::CompareInts(compare, x, y),
-            (Type::Int, Type::Float) => Step::CompareIntFloat(compare, x, y),
-            (Type::Float, Type::Int) => Step::CompareIntFloat(mirrored(compare), y, x),
-            (Type::Bool, _) => Step::CompareBools(compare, x, y),
+        let test = match (self.compared_as(a, b), self.compared_as(b, a)) {
+            (Type::Int, Type::Int) => Test::CompareInts(compare, x, y),
+            (Type::Int, Type::Float) => Test::CompareIntFloat(compare, x, y),
+            (Type::Float, Type::Int) => Test::CompareIntFloat(mirrored(compare), y, x),
+            (Type::Float, _) => Test::CompareFloats(compare, x, y),
+            (Type::Bool, _) => Test::CompareBools(compare, x, y),
             (Type::Str, _) => match (x, y) {
-                (x, Operand::Uniform(text)) => Step::CompareText { compare, x, text, memo: self.memo() },
+                (x, Operand::Uniform(text)) => Test::CompareText { compare, x, text, memo: self.memo() },
                 (Operand::Uniform(text), y) => {
-                    Step::CompareText { compare: mirrored(compare), x: y, text, memo: self.memo() }
+                    Test::CompareText { compare: mirrored(compare), x: y, text, memo: self.memo() }
                 }
-                (x, y) => Step::CompareStrings(compare, x, y),
+                (x, y) => Test::CompareStrings(compare, x, y),
             },
-            _ => Step::CompareFloats(compare, x, y),
+            // The checks refuse to compare an int with these.
+            (Type::Int, Type::Bool | Type::Str) => Test::CompareInts(compare, x, y),
         };
-        self.emit(File::Mask, step, &[left, right])
+        self.emit_test(test, &[left, right])
     }
 
     /// The type that `x` is compared as: its own, or the other side's where it is null or an int that a float holds exactly.
@@ -446,19 +372,19 @@ impl<'a> Compiler<'a> {
 
     fn list(&mut self, x: Ix, list: &[Value]) -> Operand {
         let (type_of, x) = (self.type_of(x), self.held(x));
-        let step = match type_of {
-            Type::Int => Step::InInts(x.operand, list.iter().filter_map(exact_int).collect()),
-            Type::Float => Step::InFloats(x.operand, list.iter().filter_map(exact_float).map(float_bits).collect()),
-            Type::Bool => Step::InBools(x.operand, [false, true].map(|v| list.contains(&Value::Bool(v)))),
+        let test = match type_of {
+            Type::Int => Test::InInts(x.operand, list.iter().filter_map(exact_int).collect()),
+            Type::Float => Test::InFloats(x.operand, list.iter().filter_map(exact_float).map(float_bits).collect()),
+            Type::Bool => Test::InBools(x.operand, [false, true].map(|v| list.contains(&Value::Bool(v)))),
             Type::Str => {
                 let texts = list.iter().filter_map(|item| match item {
                     Value::Str(text) => Some(text.clone()),
                     _ => None,
                 });
-                Step::InStrings { x: x.operand, set: texts.collect(), memo: self.memo() }
+                Test::InStrings { x: x.operand, set: texts.collect(), memo: self.memo() }
             }
         };
-        self.emit(File::Mask, step, &[x])
+        self.emit_test(test, &[x])
     }
 
     fn column(&mut self, key: Key) -> Operand {
@@ -515,6 +441,11 @@ impl<'a> Compiler<'a> {
         }
         self.steps.push(Placed { step, register });
         Operand::Register(register)
+    }
+
+    /// The same for a step whose result is true or false.
+    fn emit_test(&mut self, test: Test, used: &[Held]) -> Operand {
+        self.emit(File::Mask, Step::Test(test), used)
     }
 
     pub(super) fn pool(&mut self, file: File) -> &mut Pool {

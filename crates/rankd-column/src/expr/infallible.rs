@@ -1,36 +1,33 @@
-//! Which programs no row can bring to an error: what may be skipped for rows that nobody asks for.
+//! Which programs cannot fail on any row: those may be skipped for rows whose result nobody asks for.
 
 use crate::expr::compile::Program;
-use crate::expr::tree::{Binary, Op, Unary};
+use crate::expr::operation::{Finite, Overflow};
+use crate::expr::tree::Op;
 use crate::expr::types::Kind;
 use crate::value::{Type, Value};
 
 impl Program {
-    /// Whether no row can bring an evaluation to an error: no int operation can overflow, and what is written is finite
-    /// because nothing that could make it otherwise happens to a column's values, which are. Errs on the careful side.
+    /// Whether an evaluation cannot fail on any row: no operation on ints can overflow, and what is written is finite, because the
+    /// values of columns are and every operation above them keeps them so. Both are true only of operations whose row of the table
+    /// says so. An operation that is fallible in general but not here counts as fallible.
     pub fn is_infallible(&self) -> bool {
         if self.required.is_some() {
             return false;
         }
         let mut finite: Vec<bool> = Vec::with_capacity(self.kinds.len());
         for (node, kind) in self.tree.nodes().iter().zip(&self.kinds) {
-            let overflows = match node.op {
-                Op::Unary(Unary::Neg | Unary::Abs, _) => true,
-                Op::Binary(op, ..) => !matches!(op, Binary::Min | Binary::Max),
-                _ => false,
-            };
-            if overflows && *kind == Kind::Value(Type::Int) {
+            let operation = node.op.operation();
+            if operation.overflow != Overflow::Never && *kind == Kind::Value(Type::Int) {
                 return false;
             }
             finite.push(match &node.op {
                 Op::Const(Value::Float(v)) => v.is_finite(),
                 Op::Const(_) | Op::Key(_) => true,
-                Op::Unary(Unary::Sqrt | Unary::Log | Unary::Log1p | Unary::Exp, _) => false,
-                Op::Binary(op, ..) if !matches!(op, Binary::Min | Binary::Max) => false,
-                // What a request brings was checked elsewhere.
+                // A request may bring any float.
                 Op::Param(_) => !matches!(kind, Kind::Value(Type::Float)),
                 // A predicate is true or false whatever it looks at.
-                op => op.is_predicate() || op.children().all(|child| finite[child as usize]),
+                op if op.is_predicate() => true,
+                op => operation.finite == Finite::Kept && op.children().all(|child| finite[child as usize]),
             });
         }
         finite.last().is_none_or(|finite| *finite)

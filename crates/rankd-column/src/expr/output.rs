@@ -5,9 +5,10 @@
 use crate::column::{Cells, Column};
 use crate::dictionary::DictionaryBuilder;
 use crate::expr::chunk::{Chunk, Lane};
-use crate::expr::compile::{Operand, Program};
+use crate::expr::compile::Program;
 use crate::expr::eval::{Fault, Root, Sink};
 use crate::expr::frame::{Bound, Slice, Symbols};
+use crate::expr::step::Operand;
 use crate::expr::vector::{Register, Source, Valid, Values};
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
@@ -135,7 +136,7 @@ impl<T: Lane> Output<T> {
         Output { values, valid: Vec::new(), nulls: false, appending, done: 0, len, root, fault, required }
     }
 
-    /// The first of `n` rows that may not be written, whatever the reason: which of two faults is told must not depend on how
+    /// The first of `n` rows that may not be written, whatever the reason: which of two faults is reported must not depend on how
     /// the rows were cut into chunks.
     fn first_fault(&self, root: &Source<'_, T>, n: usize) -> Option<(usize, Fault)> {
         let fault = (self.fault)(root);

@@ -2,8 +2,9 @@
 //!
 //! Only steps that nothing came after are taken back, so that what they read is still as it was.
 
-use crate::expr::compile::{Compiler, File, Held, Operand, Placed, Step};
-use crate::expr::tree::Binary;
+use crate::expr::compile::{Compiler, File, Held};
+use crate::expr::operations::Binary;
+use crate::expr::step::{Operand, Placed, Step};
 use crate::value::Type;
 
 impl Compiler<'_> {

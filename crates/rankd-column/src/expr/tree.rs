@@ -4,36 +4,12 @@
 //! million nodes: no recursion anywhere.
 
 use crate::batch::Key;
+use crate::expr::operation::Operation;
+use crate::expr::operations::{Binary, Special, Unary};
 use crate::value::Value;
 
 /// A node's position in its tree.
 pub type Ix = u32;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
-    Neg,
-    Abs,
-    Floor,
-    Ceil,
-    Round,
-    Sqrt,
-    Log,
-    Log1p,
-    Exp,
-    Sigmoid,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binary {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Mod,
-    Pow,
-    Min,
-    Max,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
@@ -45,6 +21,22 @@ pub enum Compare {
     Ge,
 }
 
+impl Compare {
+    pub const ALL: [Compare; 6] = [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge];
+
+    /// How plans write it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Compare::Eq => "==",
+            Compare::Ne => "!=",
+            Compare::Lt => "<",
+            Compare::Le => "<=",
+            Compare::Gt => ">",
+            Compare::Ge => ">=",
+        }
+    }
+}
+
 /// Where a regular expression comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
@@ -53,7 +45,8 @@ pub enum Pattern {
     Param(u32),
 }
 
-/// What a node does. The first group gives values, the second (from `Truth` on) gives true or false.
+/// What a node does. The first group gives values, the second (from `Truth` on) gives true or false. What each operation means to
+/// a row is in the table of [`crate::expr::operations`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     Const(Value),
@@ -91,17 +84,50 @@ impl Op {
     }
 
     pub fn is_predicate(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            Op::Const(_)
+            | Op::Key(_)
+            | Op::Param(_)
+            | Op::Unary(..)
+            | Op::Binary(..)
+            | Op::Clamp { .. }
+            | Op::Coalesce(..)
+            | Op::If { .. } => false,
             Op::Truth(_)
-                | Op::And(..)
-                | Op::Or(..)
-                | Op::Not(_)
-                | Op::Compare(..)
-                | Op::In(..)
-                | Op::Null { .. }
-                | Op::Match { .. }
-        )
+            | Op::And(..)
+            | Op::Or(..)
+            | Op::Not(_)
+            | Op::Compare(..)
+            | Op::In(..)
+            | Op::Null { .. }
+            | Op::Match { .. } => true,
+        }
+    }
+
+    /// The row of the table that describes it.
+    pub fn operation(&self) -> &'static Operation {
+        let special = match self {
+            Op::Unary(op, _) => return op.operation(),
+            Op::Binary(op, ..) => return op.operation(),
+            Op::Const(Value::Null) => Special::ConstNull,
+            Op::Const(Value::Int(_) | Value::Float(_)) => Special::ConstNumber,
+            Op::Const(Value::Bool(_)) | Op::Truth(_) => Special::ConstBool,
+            Op::Const(Value::Str(_)) => Special::ConstString,
+            Op::Key(_) => Special::KeyRef,
+            Op::Param(_) => Special::ParamRef,
+            Op::Clamp { .. } => Special::Clamp,
+            Op::Coalesce(..) => Special::Coalesce,
+            Op::If { .. } => Special::If,
+            Op::And(..) => Special::And,
+            Op::Or(..) => Special::Or,
+            Op::Not(_) => Special::Not,
+            Op::Compare(..) => Special::Cmp,
+            Op::In(..) => Special::In,
+            Op::Null { negated: false, .. } => Special::IsNull,
+            Op::Null { negated: true, .. } => Special::NotNull,
+            Op::Match { .. } => Special::Regex,
+        };
+        special.operation()
     }
 }
 

@@ -1,12 +1,12 @@
-//! The type of every node of a tree, or all that is wrong with it.
+//! The type of every node of a tree, or everything that is wrong with it.
 //!
-//! Rules: `add sub mul neg abs min max clamp` of ints are ints; with a float among them, or under any other arithmetic,
-//! the result is a float. `coalesce` and `if` take the type of their branches, an int and a float meeting as float.
-//! Null fits anywhere. An operand that is itself wrong is not complained about twice.
+//! Arithmetic on ints is an int where the table of operations has a function of ints; with a float among the operands, or without
+//! such a function, it is a float. `coalesce` and `if` have the type that their branches share, and an int beside a float is a
+//! float. Null fits anywhere. An operand that is itself wrong is not reported twice.
 
 use crate::batch::Key;
 use crate::expr::pattern;
-use crate::expr::tree::{Binary, Compare, Ix, Op, Tree, Unary};
+use crate::expr::tree::{Compare, Ix, Op, Tree};
 use crate::value::{Type, Value};
 use std::fmt;
 
@@ -108,54 +108,55 @@ impl Checker<'_> {
             Op::Const(value) => value.type_of().map_or(Kind::Null, Kind::Value),
             Op::Key(key) => Kind::Value(schema.key_type(*key)),
             Op::Param(param) => Kind::Value(schema.param_type(*param)),
-            Op::Unary(Unary::Neg | Unary::Abs, x) => self.number(ix, &[*x]),
-            Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max, a, b) => {
-                self.number(ix, &[*a, *b])
-            }
-            Op::Clamp { x, lo, hi } => self.number(ix, &[*x, *lo, *hi]),
-            Op::Unary(_, x) => self.float(ix, &[*x]),
-            Op::Binary(_, a, b) => self.float(ix, &[*a, *b]),
+            Op::Unary(op, x) => self.arithmetic(ix, op.on_ints().is_some(), &[*x]),
+            Op::Binary(op, a, b) => self.arithmetic(ix, op.on_ints().is_some(), &[*a, *b]),
+            Op::Clamp { x, lo, hi } => self.arithmetic(ix, true, &[*x, *lo, *hi]),
             Op::Coalesce(a, b) => self.meet(ix, *a, *b),
             Op::If { cond, then, other } => {
                 self.predicate(ix, *cond);
                 self.meet(ix, *then, *other)
             }
-            predicate => {
-                self.check_predicate(ix, predicate, schema);
-                Kind::Predicate
-            }
-        }
-    }
-
-    fn check_predicate(&mut self, ix: Ix, op: &Op, schema: &impl Schema) {
-        match op {
+            Op::Truth(_) => Kind::Predicate,
             Op::And(a, b) | Op::Or(a, b) => {
                 self.predicate(ix, *a);
                 self.predicate(ix, *b);
+                Kind::Predicate
             }
-            Op::Not(x) => self.predicate(ix, *x),
+            Op::Not(x) => {
+                self.predicate(ix, *x);
+                Kind::Predicate
+            }
             Op::Compare(compare, a, b) => {
                 let met = self.meet(ix, *a, *b);
                 let ordered = !matches!(compare, Compare::Eq | Compare::Ne);
                 if ordered && met == Kind::Value(Type::Bool) {
                     self.fail(ix, TypeFault::NoOrder);
                 }
+                Kind::Predicate
             }
-            Op::In(x, list) => match (self.value(ix, *x), list_type(list)) {
-                (_, None) => self.fail(ix, TypeFault::BadList),
-                (Kind::Value(x), Some(item)) if x != item && !(x.is_number() && item.is_number()) => {
-                    self.fail(ix, TypeFault::Mismatch(Kind::Value(x), Kind::Value(item)));
-                }
-                _ => {}
-            },
+            Op::In(x, list) => {
+                self.check_list(ix, *x, list);
+                Kind::Predicate
+            }
             Op::Null { x, .. } => {
                 self.value(ix, *x);
+                Kind::Predicate
             }
             Op::Match { key, .. } => {
                 let found = schema.key_type(*key);
                 if found != Type::Str {
                     self.fail(ix, TypeFault::NotAString(found));
                 }
+                Kind::Predicate
+            }
+        }
+    }
+
+    fn check_list(&mut self, ix: Ix, x: Ix, list: &[Value]) {
+        match (self.value(ix, x), list_type(list)) {
+            (_, None) => self.fail(ix, TypeFault::BadList),
+            (Kind::Value(x), Some(item)) if x != item && !(x.is_number() && item.is_number()) => {
+                self.fail(ix, TypeFault::Mismatch(Kind::Value(x), Kind::Value(item)));
             }
             _ => {}
         }
@@ -201,10 +202,11 @@ impl Checker<'_> {
         result
     }
 
-    fn float(&mut self, ix: Ix, operands: &[Ix]) -> Kind {
+    /// A number, or a float whatever the operands are.
+    fn arithmetic(&mut self, ix: Ix, keeps_ints: bool, operands: &[Ix]) -> Kind {
         match self.number(ix, operands) {
-            Kind::Value(_) => Kind::Value(Type::Float),
-            other => other,
+            Kind::Value(_) if !keeps_ints => Kind::Value(Type::Float),
+            kind => kind,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::generate::{Level, Look, Recipe, WILD_FLOATS, WILD_INTS, few, look, ma
 use crate::oracle::{Overflow, Term};
 use crate::table::{Registry, World};
 use proptest::prelude::*;
-use rankd_column::expr::{Compare, EvalError, Fault, Program, Scratch, Stop, Want, compute, select};
+use rankd_column::expr::{Binary, Compare, EvalError, Fault, Program, Scratch, Stop, Unary, Want, compute, select};
 use rankd_column::{RowSet, Type, Value};
 use std::cell::RefCell;
 
@@ -76,7 +76,6 @@ proptest! {
 /// Every operation of every type by itself, over values at the borders.
 #[test]
 fn each_operation_alone_is_what_its_term_says() {
-    use rankd_column::expr::{Binary::*, Unary::*};
     let recipe = Recipe { rows: 1100, salt: 1, wild: true, nulls: 2, distinct: false };
     let keys = |count: usize| {
         (0..5u32.pow(count as u32)).map(move |mut at| {
@@ -89,12 +88,12 @@ fn each_operation_alone_is_what_its_term_says() {
                 .collect::<Vec<_>>()
         })
     };
-    for op in [Neg, Abs, Floor, Ceil, Round, Sqrt, Log, Log1p, Exp, Sigmoid] {
+    for &op in Unary::ALL {
         for x in keys(1) {
             check_column(&Term::Unary(op, Box::new(x[0].clone())), recipe, Look::All, vec![]);
         }
     }
-    for op in [Add, Sub, Mul, Div, Mod, Pow, Min, Max] {
+    for &op in Binary::ALL {
         for ab in keys(2) {
             let pair = Box::new((ab[0].clone(), ab[1].clone()));
             check_column(&Term::Binary(op, pair), recipe, Look::All, vec![]);
@@ -109,19 +108,18 @@ fn each_operation_alone_is_what_its_term_says() {
 /// Ints and floats that a conversion of either would round onto each other.
 #[test]
 fn an_int_and_a_float_at_the_borders_compare_exactly() {
-    use Compare::*;
     let recipe = Recipe { rows: 300, salt: 1, wild: true, nulls: 1, distinct: false };
     let literals = WILD_INTS.map(Value::Int).into_iter().chain(WILD_FLOATS.map(Value::Float));
     for (literal, key) in literals.flat_map(|literal| [(literal.clone(), 1), (literal, 3)]) {
         let (key, constant) = (Term::Key(key), Term::Const(literal.clone()));
         check_rows(&Term::In(Box::new(key.clone()), vec![literal]), recipe, Look::All, vec![]);
-        for op in [Eq, Ne, Lt, Le, Gt, Ge] {
+        for op in Compare::ALL {
             for pair in [(key.clone(), constant.clone()), (constant.clone(), key.clone())] {
                 check_rows(&Term::Compare(op, Box::new(pair)), recipe, Look::All, vec![]);
             }
         }
     }
-    for op in [Eq, Ne, Lt, Le, Gt, Ge] {
+    for op in Compare::ALL {
         check_rows(&Term::Compare(op, Box::new((Term::Key(1), Term::Key(3)))), recipe, Look::All, vec![]);
     }
 }

@@ -1,4 +1,4 @@
-//! Random terms, tables and views.
+//! Random terms, tables and views. Which functions of numbers there are comes from the table of operations.
 //!
 //! Terms are grown by strategies, a level at a time, so that a failing one shrinks to its smallest part. Tables are large:
 //! they are drawn by a small generator from a recipe, and the recipe is what shrinks.
@@ -247,23 +247,21 @@ impl Level {
     }
 
     fn next(&self) -> Level {
-        use {Binary::*, Unary::*};
         let (int, number) = (&self.int, &self.number);
-        let on_ints = [Add, Sub, Mul, Min, Max].to_vec();
-        let on_numbers = [Add, Sub, Mul, Min, Max, Div, Mod, Pow].to_vec();
-        let functions = [Neg, Abs, Floor, Ceil, Round, Sqrt, Log, Log1p, Exp, Sigmoid].to_vec();
+        let unary_on_ints = Unary::ALL.iter().copied().filter(|op| op.on_ints().is_some()).collect();
+        let binary_on_ints = Binary::ALL.iter().copied().filter(|op| op.on_ints().is_some()).collect();
         let of_ints = prop_oneof![
             2 => leaf(Type::Int),
-            1 => unary([Neg, Abs].to_vec(), int),
-            3 => binary(on_ints, int),
+            1 => unary(unary_on_ints, int),
+            3 => binary(binary_on_ints, int),
             1 => clamp(int),
             3 => self.branches(int),
         ];
         let of_numbers = prop_oneof![
             1 => leaf(Type::Float),
             2 => int.clone(),
-            2 => unary(functions, number),
-            4 => binary(on_numbers, number),
+            2 => unary(Unary::ALL.to_vec(), number),
+            4 => binary(Binary::ALL.to_vec(), number),
             1 => clamp(number),
             3 => self.branches(number),
         ];
@@ -284,8 +282,7 @@ impl Level {
     }
 
     fn predicates(&self) -> Terms {
-        use Compare::*;
-        let (all, equality) = (vec![Eq, Ne, Lt, Le, Gt, Ge], vec![Eq, Ne]);
+        let (all, equality) = (Compare::ALL.to_vec(), vec![Compare::Eq, Compare::Ne]);
         let pair = || (self.predicate.clone(), self.predicate.clone()).prop_map(Box::new);
         let any_value = prop_oneof![self.int.clone(), self.number.clone(), self.bool.clone(), self.str.clone()];
         prop_oneof![

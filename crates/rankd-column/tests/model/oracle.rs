@@ -1,7 +1,8 @@
 //! The meaning of expressions and predicates on one row, by plain recursion over boxed terms.
 //!
 //! Written from the rules and not from the crate: an operation that is not evaluated cannot fail, so an overflow is an
-//! error exactly where `?` meets one. Nothing here is fast.
+//! error exactly where `?` meets one. Nothing here is fast. Only the functions of numbers are those of the table of operations;
+//! `scalars` defines them a second time.
 
 use crate::table::{KEY_TYPES, PARAM_TYPES, World};
 use rankd_column::expr::tree::Ix;
@@ -64,10 +65,9 @@ impl Term {
     }
 
     fn keeps_ints(&self) -> bool {
-        use {Binary::*, Unary::*};
         match self {
-            Term::Unary(op, _) => matches!(op, Neg | Abs),
-            Term::Binary(op, _) => matches!(op, Add | Sub | Mul | Min | Max),
+            Term::Unary(op, _) => op.on_ints().is_some(),
+            Term::Binary(op, _) => op.on_ints().is_some(),
             _ => true,
         }
     }
@@ -88,8 +88,8 @@ impl Term {
             _ if self.is_value() && self.type_of().is_none() => Value::Null,
             Term::Unary(op, x) => match (at(x)?, self.type_of()) {
                 (Value::Null, _) => Value::Null,
-                (Value::Int(x), Some(Type::Int)) => Value::Int(int_unary(*op, x)?),
-                (x, _) => Value::Float(float_unary(*op, float(&x))),
+                (Value::Int(x), Some(Type::Int)) => Value::Int(int(op.on_ints().unwrap().int(x))?),
+                (x, _) => Value::Float(op.float(float(&x))),
             },
             Term::Binary(op, ab) => self.arithmetic(*op, at(&ab.0)?, at(&ab.1)?)?,
             Term::Clamp(parts) => {
@@ -137,8 +137,8 @@ impl Term {
     fn arithmetic(&self, op: Binary, a: Value, b: Value) -> Result<Value, Overflow> {
         Ok(match (a, b, self.type_of()) {
             (Value::Null, _, _) | (_, Value::Null, _) => Value::Null,
-            (Value::Int(a), Value::Int(b), Some(Type::Int)) => Value::Int(int_binary(op, a, b)?),
-            (a, b, _) => Value::Float(float_binary(op, float(&a), float(&b))),
+            (Value::Int(a), Value::Int(b), Some(Type::Int)) => Value::Int(int(op.on_ints().unwrap().int(a, b))?),
+            (a, b, _) => Value::Float(op.float(float(&a), float(&b))),
         })
     }
 
@@ -229,63 +229,8 @@ fn float(value: &Value) -> f64 {
     }
 }
 
-fn int(exact: i128) -> Result<i64, Overflow> {
-    i64::try_from(exact).map_err(|_| Overflow)
-}
-
-fn int_unary(op: Unary, x: i64) -> Result<i64, Overflow> {
-    match op {
-        Unary::Neg => int(-i128::from(x)),
-        Unary::Abs => int(i128::from(x).abs()),
-        op => panic!("{op:?} does not keep ints"),
-    }
-}
-
-fn int_binary(op: Binary, a: i64, b: i64) -> Result<i64, Overflow> {
-    let (a, b) = (i128::from(a), i128::from(b));
-    int(match op {
-        Binary::Add => a + b,
-        Binary::Sub => a - b,
-        Binary::Mul => a * b,
-        Binary::Min => a.min(b),
-        Binary::Max => a.max(b),
-        op => panic!("{op:?} does not keep ints"),
-    })
-}
-
-fn float_unary(op: Unary, x: f64) -> f64 {
-    match op {
-        Unary::Neg => -x,
-        Unary::Abs => x.abs(),
-        Unary::Floor => x.floor(),
-        Unary::Ceil => x.ceil(),
-        Unary::Round => {
-            // Half away from zero.
-            let whole = x.trunc();
-            let rounded = if (x - whole).abs() >= 0.5 { whole + 1f64.copysign(x) } else { whole };
-            rounded.copysign(x)
-        }
-        Unary::Sqrt => x.sqrt(),
-        Unary::Log => x.ln(),
-        Unary::Log1p => x.ln_1p(),
-        Unary::Exp => x.exp(),
-        Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-    }
-}
-
-fn float_binary(op: Binary, a: f64, b: f64) -> f64 {
-    match op {
-        Binary::Add => a + b,
-        Binary::Sub => a - b,
-        Binary::Mul => a * b,
-        Binary::Div => a / b,
-        Binary::Mod => a % b,
-        Binary::Pow => a.powf(b),
-        Binary::Min | Binary::Max if a.is_nan() || b.is_nan() => f64::NAN,
-        // The total order agrees with the numbers' order and puts -0.0 before 0.0.
-        Binary::Min => std::cmp::min_by(a, b, f64::total_cmp),
-        Binary::Max => std::cmp::max_by(a, b, f64::total_cmp),
-    }
+fn int((value, overflowed): (i64, bool)) -> Result<i64, Overflow> {
+    if overflowed { Err(Overflow) } else { Ok(value) }
 }
 
 fn matches(pattern: &str, ignore_case: bool, text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Decodes one expression or predicate into a flat tree, with an explicit stack instead of recursion.
 //!
-//! Names are resolved on the way. A part that is wrong is reported and stands as null in the tree, which fits everywhere, so
-//! that it causes no further complaints.
+//! Which operations there are, and which fields each has, is in the table of `rankd_column::expr::operations`. Names are resolved on
+//! the way. A part that is wrong is reported and replaced by null, which fits everywhere, so that it causes no further reports.
 
 use crate::check::names::{Access, Names};
 use crate::codes::Code;
@@ -10,13 +10,23 @@ use crate::json::{Fault, Fields, Kind, Reader};
 use crate::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX};
 use crate::wire::Sources;
 use crate::wire::cursor::{Cursor, Place};
-use rankd_column::expr::{Binary, Compare, Op, Pattern, Tree, Unary};
+use rankd_column::expr::operation::{Form, Holds};
+use rankd_column::expr::{Compare, OPERATIONS, Op, Operation, Pattern, Special, Tree};
 use rankd_column::{Key, Value};
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-/// The JSON fields that an operation has, by what they hold.
-const CHILDREN: &[&str] = &["a", "b", "x", "lo", "hi", "cond", "then", "else", "lhs"];
+/// The fields that operations have, and what each holds: the same in every operation that has it, but for operations of both sorts.
+static FIELDS: LazyLock<Vec<(&'static str, Holds)>> = LazyLock::new(|| {
+    let mut fields: Vec<(&'static str, Holds)> = Vec::new();
+    for field in OPERATIONS.iter().flat_map(|operation| operation.fields) {
+        if fields.iter().all(|(known, _)| *known != field.name) {
+            fields.push((field.name, field.holds));
+        }
+    }
+    fields
+});
 
 /// Whether a table holds values or truths; the constant `true` can be either.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,73 +58,6 @@ impl Decoded {
         fields.iter().rev().fold(self.base.clone(), |pointer, field| pointer + "/" + field)
     }
 }
-
-/// What an operation's name stands for, and the fields that it takes.
-#[derive(Clone, Copy)]
-enum Form {
-    Constant,
-    Key,
-    Param,
-    Unary(Unary),
-    Binary(Binary),
-    Clamp,
-    Coalesce,
-    If,
-    And,
-    Or,
-    Not,
-    Compare,
-    In,
-    Null { negated: bool },
-    Regex,
-}
-
-const FORMS: &[(&str, Form, &[&str])] = &[
-    ("const_number", Form::Constant, &["value"]),
-    ("const_string", Form::Constant, &["value"]),
-    ("const_bool", Form::Constant, &["value"]),
-    ("const_null", Form::Constant, &[]),
-    ("key_ref", Form::Key, &["key"]),
-    ("param_ref", Form::Param, &["param"]),
-    ("add", Form::Binary(Binary::Add), &["a", "b"]),
-    ("sub", Form::Binary(Binary::Sub), &["a", "b"]),
-    ("mul", Form::Binary(Binary::Mul), &["a", "b"]),
-    ("div", Form::Binary(Binary::Div), &["a", "b"]),
-    ("mod", Form::Binary(Binary::Mod), &["a", "b"]),
-    ("pow", Form::Binary(Binary::Pow), &["a", "b"]),
-    ("min", Form::Binary(Binary::Min), &["a", "b"]),
-    ("max", Form::Binary(Binary::Max), &["a", "b"]),
-    ("neg", Form::Unary(Unary::Neg), &["x"]),
-    ("abs", Form::Unary(Unary::Abs), &["x"]),
-    ("floor", Form::Unary(Unary::Floor), &["x"]),
-    ("ceil", Form::Unary(Unary::Ceil), &["x"]),
-    ("round", Form::Unary(Unary::Round), &["x"]),
-    ("sqrt", Form::Unary(Unary::Sqrt), &["x"]),
-    ("log", Form::Unary(Unary::Log), &["x"]),
-    ("log1p", Form::Unary(Unary::Log1p), &["x"]),
-    ("exp", Form::Unary(Unary::Exp), &["x"]),
-    ("sigmoid", Form::Unary(Unary::Sigmoid), &["x"]),
-    ("clamp", Form::Clamp, &["x", "lo", "hi"]),
-    ("coalesce", Form::Coalesce, &["a", "b"]),
-    ("if", Form::If, &["cond", "then", "else"]),
-    ("and", Form::And, &["a", "b"]),
-    ("or", Form::Or, &["a", "b"]),
-    ("not", Form::Not, &["x"]),
-    ("cmp", Form::Compare, &["cmp", "a", "b"]),
-    ("in", Form::In, &["lhs", "list"]),
-    ("is_null", Form::Null { negated: false }, &["x"]),
-    ("not_null", Form::Null { negated: true }, &["x"]),
-    ("regex", Form::Regex, &["key", "pattern"]),
-];
-
-const COMPARES: &[(&str, Compare)] = &[
-    ("==", Compare::Eq),
-    ("!=", Compare::Ne),
-    ("<", Compare::Lt),
-    ("<=", Compare::Le),
-    (">", Compare::Gt),
-    (">=", Compare::Ge),
-];
 
 /// An object that is being read: its fields so far. What was given but wrong is `Some(None)`.
 struct Part<'t> {
@@ -216,8 +159,8 @@ impl Decoder<'_, '_> {
                 reader.skip()?;
                 continue;
             }
-            match CHILDREN.iter().find(|child| **child == name) {
-                Some(child) => {
+            match FIELDS.iter().find(|(known, _)| *known == name) {
+                Some((child, holds)) if holds.is_operation() => {
                     part.given.push(name);
                     let place = Rc::new(Place::Below(part.place.clone(), child));
                     if let Some(stand_in) = self.refuse_child(&mut reader, open.len(), &place)? {
@@ -228,7 +171,7 @@ impl Decoder<'_, '_> {
                     }
                     open.push((reader.open_object()?, self.part(child, place)));
                 }
-                None => self.scalar(&mut reader, part, name)?,
+                found => self.scalar(&mut reader, part, name, found.map(|(_, holds)| *holds))?,
             }
         }
         Ok(self.stand_in())
@@ -265,27 +208,33 @@ impl Decoder<'_, '_> {
     }
 
     /// Reads a field that is not an operation itself.
-    fn scalar<'t>(&mut self, reader: &mut Reader<'t>, part: &mut Part<'t>, name: Cow<'t, str>) -> Result<(), Fault> {
+    fn scalar<'t>(
+        &mut self,
+        reader: &mut Reader<'t>,
+        part: &mut Part<'t>,
+        name: Cow<'t, str>,
+        holds: Option<Holds>,
+    ) -> Result<(), Fault> {
         let raw = reader.raw()?;
         let before = self.found.errors();
         let mut cursor = Cursor::of_field(raw, &part.place, name.clone(), self.found);
-        match &*name {
-            "op" => part.op = Some(cursor.text()?.unwrap_or_default()),
-            "source" => {
+        match (&*name, holds) {
+            ("op", _) => part.op = Some(cursor.text()?.unwrap_or_default()),
+            ("source", _) => {
                 part.source = cursor.int(0, u32::MAX.into())?.map(|at| at as u32);
                 if part.source.is_some_and(|at| self.sources.span(at).is_none()) {
                     cursor.report(Code::BadSource, "the sources table has no such span");
                 }
             }
-            "value" => {
+            (_, Some(Holds::Literal)) => {
                 let value = cursor.scalar()?;
                 self.text += text_len(value.as_ref());
                 part.value = Some(value);
             }
-            "key" => part.key = Some(self.names.key(&mut cursor, Access::Read)?),
-            "param" => part.param = Some(self.names.param(&mut cursor)?),
-            "cmp" => part.compare = Some(compare(&mut cursor)?),
-            "list" => {
+            (_, Some(Holds::Key)) => part.key = Some(self.names.key(&mut cursor, Access::Read)?),
+            (_, Some(Holds::Param)) => part.param = Some(self.names.param(&mut cursor)?),
+            (_, Some(Holds::Comparison)) => part.compare = Some(compare(&mut cursor)?),
+            (_, Some(Holds::List)) => {
                 let room = EXPRESSION_NODES_MAX - self.size;
                 let mut list = Vec::new();
                 if cursor.expect(Kind::Array)? && cursor.has_more_than(room)? {
@@ -300,20 +249,22 @@ impl Decoder<'_, '_> {
                 self.text += list.iter().map(|item| text_len(Some(item))).sum::<usize>();
                 part.list = Some(list);
             }
-            "pattern" => {
+            (_, Some(Holds::Pattern)) => {
                 let pattern = pattern(&mut cursor, self.names)?;
                 if let Some(Pattern::Literal(text)) = &pattern {
                     self.text += text.len();
                 }
                 part.pattern = Some(pattern);
             }
-            "flags" => match cursor.text()?.as_deref() {
+            (_, Some(Holds::Flags)) => match cursor.text()?.as_deref() {
                 Some("i") => part.ignore_case = true,
                 Some("") | None => {}
                 Some(_) => cursor.report(Code::ParamOutOfRange, "flags are \"\" or \"i\""),
             },
             // Reported with the operation, which knows its fields.
-            _ => {}
+            (_, None) => {}
+            // An operation, which the caller reads.
+            (_, Some(Holds::Value | Holds::Predicate)) => {}
         }
         self.broken |= self.found.errors() > before;
         if !matches!(&*name, "op" | "source") {
@@ -327,29 +278,28 @@ impl Decoder<'_, '_> {
         let Some(op) = part.op.take() else {
             return self.wrong(Code::MissingField, &part.place.pointer(), "the field \"op\" is missing");
         };
-        let Some((name, form, required)) = FORMS.iter().find(|(name, ..)| *name == op) else {
+        let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == op) else {
             let message = format!("there is no operation {}", quoted(&op));
             let unknown = Diagnostic::new(Code::UnknownOperation, format!("{}/op", part.place.pointer()), message);
-            let known = FORMS.iter().map(|(name, ..)| *name);
+            let known = OPERATIONS.iter().map(|operation| operation.name);
             return self.tell(unknown.nearest(&op, known));
         };
+        let (name, fields) = (operation.name, operation.fields);
         let mut complete = true;
-        for field in part.given.iter().filter(|field| !required.contains(&&***field)) {
-            let also = (*name == "regex" && field == "flags") || (*name == "const_null" && field == "value");
-            if !also {
-                complete = false;
-                let message = format!("{name} has no field {}", quoted(field));
-                let pointer = format!("{}/{field}", part.place.pointer());
-                let unknown = Diagnostic::new(Code::UnknownField, pointer, message);
-                self.tell(unknown.nearest(field, required.iter().copied()));
-            }
-        }
-        for field in required.iter().filter(|field| part.given.iter().all(|given| given != **field)) {
+        for given in part.given.iter().filter(|given| fields.iter().all(|field| field.name != &***given)) {
             complete = false;
-            let message = format!("{name} needs the field {field:?}");
+            let message = format!("{name} has no field {}", quoted(given));
+            let pointer = format!("{}/{given}", part.place.pointer());
+            let unknown = Diagnostic::new(Code::UnknownField, pointer, message);
+            self.tell(unknown.nearest(given, fields.iter().map(|field| field.name)));
+        }
+        let is_missing = |field: &str| part.given.iter().all(|given| given != field);
+        for field in fields.iter().filter(|field| field.required && is_missing(field.name)) {
+            complete = false;
+            let message = format!("{name} needs the field {:?}", field.name);
             self.wrong(Code::MissingField, &part.place.pointer(), message);
         }
-        let op = if complete { self.operation(*form, name, &mut part) } else { None };
+        let op = if complete { self.operation(operation, &mut part) } else { None };
         let Some(op) = op else {
             self.broken = true;
             return self.stand_in();
@@ -362,37 +312,52 @@ impl Decoder<'_, '_> {
     }
 
     /// The operation of a part whose fields are all there; `None` where one of them was wrong.
-    fn operation(&mut self, form: Form, name: &str, part: &mut Part<'_>) -> Option<Op> {
-        Some(match form {
-            Form::Constant => match (name, part.value.take().unwrap_or(Some(Value::Null))?) {
-                ("const_number", value @ (Value::Int(_) | Value::Float(_)))
-                | ("const_string", value @ Value::Str(_))
-                | ("const_bool", value @ Value::Bool(_))
-                | ("const_null", value @ Value::Null) => Op::Const(value),
-                (_, value) => {
-                    let message = format!("{name} cannot have the value {value}");
-                    self.wrong(Code::WrongJsonType, &format!("{}/value", part.place.pointer()), message);
-                    return None;
-                }
-            },
-            Form::Key => Op::Key(part.key??),
-            Form::Param => Op::Param(part.param??),
-            Form::Unary(op) => Op::Unary(op, part.child("x")),
-            Form::Binary(op) => Op::Binary(op, part.child("a"), part.child("b")),
-            Form::Clamp => Op::Clamp { x: part.child("x"), lo: part.child("lo"), hi: part.child("hi") },
-            Form::Coalesce => Op::Coalesce(part.child("a"), part.child("b")),
-            Form::If => {
-                let cond = self.as_predicate(part.child("cond"));
-                Op::If { cond, then: part.child("then"), other: part.child("else") }
+    fn operation(&mut self, operation: &Operation, part: &mut Part<'_>) -> Option<Op> {
+        for field in operation.fields.iter().filter(|field| field.holds == Holds::Predicate) {
+            self.as_predicate(part.child(field.name));
+        }
+        let child = |field| part.child(field);
+        let special = match operation.form {
+            Form::Unary(op) => return Some(Op::Unary(op, child("x"))),
+            Form::Binary(op) => return Some(Op::Binary(op, child("a"), child("b"))),
+            Form::Special(special) => special,
+        };
+        Some(match special {
+            Special::ConstNumber | Special::ConstString | Special::ConstBool | Special::ConstNull => {
+                let value = part.value.take().unwrap_or(Some(Value::Null))?;
+                return self.constant(special, operation.name, value, part);
             }
-            Form::And => Op::And(self.as_predicate(part.child("a")), self.as_predicate(part.child("b"))),
-            Form::Or => Op::Or(self.as_predicate(part.child("a")), self.as_predicate(part.child("b"))),
-            Form::Not => Op::Not(self.as_predicate(part.child("x"))),
-            Form::Compare => self.comparison(part.compare??, part.child("a"), part.child("b")),
-            Form::In => Op::In(part.child("lhs"), part.list.take()?),
-            Form::Null { negated } => Op::Null { x: part.child("x"), negated },
-            Form::Regex => Op::Match { key: part.key??, pattern: part.pattern.take()??, ignore_case: part.ignore_case },
+            Special::KeyRef => Op::Key(part.key??),
+            Special::ParamRef => Op::Param(part.param??),
+            Special::Clamp => Op::Clamp { x: child("x"), lo: child("lo"), hi: child("hi") },
+            Special::Coalesce => Op::Coalesce(child("a"), child("b")),
+            Special::If => Op::If { cond: child("cond"), then: child("then"), other: child("else") },
+            Special::And => Op::And(child("a"), child("b")),
+            Special::Or => Op::Or(child("a"), child("b")),
+            Special::Not => Op::Not(child("x")),
+            Special::Cmp => self.comparison(part.compare??, child("a"), child("b")),
+            Special::In => Op::In(child("lhs"), part.list.take()?),
+            Special::IsNull => Op::Null { x: child("x"), negated: false },
+            Special::NotNull => Op::Null { x: child("x"), negated: true },
+            Special::Regex => {
+                Op::Match { key: part.key??, pattern: part.pattern.take()??, ignore_case: part.ignore_case }
+            }
         })
+    }
+
+    /// A constant of the type that its operation names.
+    fn constant(&mut self, special: Special, name: &str, value: Value, part: &Part<'_>) -> Option<Op> {
+        match (special, value) {
+            (Special::ConstNumber, value @ (Value::Int(_) | Value::Float(_)))
+            | (Special::ConstString, value @ Value::Str(_))
+            | (Special::ConstBool, value @ Value::Bool(_))
+            | (Special::ConstNull, value @ Value::Null) => Some(Op::Const(value)),
+            (_, value) => {
+                let message = format!("{name} cannot have the value {value}");
+                self.wrong(Code::WrongJsonType, &format!("{}/value", part.place.pointer()), message);
+                None
+            }
+        }
     }
 
     /// `== null` and `!= null` ask whether a value is there; all other comparisons with null are false.
@@ -464,11 +429,11 @@ fn text_len(value: Option<&Value>) -> usize {
 
 fn compare(cursor: &mut Cursor<'_, '_>) -> Result<Option<Compare>, Fault> {
     let Some(text) = cursor.text()? else { return Ok(None) };
-    let known = COMPARES.iter().find(|(name, _)| *name == text).map(|(_, compare)| *compare);
+    let known = Compare::ALL.into_iter().find(|compare| compare.symbol() == text);
     if known.is_none() {
         let message = format!("{} is not a comparison", quoted(&text));
         let wrong = Diagnostic::new(Code::UnknownOperation, cursor.pointer(), message);
-        cursor.report_at(wrong.nearest(&text, COMPARES.iter().map(|(name, _)| *name)));
+        cursor.report_at(wrong.nearest(&text, Compare::ALL.into_iter().map(Compare::symbol)));
     }
     Ok(known)
 }
@@ -489,4 +454,26 @@ fn pattern(cursor: &mut Cursor<'_, '_>, names: &Names<'_>) -> Result<Option<Patt
         return Ok(None);
     }
     Ok(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_holds_the_same_in_every_operation() {
+        let fields = OPERATIONS.iter().flat_map(|operation| operation.fields);
+        for field in fields {
+            let (_, holds) = FIELDS.iter().find(|(name, _)| *name == field.name).expect("it is listed");
+            assert!(*holds == field.holds || holds.is_operation() && field.holds.is_operation(), "{}", field.name);
+            assert!(!matches!(field.name, "op" | "source"), "every operation has these");
+        }
+    }
+
+    #[test]
+    fn no_two_operations_have_one_name() {
+        let mut names: Vec<&str> = OPERATIONS.iter().map(|operation| operation.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
 }

@@ -1,0 +1,104 @@
+//! The operations of expressions as plans in TypeScript meet them: names, JavaScript and declarations, all from the table of
+//! `rankd_column::expr::operations`. What an operation means is not decided here.
+
+use rankd_column::expr::operation::{Function, Home, Rule, names_in};
+use rankd_column::expr::{Compare, OPERATIONS, Operation};
+use rankd_plan::json::Writer;
+use std::fmt::Write;
+
+/// What plans find beside the functions.
+const NAMES: &[&str] = &["definePlan", "Key", "P", "EP", "E", "Pred"];
+
+/// Every name that plans can import.
+pub(crate) fn exports() -> Vec<&'static str> {
+    let mut names = NAMES.to_vec();
+    names.extend(names_in(Home::Global));
+    names
+}
+
+/// What the runtime knows of the operations whose functions it makes.
+pub(crate) fn config(writer: &mut Writer) {
+    writer.field("operations").array(|w| {
+        for operation in OPERATIONS {
+            let takes = match operation.script.function {
+                Function::Exact(_) => "exact",
+                Function::Folded(_) => "folded",
+                Function::SpeltOut => "spelt_out",
+                Function::ByHand(_) => continue,
+            };
+            w.object(|w| {
+                w.field("name").string(operation.name);
+                w.field("takes").string(takes);
+                w.field("fields").array(|w| strings(w, operation.fields.iter().map(|field| field.name)));
+            });
+        }
+    });
+    writer.field("comparisons").array(|w| strings(w, Compare::ALL.iter().map(|compare| compare.symbol())));
+}
+
+fn strings(writer: &mut Writer, list: impl Iterator<Item = &'static str>) {
+    for text in list {
+        writer.string(text);
+    }
+}
+
+/// The code of a module: by name, the functions that compute with numbers that are known when a plan is compiled.
+pub(crate) fn natives() -> String {
+    let mut code = "export const natives = {\n  __proto__: null,\n".to_owned();
+    for operation in OPERATIONS {
+        if let Function::Exact(native) | Function::Folded(native) = operation.script.function {
+            // Writing to a string cannot fail.
+            let _ = writeln!(code, "  {}: {native},", operation.name);
+        }
+    }
+    code + "};\n"
+}
+
+/// The declarations of the functions that are globals.
+pub(crate) fn globals() -> String {
+    names_in(Home::Global).iter().fold(String::new(), |mut out, name| {
+        let _ = writeln!(out, "declare const {name}: typeof import(\"@ranking-dsl/runtime\").{name};");
+        out
+    })
+}
+
+/// The signatures of the functions that are found in one place, each line after `indent` and a keyword.
+pub(crate) fn signatures(home: Home, indent: &str) -> String {
+    let keyword = if home == Home::Global { "export function " } else { "" };
+    let mut out = String::new();
+    for operation in OPERATIONS {
+        for (name, types) in typed_names(operation, home) {
+            let _ = writeln!(out, "{indent}/** {} */", sentence(operation));
+            for signature in types {
+                let _ = writeln!(out, "{indent}{keyword}{name}{signature};");
+            }
+        }
+    }
+    out
+}
+
+fn typed_names(operation: &Operation, home: Home) -> Vec<(&'static str, Vec<String>)> {
+    let numbers = match operation.script.function {
+        Function::ByHand(exports) => {
+            let here = exports.iter().filter(|export| export.home == home);
+            let types = |types: &[&str]| types.iter().map(|signature| (*signature).to_owned()).collect();
+            return here.map(|export| (export.name, types(export.types))).collect();
+        }
+        Function::Folded(_) => "...values: number[]".to_owned(),
+        Function::Exact(_) | Function::SpeltOut => {
+            operation.fields.iter().map(|field| format!("{}: number", field.name)).collect::<Vec<_>>().join(", ")
+        }
+    };
+    let is_here = operation.names().contains(&(home, operation.name));
+    is_here.then(|| (operation.name, vec![format!("({numbers}): number")])).into_iter().collect()
+}
+
+/// A line of documentation as a comment has it.
+fn sentence(operation: &Operation) -> String {
+    if let Rule::Truth(_) = operation.rule {
+        return format!("True where {}.", operation.doc);
+    }
+    let mut chars = operation.doc.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    format!("{}.", first.into_iter().chain(chars).collect::<String>())
+}

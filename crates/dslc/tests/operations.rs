@@ -1,0 +1,182 @@
+//! Whatever is a row of the table of operations is everywhere: in TypeScript, in the JSON that is checked, in the declarations.
+//!
+//! The loops of the engine and the documentation are held by the tests of `rankd-column`.
+
+use dslc::{Dslc, types};
+use rankd_column::expr::operation::{Function, Holds, Home, Rule, names_in};
+use rankd_column::expr::{OPERATIONS, Operation};
+use rankd_plan::registry::Text;
+use rankd_plan::signature::*;
+use rankd_plan::source::{Compiled, Compiler, Folder, Unreadable};
+use rankd_plan::{Registry, Signatures};
+
+struct One(String);
+
+impl Folder for One {
+    fn read(&self, _: &str) -> Result<String, Unreadable> {
+        Ok(self.0.clone())
+    }
+}
+
+const PLAIN: Contract = Contract {
+    inputs: Inputs::None,
+    rows: RowEffect::Source,
+    reads: &[],
+    writes: Writes::AnyKey,
+    params: &[],
+    cost: Cost::Trivial,
+};
+const OUT_KEY: ParamRef = ParamRef::named("out_key");
+const COMPUTE: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Same,
+    writes: Writes::Params(&[OUT_KEY]),
+    params: &[
+        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "Where to" },
+        Param { name: "expr", kind: ParamKind::Expr { into: Some(OUT_KEY) }, need: Need::Required, doc: "What" },
+    ],
+    ..PLAIN
+};
+const KEEP: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Fewer,
+    writes: Writes::Nothing,
+    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "Which" }],
+    ..PLAIN
+};
+const TASKS: &[Signature] = &[
+    Signature { op: "begin", summary: "Make rows.", contract: &PLAIN },
+    Signature { op: "compute", summary: "Compute a column.", contract: &COMPUTE },
+    Signature { op: "keep", summary: "Keep some rows.", contract: &KEEP },
+];
+
+fn registry() -> Registry {
+    let keys = Text { file: "keys.toml", text: include_str!("../../../registry/keys.toml") };
+    let params = Text { file: "params.toml", text: include_str!("../../../registry/params.toml") };
+    let endpoints = Text { file: "endpoints.toml", text: include_str!("../../../registry/endpoints.local.toml") };
+    Registry::parse(keys, params, endpoints).0
+}
+
+fn compiled(code: &str) -> Compiled {
+    let tasks = Signatures::new(TASKS.iter().copied()).expect("each op is there once");
+    Dslc.compile("case.plan.ts", &One(code.to_owned()), &registry(), &tasks)
+}
+
+/// What plan code says by throwing it.
+fn said(code: &str) -> String {
+    let compiled = compiled(&format!("throw new Error({code});"));
+    let said = compiled.checked.diagnostics.list().iter().map(|found| found.message.clone());
+    said.collect::<Vec<_>>().join("\n")
+}
+
+/// A plan with one expression or predicate.
+fn plan(operation: &Operation, expression: &str) -> String {
+    let takes_truths = operation.fields.iter().any(|field| field.holds == Holds::Predicate && field.name != "cond");
+    let operand = if takes_truths { "Key.verified" } else { "Key.age" };
+    let task = match (operation.rule, operation.name) {
+        (Rule::Truth(_), _) => "keep({ pred: it })",
+        (_, "const_string") => "compute({ outKey: Key.title, expr: it })",
+        (_, "const_bool") => "keep({ pred: it })",
+        _ => "compute({ outKey: Key.score, expr: it })",
+    };
+    format!(
+        "import {{ definePlan }} from \"@ranking-dsl/runtime\";\n\
+         const [a, b, x, cond] = [{operand}, {operand}, {operand}, Key.verified];\n\
+         const it: any = {expression};\n\
+         void [a, b, x, cond];\n\
+         export default definePlan({{ name: \"case\", build: (ctx: any) => ctx.begin().{task} }});\n"
+    )
+}
+
+#[test]
+fn every_operation_is_written_as_its_row_says_and_accepted() {
+    for operation in OPERATIONS {
+        let call =
+            |home: &str, count: usize| format!("{home}{}({})", operation.name, vec!["Key.age"; count].join(", "));
+        let count = operation.fields.len();
+        let mut ways = match operation.script.function {
+            Function::Exact(_) => vec![call("", count), call("E.", count)],
+            Function::Folded(_) => vec![call("", count), call("E.", count + 1)],
+            Function::SpeltOut => vec![call("E.", count)],
+            Function::ByHand(_) => vec![],
+        };
+        if !operation.script.syntax.is_empty() {
+            ways.push(operation.script.syntax.to_owned());
+        }
+        assert!(!ways.is_empty(), "{} cannot be written", operation.name);
+        for way in ways {
+            let compiled = compiled(&plan(operation, &way));
+            let artifact = compiled.artifact.unwrap_or_else(|| panic!("{way}: {:#?}", compiled.checked.diagnostics));
+            assert!(artifact.contains(&format!("{{\"op\":\"{}\"", operation.name)), "{way} is written as {artifact}");
+            assert!(compiled.checked.plan.is_some(), "{way}: {:#?}", compiled.checked.diagnostics);
+        }
+    }
+}
+
+#[test]
+fn plans_find_the_names_of_the_table_and_no_others() {
+    for (home, object) in [(Home::E, "E"), (Home::Pred, "Pred")] {
+        let mut names = names_in(home);
+        names.sort_unstable();
+        let said = said(&format!("\"names: \" + Object.keys({object}).sort().join()"));
+        assert!(said.ends_with(&format!("names: {}", names.join(","))), "{said}");
+    }
+    let mut names = names_in(Home::Global);
+    names.extend(["definePlan", "Key", "P", "EP", "E", "Pred"]);
+    names.sort_unstable();
+    let said = said("\"names: \" + Object.keys((globalThis as any).$rankd.exports).sort().join()");
+    assert!(said.ends_with(&format!("names: {}", names.join(","))), "{said}");
+    for name in names.iter().filter(|name| **name != "definePlan") {
+        let imported = compiled(&format!("import {{ {name} }} from \"@ranking-dsl/runtime\";\nvoid {name};\n"));
+        let messages: Vec<&str> = imported.checked.diagnostics.list().iter().map(|found| &*found.message).collect();
+        assert_eq!(messages, ["the file has no default export"], "{name}");
+    }
+}
+
+#[test]
+fn every_name_of_the_table_is_declared_with_its_documentation() {
+    let declarations = types::declarations(TASKS, &registry());
+    let block =
+        |from: &str| declarations.split(from).nth(1).and_then(|rest| rest.split("\n  };\n").next()).unwrap_or("");
+    let (e, pred) = (block("  export const E: {\n"), block("  export const Pred: {\n"));
+    for operation in OPERATIONS {
+        let doc = &operation.doc[1..];
+        assert!(declarations.contains(doc), "{doc}");
+        for (home, name) in operation.names() {
+            let declared = match home {
+                Home::Global => {
+                    declarations.contains(&format!("  export function {name}"))
+                        && declarations.contains(&format!("declare const {name}: "))
+                }
+                Home::E => e.contains(&format!("\n    {name}(")) || e.contains(&format!("\n    {name}<")),
+                Home::Pred => pred.contains(&format!("\n    {name}(")) || pred.contains(&format!("\n    {name}<")),
+            };
+            assert!(declared, "{name} is not declared in {home:?}");
+        }
+    }
+    assert!(!declarations.contains("// ("), "a part of the declarations was not filled in");
+}
+
+/// Numbers that are known when a plan is compiled are computed by JavaScript, with the same results as in a run.
+#[test]
+fn functions_of_plain_numbers_give_what_the_examples_say() {
+    let number =
+        |x: f64| if x.is_infinite() { format!("{}Infinity", if x < 0.0 { "-" } else { "" }) } else { format!("{x:?}") };
+    let mut tests = Vec::new();
+    for operation in OPERATIONS {
+        if !matches!(operation.script.function, Function::Exact(_) | Function::Folded(_)) {
+            continue;
+        }
+        assert!(!operation.examples.is_empty(), "{} has examples", operation.name);
+        for (operands, result) in operation.examples {
+            let operands: Vec<String> = operands.iter().map(|x| number(*x)).collect();
+            let call = format!("{}({})", operation.name, operands.join(", "));
+            tests.push(format!("[\"{call}\", {call}, {}]", number(*result)));
+        }
+        let nulls = vec!["null as any"; operation.fields.len()].join(", ");
+        tests.push(format!("[\"{}(null)\", {}({nulls}), null]", operation.name, operation.name));
+    }
+    let wrong = "filter(([, a, b]: any) => !Object.is(a, b)).map(([call, a, b]: any) => `${call} is ${a}, not ${b}`).join(\"; \")";
+    let said = said(&format!("\"wrong: (\" + ([{}] as any[]).{wrong} + \")\"", tests.join(",\n")));
+    assert!(said.ends_with("wrong: ()"), "{said}");
+}

@@ -1,0 +1,301 @@
+//! The operations of expressions: one row each, and no other list anywhere.
+//!
+//! A row says what the operation is called in JSON, what it does to one number (`int`, `float`), what can go wrong (`overflow`,
+//! `finite`), how TypeScript writes it, some examples and a line of documentation. The JSON reader, the types, the compiler, the
+//! loops over rows, the TypeScript functions and their declarations, the documentation and the generators of the tests all read it.
+//!
+//! To add a function of one or two numbers, add a row to one of the first four groups and regenerate the declarations and the
+//! documentation (CONTRIBUTING.md). A special operation also needs an [`Op`](crate::expr::Op) and its code, which the compiler asks
+//! for: no `match` over operations has a default.
+//!
+//! `int` gives the result wrapped around, and whether it overflowed. `Overflow::Never` and `Finite::Kept` are promises: an evaluation
+//! may skip rows whose result nobody asks for. Where in doubt, write `Possible` and `Lost`.
+
+use crate::expr::operation::*;
+
+const UNARY: &[Field] = &[Field::new("x", Holds::Value)];
+const BINARY: &[Field] = &[Field::new("a", Holds::Value), Field::new("b", Holds::Value)];
+
+const NAN: f64 = f64::NAN;
+const INFINITY: f64 = f64::INFINITY;
+
+operations! {
+    unary_on_ints {
+        Neg {
+            name: "neg", int: |x| 0i64.overflowing_sub(x), overflow: Possible,
+            float: |x| -x, finite: Kept, script: Script::operator("-x"),
+            examples: &[(&[2.5], -2.5), (&[0.0], -0.0), (&[-3.0], 3.0)],
+            doc: "`x` with its sign changed",
+        }
+        Abs {
+            name: "abs", int: i64::overflowing_abs, overflow: Possible,
+            float: f64::abs, finite: Kept, script: Script::function("Math.abs"),
+            examples: &[(&[-2.5], 2.5), (&[-0.0], 0.0), (&[3.0], 3.0)],
+            doc: "`x` without its sign",
+        }
+    }
+    unary_on_floats {
+        Floor {
+            name: "floor", float: f64::floor, finite: Kept, script: Script::function("Math.floor"),
+            examples: &[(&[1.5], 1.0), (&[-1.5], -2.0), (&[-0.0], -0.0)],
+            doc: "the next whole number down",
+        }
+        Ceil {
+            name: "ceil", float: f64::ceil, finite: Kept, script: Script::function("Math.ceil"),
+            examples: &[(&[1.5], 2.0), (&[-1.5], -1.0), (&[-0.5], -0.0)],
+            doc: "the next whole number up",
+        }
+        Round {
+            name: "round", float: f64::round, finite: Kept,
+            // JavaScript's rounds halves up.
+            script: Script::function("(x) => Math.trunc(x) + (Math.abs(x - Math.trunc(x)) >= 0.5 ? Math.sign(x) : -0)"),
+            examples: &[(&[2.5], 3.0), (&[-2.5], -3.0), (&[0.499_999_999_999_999_94], 0.0), (&[-0.25], -0.0)],
+            doc: "the nearest whole number, half away from zero: 2.5 gives 3, -2.5 gives -3",
+        }
+        Sqrt {
+            name: "sqrt", float: f64::sqrt, finite: Lost, script: Script::function("Math.sqrt"),
+            examples: &[(&[9.0], 3.0), (&[2.25], 1.5), (&[-1.0], NAN)],
+            doc: "square root; NaN of a negative number",
+        }
+        Log {
+            name: "log", float: f64::ln, finite: Lost, script: Script::function("Math.log"),
+            examples: &[(&[1.0], 0.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
+            doc: "natural logarithm; minus infinity of 0, NaN of a negative number",
+        }
+        Log1p {
+            name: "log1p", float: f64::ln_1p, finite: Lost, script: Script::function("Math.log1p"),
+            examples: &[(&[0.0], 0.0), (&[-1.0], -INFINITY), (&[-2.0], NAN)],
+            doc: "natural logarithm of 1 + `x`",
+        }
+        Exp {
+            name: "exp", float: f64::exp, finite: Lost, script: Script::function("Math.exp"),
+            examples: &[(&[0.0], 1.0), (&[1000.0], INFINITY), (&[-1000.0], 0.0)],
+            doc: "exponential: e to the power of `x`",
+        }
+        Sigmoid {
+            name: "sigmoid", float: |x| 1.0 / (1.0 + (-x).exp()), finite: Kept,
+            script: Script::function("(x) => 1 / (1 + Math.exp(-x))"),
+            examples: &[(&[0.0], 0.5), (&[1000.0], 1.0), (&[-1000.0], 0.0)],
+            doc: "1 / (1 + e^-`x`)",
+        }
+    }
+    binary_on_ints {
+        Add {
+            name: "add", int: i64::overflowing_add, overflow: Possible,
+            float: |a, b| a + b, finite: Lost, script: Script::operator("a + b"),
+            examples: &[(&[1.0, 2.5], 3.5), (&[2.0, -5.0], -3.0)],
+            doc: "sum",
+        }
+        Sub {
+            name: "sub", int: i64::overflowing_sub, overflow: Possible,
+            float: |a, b| a - b, finite: Lost, script: Script::operator("a - b"),
+            examples: &[(&[1.0, 2.5], -1.5), (&[2.0, -5.0], 7.0)],
+            doc: "difference",
+        }
+        Mul {
+            name: "mul", int: i64::overflowing_mul, overflow: Possible,
+            float: |a, b| a * b, finite: Lost, script: Script::operator("a * b"),
+            examples: &[(&[2.0, 2.5], 5.0), (&[2.0, -5.0], -10.0)],
+            doc: "product",
+        }
+        Min {
+            name: "min", int: |a, b| (a.min(b), false), overflow: Never,
+            float: min, finite: Kept, script: Script::folded("Math.min"),
+            examples: &[(&[1.0, 2.5], 1.0), (&[0.0, -0.0], -0.0), (&[NAN, 1.0], NAN), (&[1.0, NAN], NAN)],
+            doc: "the smaller; NaN if either is",
+        }
+        Max {
+            name: "max", int: |a, b| (a.max(b), false), overflow: Never,
+            float: max, finite: Kept, script: Script::folded("Math.max"),
+            examples: &[(&[1.0, 2.5], 2.5), (&[-0.0, 0.0], 0.0), (&[NAN, 1.0], NAN), (&[1.0, NAN], NAN)],
+            doc: "the larger; NaN if either is",
+        }
+    }
+    binary_on_floats {
+        Div {
+            name: "div", float: |a, b| a / b, finite: Lost, script: Script::operator("a / b"),
+            examples: &[(&[1.0, 2.0], 0.5), (&[1.0, 0.0], INFINITY), (&[0.0, 0.0], NAN)],
+            doc: "quotient of floats, also of two ints",
+        }
+        Mod {
+            name: "mod", float: |a, b| a % b, finite: Lost, script: Script::operator("a % b"),
+            examples: &[(&[5.0, 3.0], 2.0), (&[-5.0, 3.0], -2.0), (&[5.0, 0.0], NAN)],
+            doc: "remainder of floats, with the sign of `a`",
+        }
+        Pow {
+            name: "pow", float: f64::powf, finite: Lost,
+            // As IEEE 754 defines it; JavaScript's differs in two places.
+            script: Script {
+                syntax: "a ** b",
+                function: Function::Exact("(a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : Math.pow(a, b))"),
+            },
+            examples: &[(&[2.0, 10.0], 1024.0), (&[1.0, NAN], 1.0), (&[-1.0, INFINITY], 1.0), (&[-8.0, 0.5], NAN)],
+            doc: "`a` to the power of `b`",
+        }
+    }
+    special {
+        ConstNumber {
+            name: "const_number", fields: &[Field::new("value", Holds::Literal)],
+            rule: Rule::Leaf("int or float"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("1.5", &[Export { home: Home::E, name: "const", types: &["(value: number | bigint): number"] }]),
+            examples: &[], doc: "the number",
+        }
+        ConstString {
+            name: "const_string", fields: &[Field::new("value", Holds::Literal)],
+            rule: Rule::Leaf("string"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("\"text\"", &[Export { home: Home::E, name: "const", types: &["(value: string): string"] }]),
+            examples: &[], doc: "the text",
+        }
+        ConstBool {
+            name: "const_bool", fields: &[Field::new("value", Holds::Literal)],
+            rule: Rule::Leaf("bool"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("true", &[
+                Export { home: Home::E, name: "const", types: &["(value: boolean): boolean"] },
+                Export { home: Home::Pred, name: "const", types: &["(value: boolean): boolean"] },
+            ]),
+            examples: &[], doc: "true or false; also a predicate, where one is expected",
+        }
+        ConstNull {
+            name: "const_null", fields: &[Field::optional("value", Holds::Literal)],
+            rule: Rule::Leaf("fits any type"), nulls: Own, overflow: Never, finite: Kept,
+            script: Script::by_hand("null", &[Export { home: Home::E, name: "const", types: &["(value: null): null"] }]),
+            examples: &[], doc: "null",
+        }
+        KeyRef {
+            name: "key_ref", fields: &[Field::new("key", Holds::Key)],
+            rule: Rule::Leaf("the key's type"), nulls: Own, overflow: Never, finite: Kept,
+            script: Script::by_hand("Key.score", &[
+                Export { home: Home::E, name: "key", types: &["<K extends Expr>(key: KeyArg<K>): ValueOf<K>"] },
+            ]),
+            examples: &[], doc: "the row's cell; null if the row has no such column",
+        }
+        ParamRef {
+            name: "param_ref", fields: &[Field::new("param", Holds::Param)],
+            rule: Rule::Leaf("the parameter's type"), nulls: Own, overflow: Never, finite: Lost,
+            script: Script::by_hand("P.weight", &[Export { home: Home::E, name: "param", types: &[
+                "(param: ParamOf<number>): number", "(param: ParamOf<string>): string", "(param: ParamOf<boolean>): boolean",
+            ] }]),
+            examples: &[], doc: "the parameter's value in this run; null if it has none",
+        }
+        Clamp {
+            name: "clamp",
+            fields: &[Field::new("x", Holds::Value), Field::new("lo", Holds::Value), Field::new("hi", Holds::Value)],
+            rule: Rule::Number, nulls: Pass, overflow: Never, finite: Kept,
+            script: Script::function("(x, lo, hi) => Math.min(Math.max(x, lo), hi)"),
+            examples: &[(&[9.0, 0.0, 5.0], 5.0), (&[-9.0, 0.0, 5.0], 0.0), (&[1.0, 5.0, 2.0], 2.0), (&[NAN, 0.0, 1.0], NAN)],
+            doc: "`min(max(x, lo), hi)`; so `hi` wins where `lo` > `hi`",
+        }
+        Coalesce {
+            name: "coalesce", fields: BINARY,
+            rule: Rule::Shared, nulls: Own, overflow: Never, finite: Kept,
+            script: Script::by_hand("a ?? b", &[
+                Export { home: Home::Global, name: "coalesce", types: COALESCE },
+                Export { home: Home::E, name: "coalesce", types: COALESCE },
+            ]),
+            examples: &[], doc: "`a`, or `b` where `a` is null",
+        }
+        If {
+            name: "if",
+            fields: &[Field::new("cond", Holds::Predicate), Field::new("then", Holds::Value), Field::new("else", Holds::Value)],
+            rule: Rule::Shared, nulls: Own, overflow: Never, finite: Kept,
+            script: Script::by_hand("cond ? a : b", &[Export { home: Home::E, name: "if", types: &[
+                "(cond: boolean, then: number | null, other: number | null): number",
+                "(cond: boolean, then: string | null, other: string | null): string",
+                "(cond: boolean, then: boolean | null, other: boolean | null): boolean",
+            ] }]),
+            examples: &[], doc: "`then` where `cond` is true, `else` where it is not",
+        }
+        And {
+            name: "and", fields: &[Field::new("a", Holds::Predicate), Field::new("b", Holds::Predicate)],
+            rule: Rule::Truth("predicates"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("a && b", &[Export { home: Home::Pred, name: "and", types: &["(...conditions: boolean[]): boolean"] }]),
+            examples: &[], doc: "both are true",
+        }
+        Or {
+            name: "or", fields: &[Field::new("a", Holds::Predicate), Field::new("b", Holds::Predicate)],
+            rule: Rule::Truth("predicates"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("a || b", &[Export { home: Home::Pred, name: "or", types: &["(...conditions: boolean[]): boolean"] }]),
+            examples: &[], doc: "at least one is true",
+        }
+        Not {
+            name: "not", fields: &[Field::new("x", Holds::Predicate)],
+            rule: Rule::Truth("predicate"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("!x", &[Export { home: Home::Pred, name: "not", types: &["(condition: boolean): boolean"] }]),
+            examples: &[], doc: "`x` is false",
+        }
+        Cmp {
+            name: "cmp", fields: &[Field::new("cmp", Holds::Comparison), Field::new("a", Holds::Value), Field::new("b", Holds::Value)],
+            rule: Rule::Truth("two numbers, strings or bools"), nulls: False, overflow: Never, finite: Kept,
+            script: Script::by_hand("a < b", &[Export { home: Home::Pred, name: "cmp", types: &[
+                "(cmp: \"==\" | \"!=\" | \"<\" | \"<=\" | \">\" | \">=\", a: Expr, b: Expr): boolean",
+            ] }]),
+            examples: &[], doc: "neither is null and the comparison of `a` with `b` holds",
+        }
+        In {
+            name: "in", fields: &[Field::new("lhs", Holds::Value), Field::new("list", Holds::List)],
+            rule: Rule::Truth("expression, list of literals"), nulls: False, overflow: Never, finite: Kept,
+            script: Script::by_hand("[1, 2].includes(x)", &[Export { home: Home::Pred, name: "in", types: &[
+                "(x: number, list: readonly (number | bigint)[]): boolean",
+                "(x: string, list: readonly string[]): boolean",
+                "(x: boolean, list: readonly boolean[]): boolean",
+            ] }]),
+            examples: &[], doc: "`lhs` is not null and equals a value of the list",
+        }
+        IsNull {
+            name: "is_null", fields: UNARY,
+            rule: Rule::Truth("expression of any type"), nulls: Own, overflow: Never, finite: Kept,
+            script: Script::by_hand("x == null", &[Export { home: Home::Pred, name: "isNull", types: &["(x: Expr): boolean"] }]),
+            examples: &[], doc: "`x` is null",
+        }
+        NotNull {
+            name: "not_null", fields: UNARY,
+            rule: Rule::Truth("expression of any type"), nulls: Own, overflow: Never, finite: Kept,
+            script: Script::by_hand("x != null", &[Export { home: Home::Pred, name: "notNull", types: &["(x: Expr): boolean"] }]),
+            examples: &[], doc: "`x` is not null",
+        }
+        Regex {
+            name: "regex",
+            fields: &[Field::new("key", Holds::Key), Field::new("pattern", Holds::Pattern), Field::optional("flags", Holds::Flags)],
+            rule: Rule::Truth("string key"), nulls: False, overflow: Never, finite: Kept,
+            script: Script::by_hand("regex(Key.title, \"^a\")", &[
+                Export { home: Home::Global, name: "regex", types: REGEX },
+                Export { home: Home::Pred, name: "regex", types: REGEX },
+            ]),
+            examples: &[], doc: "the cell is not null and the pattern matches a part of it",
+        }
+    }
+}
+
+const COALESCE: &[&str] = &[
+    "(...values: (number | null)[]): number",
+    "(...values: (string | null)[]): string",
+    "(...values: (boolean | null)[]): boolean",
+];
+const REGEX: &[&str] = &["<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: \"\" | \"i\"): boolean"];
+
+/// The smaller number; NaN if either is, and -0.0 before 0.0, so that the order of operands never shows.
+#[inline(always)]
+fn min(a: f64, b: f64) -> f64 {
+    let smaller = if (a < b) | ((a == b) & a.is_sign_negative()) { a } else { b };
+    if a.is_nan() { a } else { smaller }
+}
+
+#[inline(always)]
+fn max(a: f64, b: f64) -> f64 {
+    let larger = if (a > b) | ((a == b) & a.is_sign_positive()) { a } else { b };
+    if a.is_nan() { a } else { larger }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn min_and_max_do_not_depend_on_operand_order() {
+        for (a, b) in [(0.0, -0.0), (NAN, 1.0), (1.0, 2.0), (-INFINITY, 3.0)] {
+            assert_eq!(min(a, b).to_bits(), min(b, a).to_bits(), "min {a} {b}");
+            assert_eq!(max(a, b).to_bits(), max(b, a).to_bits(), "max {a} {b}");
+        }
+        assert!(min(-0.0, 0.0).is_sign_negative() && max(-0.0, 0.0).is_sign_positive());
+    }
+}
