@@ -153,7 +153,12 @@ impl<T: Lane> Output<T> {
         Slice { values: &self.values, valid: self.nulls.then_some(&self.valid) }
     }
 
-    fn finish(self) -> Cells<T> {
+    fn finish(mut self) -> Cells<T> {
+        // A pass that has enough rows leaves off before the last chunk.
+        self.values.resize(self.len, T::default());
+        if self.nulls {
+            self.valid.resize(self.len, false);
+        }
         Cells::new(self.values, self.nulls.then_some(self.valid))
     }
 

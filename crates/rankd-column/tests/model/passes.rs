@@ -226,6 +226,20 @@ fn a_take_ends_a_pass_early_only_where_nothing_before_it_can_fail() {
     assert_eq!(run(&wild, &rows, &[], &mut out).unwrap_err().error.id, Some(4900));
 }
 
+/// Three parts: a column for all rows so far, a filter, and a take that is content after the first chunk.
+#[test]
+fn a_column_is_as_long_as_its_batch_where_a_take_ends_the_pass_early() {
+    let rows = ids(5000);
+    for make in [into(1, &key(0)), into(1, &key(2)), into(7, &Term::Const(Value::str("x")))] {
+        let parts = vec![make, filter(Compare::Gt, key(0), int(1)), Part::Take { count: 2 }];
+        let pass = Pass::new(parts).unwrap();
+        assert!(pass.takes_early());
+        let found = run(&pass, &rows, &[], &mut Vec::new()).unwrap();
+        assert_eq!(found.ids().collect::<Vec<_>>(), [2, 3]);
+        assert!(found.batch().columns().iter().all(|(_, column)| column.len() == 5000));
+    }
+}
+
 #[test]
 fn a_string_column_is_not_read_in_the_pass_that_makes_it() {
     let make = into(7, &Term::Coalesce(Box::new((key(8), Term::Const(Value::str("x"))))));
