@@ -5,8 +5,8 @@
 
 use crate::batch::Key;
 use crate::expr::operations::Binary;
-use crate::expr::order::Order;
 use crate::expr::pattern::{BadLiteral, Literals};
+use crate::expr::schedule::Schedule;
 use crate::expr::step::{Operand, Placed, Registers, Step, Test};
 use crate::expr::tree::{Compare, Ix, Op, Pattern, Tree};
 use crate::expr::types::{self, Kind, Schema, TypeError, TypeFault};
@@ -220,11 +220,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn flatten(mut self, result: Option<Type>) -> Self {
-        let order = Order::of(self.tree, &self.uniform);
-        for ix in order.nodes {
+        let schedule = Schedule::of(self.tree, &self.uniform);
+        for ix in schedule.nodes {
             let operand = self.place(ix);
             self.operands[ix as usize] = operand;
-            if let (Operand::Register(register), readers @ 1..) = (operand, order.readers[ix as usize]) {
+            if let (Operand::Register(register), readers @ 1..) = (operand, schedule.readers[ix as usize]) {
                 let file = self.held(ix).file;
                 self.pool(file).readers[register as usize] = readers;
             }

@@ -1,11 +1,18 @@
 //! Expressions and predicates: how a score or a condition is computed for many rows at once.
 //!
-//! A [`tree`] is what an author wrote. [`types`] gives every node its type or says what is wrong. [`compile`] flattens the
-//! tree into a program of steps over whole columns, in the `order` that needs the fewest buffers. [`eval`] runs a program over
-//! a row set, one `chunk` after another, with the loops of `vector`, into an `output`; [`pass`] runs several programs side by side;
-//! [`cell`] defines each operation on one row, for what is the
-//! same on all rows and for the rare rows that need care. [`pattern`] has the regular expressions, and `estimate` what one costs. Trees are flat lists, so building, cloning, checking, running and
-//! dropping one never recurses.
+//! Trees and programs are flat lists, so building, cloning, checking, running and dropping one never recurses. Reading order:
+//!
+//! | file | what |
+//! |---|---|
+//! | [`operations`], [`operation`] | the table of operations, and what a row of it says |
+//! | [`tree`] | an expression as its author wrote it |
+//! | [`types`] | the type of every node, or what is wrong with it |
+//! | [`compile`], `step`, `schedule`, `products` | the tree flattened into steps over chunks of rows, in the order that needs the fewest buffers |
+//! | [`eval`], `chunk`, `vector`, `output` | a program run over a row set, chunk by chunk |
+//! | [`pass`] | several programs side by side |
+//! | [`cell`], `frame` | one row by itself: for what is the same on all rows, and for the rare rows that need care |
+//! | `infallible` | which programs cannot fail |
+//! | [`pattern`], `estimate` | regular expressions, and what it costs to compile one |
 
 pub mod cell;
 mod chunk;
@@ -16,11 +23,11 @@ mod frame;
 mod infallible;
 pub mod operation;
 pub mod operations;
-mod order;
 mod output;
 pub mod pass;
 pub mod pattern;
 mod products;
+mod schedule;
 mod step;
 pub mod tree;
 pub mod types;

@@ -332,14 +332,14 @@ fn count(holds: &[bool]) -> usize {
 
 /// The best rows by one key, picked as the chunks come.
 struct Picked<'a> {
-    best: Candidates,
+    best: BestByType,
     key: Bound<'a>,
     order: Order,
     /// The last filter offers its rows, as a mask and not as a list.
     after_filter: bool,
 }
 
-enum Candidates {
+enum BestByType {
     Ints(Best<i64>),
     Floats(Best<f64>),
     Bools(Best<bool>),
@@ -359,9 +359,9 @@ impl<'a> Picked<'a> {
             None => Bound::of(rows.batch(), key, &mut Default::default()),
         };
         let best = match key.so_far(&walk.made) {
-            Bound::Ints(_) => Candidates::Ints(Best::new(count, rows.len())),
-            Bound::Floats(_) => Candidates::Floats(Best::new(count, rows.len())),
-            Bound::Bools(_) => Candidates::Bools(Best::new(count, rows.len())),
+            Bound::Ints(_) => BestByType::Ints(Best::new(count, rows.len())),
+            Bound::Floats(_) => BestByType::Floats(Best::new(count, rows.len())),
+            Bound::Bools(_) => BestByType::Bools(Best::new(count, rows.len())),
             Bound::Codes(..) | Bound::Missing | Bound::Made(_) => return None,
         };
         let last = pass.evaluated.checked_sub(1).map(|last| &pass.parts[last]);
@@ -370,9 +370,9 @@ impl<'a> Picked<'a> {
 
     fn offer(&mut self, made: &[Made], rows: Rows<'_>, mask: Option<&[bool]>) {
         match (&mut self.best, self.key.so_far(made)) {
-            (Candidates::Ints(best), Bound::Ints(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
-            (Candidates::Floats(best), Bound::Floats(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
-            (Candidates::Bools(best), Bound::Bools(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            (BestByType::Ints(best), Bound::Ints(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            (BestByType::Floats(best), Bound::Floats(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            (BestByType::Bools(best), Bound::Bools(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
             // The column of a key does not change its type.
             _ => {}
         }
@@ -380,9 +380,9 @@ impl<'a> Picked<'a> {
 
     fn finish(self) -> Vec<u32> {
         match self.best {
-            Candidates::Ints(best) => best.finish(),
-            Candidates::Floats(best) => best.finish(),
-            Candidates::Bools(best) => best.finish(),
+            BestByType::Ints(best) => best.finish(),
+            BestByType::Floats(best) => best.finish(),
+            BestByType::Bools(best) => best.finish(),
         }
     }
 }

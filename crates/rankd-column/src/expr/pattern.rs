@@ -37,10 +37,10 @@ const KEPT_MAX: usize = 32;
 const KEPT_ESTIMATE_MAX: usize = 8 << 20;
 
 /// A compiled pattern, or why it cannot be used. Shared, because a copy has caches of its own, which take time to fill.
-type Made = Result<Arc<Regex>, String>;
+type Compilation = Result<Arc<Regex>, String>;
 
 /// Compiles a pattern within bounds.
-fn compile(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Made {
+fn compile(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Compilation {
     RegexBuilder::new(pattern)
         .case_insensitive(ignore_case)
         .size_limit(bounds.program)
@@ -57,7 +57,7 @@ fn compile(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Made {
 /// The patterns in the expressions of one plan: each compiled once, all within one bound.
 #[derive(Default)]
 pub struct Literals {
-    compiled: HashMap<(Box<str>, bool), Made>,
+    compiled: HashMap<(Box<str>, bool), Compilation>,
     estimate: usize,
 }
 
@@ -107,7 +107,7 @@ struct Entry {
     pattern: Box<str>,
     ignore_case: bool,
     estimate: usize,
-    made: Arc<OnceLock<Made>>,
+    made: Arc<OnceLock<Compilation>>,
 }
 
 impl Kept {
@@ -118,7 +118,7 @@ impl Kept {
     }
 
     /// The compiled pattern, or why it cannot be used.
-    pub(super) fn get(&self, pattern: &str, ignore_case: bool) -> Made {
+    pub(super) fn get(&self, pattern: &str, ignore_case: bool) -> Compilation {
         let made = match self.find(pattern, ignore_case) {
             Some(made) => made,
             None => self.add(pattern, ignore_case, estimate(pattern, ignore_case, &REQUEST)?),
@@ -126,7 +126,7 @@ impl Kept {
         made.get_or_init(|| compile(pattern, ignore_case, &REQUEST)).clone()
     }
 
-    fn find(&self, pattern: &str, ignore_case: bool) -> Option<Arc<OnceLock<Made>>> {
+    fn find(&self, pattern: &str, ignore_case: bool) -> Option<Arc<OnceLock<Compilation>>> {
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         let at = patterns.iter().position(|entry| entry.ignore_case == ignore_case && *entry.pattern == *pattern)?;
         // The last is the one that was used last.
@@ -134,9 +134,9 @@ impl Kept {
         patterns.last().map(|entry| entry.made.clone())
     }
 
-    fn add(&self, pattern: &str, ignore_case: bool, estimate: usize) -> Arc<OnceLock<Made>> {
+    fn add(&self, pattern: &str, ignore_case: bool, estimate: usize) -> Arc<OnceLock<Compilation>> {
         // Another thread may have come first since; then there is one twice, until it makes room.
-        let made = Arc::<OnceLock<Made>>::default();
+        let made = Arc::<OnceLock<Compilation>>::default();
         let entry = Entry { pattern: pattern.into(), ignore_case, estimate, made: made.clone() };
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut total = estimate + patterns.iter().map(|entry| entry.estimate).sum::<usize>();

@@ -25,7 +25,7 @@ const RADIX_MIN: usize = 200;
 
 /// The stored rows of `rows` in sorted order.
 pub fn sorted(batch: &Batch, rows: Rows<'_>, key: Key, order: Order) -> Vec<u32> {
-    let Ranked { ranks, rows, nulls } = rank(batch, rows, key, order);
+    let RankedRows { ranks, rows, nulls } = rank(batch, rows, key, order);
     let mut out = Vec::with_capacity(rows.len() + nulls.len());
     arrange(&ranks, &rows, &mut out);
     out.extend_from_slice(&nulls);
@@ -33,7 +33,7 @@ pub fn sorted(batch: &Batch, rows: Rows<'_>, key: Key, order: Order) -> Vec<u32>
 }
 
 /// A view split by whether the sort key is there, each part in view order.
-struct Ranked<'a> {
+struct RankedRows<'a> {
     /// Ascending ranks are the wanted order; one for each of `rows`.
     ranks: Vec<u64>,
     rows: Cow<'a, [u32]>,
@@ -41,7 +41,7 @@ struct Ranked<'a> {
 }
 
 /// Ranks the rows of a view.
-fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> Ranked<'a> {
+fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> RankedRows<'a> {
     let flip = match order {
         Order::Asc => 0,
         Order::Desc => u64::MAX,
@@ -50,7 +50,7 @@ fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> Ranked<'a>
         return rank_values(batch.ids(), None, rows, |id| rank_int(id) ^ flip);
     }
     match batch.column(key).map(|column| &**column) {
-        None => Ranked { ranks: Vec::new(), rows: Cow::default(), nulls: list(rows).into_owned() },
+        None => RankedRows { ranks: Vec::new(), rows: Cow::default(), nulls: list(rows).into_owned() },
         Some(Column::Int(cells)) => rank_cells(cells, rows, |v| rank_int(v) ^ flip),
         Some(Column::Float(cells)) => rank_cells(cells, rows, |v| rank_float(v) ^ flip),
         Some(Column::Bool(cells)) => rank_cells(cells, rows, |v| u64::from(v) ^ flip),
@@ -94,7 +94,7 @@ pub(super) fn rank_entries(cells: &Cells<u32>, dictionary: &Dictionary, rows: Ro
     ranks
 }
 
-fn rank_cells<'a, T: Copy + Default>(cells: &Cells<T>, rows: Rows<'a>, rank: impl Fn(T) -> u64) -> Ranked<'a> {
+fn rank_cells<'a, T: Copy + Default>(cells: &Cells<T>, rows: Rows<'a>, rank: impl Fn(T) -> u64) -> RankedRows<'a> {
     rank_values(cells.values(), cells.valid(), rows, rank)
 }
 
@@ -103,7 +103,7 @@ fn rank_values<'a, T: Copy>(
     valid: Option<&[bool]>,
     rows: Rows<'a>,
     rank: impl Fn(T) -> u64,
-) -> Ranked<'a> {
+) -> RankedRows<'a> {
     let (there, nulls): (Cow<'a, [u32]>, Vec<u32>) = match valid {
         None => (list(rows), Vec::new()),
         Some(valid) => {
@@ -112,7 +112,7 @@ fn rank_values<'a, T: Copy>(
         }
     };
     let ranks = there.iter().map(|&row| rank(values[row as usize])).collect();
-    Ranked { ranks, rows: there, nulls }
+    RankedRows { ranks, rows: there, nulls }
 }
 
 fn list(rows: Rows<'_>) -> Cow<'_, [u32]> {

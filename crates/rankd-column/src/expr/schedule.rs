@@ -6,17 +6,18 @@
 
 use crate::expr::tree::{Ix, Op, Tree};
 
-pub(super) struct Order {
+/// Which nodes are computed, in which order.
+pub(super) struct Schedule {
     /// The nodes to compute: those that differ by row and that the root reads, itself last.
     pub(super) nodes: Vec<Ix>,
     /// By node: how many times those nodes read it.
     pub(super) readers: Vec<u32>,
 }
 
-impl Order {
-    pub(super) fn of(tree: &Tree, uniform: &[bool]) -> Order {
+impl Schedule {
+    pub(super) fn of(tree: &Tree, uniform: &[bool]) -> Schedule {
         let needs = needs(tree, uniform);
-        let mut order = Order { nodes: Vec::with_capacity(needs.len()), readers: vec![0; needs.len()] };
+        let mut schedule = Schedule { nodes: Vec::with_capacity(needs.len()), readers: vec![0; needs.len()] };
         let mut entered = vec![false; needs.len()];
         let mut done = vec![false; needs.len()];
         let mut open: Vec<Ix> = (0..needs.len() as Ix).last().into_iter().filter(|&ix| !uniform[ix as usize]).collect();
@@ -29,17 +30,17 @@ impl Order {
                 // The last one is opened first.
                 open[first..].sort_by_key(|&child| needs[child as usize]);
                 for &child in &open[first..] {
-                    order.readers[child as usize] += 1;
+                    schedule.readers[child as usize] += 1;
                 }
                 continue;
             }
             open.pop();
             if !done[at] {
                 done[at] = true;
-                order.nodes.push(ix);
+                schedule.nodes.push(ix);
             }
         }
-        order
+        schedule
     }
 }
 
