@@ -3,10 +3,16 @@
 //! A function that has no second definition here is held by the examples of its row.
 
 use crate::generate::{Level, WILD_FLOATS, WILD_INTS};
+use crate::oracle::Term;
+use crate::table::Registry;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use rankd_column::expr::operation::{Finite, Overflow};
-use rankd_column::expr::{Binary, Form, IntBinary, IntUnary, OPERATIONS, Operation, Special, Unary};
+use rankd_column::expr::operation::{Finite, Nulls, Overflow};
+use rankd_column::expr::{
+    Binary, Compare, Form, IntBinary, IntUnary, OPERATIONS, Operation, Pattern, Program, Scratch, Special, Stop, Unary,
+    Want, compute, select,
+};
+use rankd_column::{Batch, RowSet, Value};
 use std::cmp::{max_by, min_by};
 
 /// What a function gives where it has three operands at most.
@@ -138,6 +144,51 @@ fn what_rows_promise_about_errors_holds() {
     for &op in Binary::ALL {
         let Some(ints) = op.on_ints().filter(|_| op.operation().overflow == Overflow::Never) else { continue };
         assert!(WILD_INTS.iter().all(|&a| WILD_INTS.iter().all(|&b| !ints.int(a, b).1)), "{op:?} overflows");
+    }
+}
+
+/// The operation on cells that are null; `None` where there are none, or where it has rules of its own.
+fn of_nulls(operation: &Operation) -> Option<Term> {
+    // No table has these.
+    let (float, text) = (Term::Key(10), 12);
+    let pair = Box::new((float.clone(), float.clone()));
+    Some(match operation.form {
+        Form::Unary(op) => Term::Unary(op, Box::new(float)),
+        Form::Binary(op) => Term::Binary(op, pair),
+        Form::Special(special) => match special {
+            Special::Clamp => Term::Clamp(Box::new((float.clone(), float.clone(), float))),
+            Special::Cmp => Term::Compare(Compare::Ne, pair),
+            Special::In => Term::In(Box::new(float), vec![Value::Float(0.0)]),
+            Special::Regex => Term::Match { key: text, pattern: Pattern::Literal(String::new()), ignore_case: false },
+            Special::ConstNumber | Special::ConstString | Special::ConstBool | Special::ConstNull => return None,
+            Special::KeyRef | Special::ParamRef | Special::Coalesce | Special::If => return None,
+            Special::And | Special::Or | Special::Not | Special::IsNull | Special::NotNull => return None,
+        },
+    })
+}
+
+#[test]
+fn what_rows_say_about_null_holds() {
+    let rows = RowSet::new(Batch::new(vec![1, 2]));
+    let (mut scratch, stop) = (Scratch::default(), Stop::default());
+    for operation in OPERATIONS {
+        let name = operation.name;
+        let Some(term) = of_nulls(operation) else {
+            assert!(matches!(operation.nulls, Nulls::Own | Nulls::Never), "{name}");
+            continue;
+        };
+        let program = |want| Program::compile(&term.flatten().0, &Registry, want).unwrap();
+        match operation.nulls {
+            Nulls::Pass => {
+                let column = compute(&program(Want::Value), &rows, &[], &mut scratch, stop).unwrap();
+                assert!((0..2).all(|row| column.value(row) == Value::Null), "{name}");
+            }
+            Nulls::False => {
+                let kept = select(&program(Want::Predicate), &rows, &[], &mut scratch, stop).unwrap();
+                assert!(kept.is_empty(), "{name}");
+            }
+            Nulls::Own | Nulls::Never => panic!("{name} does something with null"),
+        }
     }
 }
 
