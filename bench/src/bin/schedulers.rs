@@ -7,7 +7,6 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use rankd_bench::stage::Stage;
-use rankd_column::Value;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::{Engine, Linked, Policy, Request, Scheduler, Settings};

@@ -133,8 +133,8 @@ impl Linked {
         }
     }
 
-    /// Whether this run is one of those whose steps are measured one by one.
-    pub(crate) fn is_sample(&self) -> bool {
+    /// Counts a run that begins. True for one whose steps are to be measured one by one.
+    pub(crate) fn count_run(&self) -> bool {
         let count = self.runs.load(Ordering::Relaxed);
         self.runs.store(count.wrapping_add(1), Ordering::Relaxed);
         count.is_multiple_of(SAMPLE_EVERY)

@@ -80,7 +80,11 @@ pub(crate) fn settle(
 #[cold]
 #[inline(never)]
 fn end_run(plan: &Linked, limits: &Limits, recorder: &mut Recorder, node: NodeIx, failure: NodeFailure) -> RunFailure {
-    recorder.failure(node);
+    recorder.failure(match &failure {
+        // Of the nodes of a pass, the one at fault.
+        NodeFailure::Task(error) => error.node.unwrap_or(node),
+        NodeFailure::TimedOut(_) | NodeFailure::TooLate(_) | NodeFailure::InputMissing(_) => node,
+    });
     RunFailure(Box::new(match failure {
         // A task that was stopped at the deadline has no other reason.
         NodeFailure::Task(error) if error.code.kind == ErrorKind::Cancelled => match limits.request {

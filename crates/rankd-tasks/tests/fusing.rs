@@ -205,6 +205,7 @@ fn agreed(linked: &Arc<Linked>, reference: &Rig, rigs: &[Rig], what: &str) -> Se
         let seen = rig.run(linked, without_limits());
         let (policy, rows) = (rig.engine.settings().policy, (&seen.result, &wanted.result));
         assert!(result(&seen) == result(&wanted), "{what}, {policy:?}\n{rows:?}");
+        assert_eq!(seen.trace.failures, wanted.trace.failures, "{what}, {policy:?}");
         if wanted.result.is_ok() {
             check_trace(&seen, &wanted);
         }

@@ -77,7 +77,7 @@ pub async fn run(
     let may_go_too_deep = (context.policy.max_inline_depth as usize) < steps.order.len();
     buffers.begin(steps, recorder.is_on() || may_go_too_deep);
     let limits_nodes = limits.node_timeout.is_some() || steps.has_timeouts;
-    let sample = plan.is_sample();
+    let sample = plan.count_run();
     let timed = sample || recorder.is_on() || limits_nodes;
     let mut run = Run {
         plan: &plan,
