@@ -14,7 +14,7 @@ const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench [SECTION…] 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let steps: &[Step] = match task.as_str() {
-        "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, DOCS, TIDY],
+        "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, EXAMPLE, DOCS, TIDY],
         "tidy" => &[TIDY],
         "fmt" => &[FORMAT],
         "new-task" => {
@@ -50,6 +50,15 @@ const CLIPPY: Step =
 /// Before the tests, which start servers of their own.
 const REDIS: Step = ("redis-server", redis::run);
 const TESTS: Step = ("tests", || cargo(&["test", "--workspace", "--locked"]));
+/// A program with a task of its own, as a team would have it: it uses the crates from outside.
+const EXAMPLE: Step = ("examples/own-task", || {
+    let mut test = command("cargo", &["test", "--locked", "--manifest-path", "examples/own-task/Cargo.toml"]);
+    // What both need is built once.
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        test.env("CARGO_TARGET_DIR", root().join("target"));
+    }
+    succeeds(&mut test)
+});
 const DOCS: Step = ("docs", || {
     let mut doc = command("cargo", &["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"]);
     // The documentation is for those who change the code, so it may point at what is private.
