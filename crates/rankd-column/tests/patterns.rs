@@ -82,7 +82,7 @@ fn run(pattern: &str, ignore_case: bool) -> Result<usize, String> {
     assert!(memory < MEMORY_MAX, "{shown} took {memory} bytes");
     assert!(took < TIME_MAX, "{shown} took {took:?}");
     kept.map(|rows| rows.len()).map_err(|error| match error.fault {
-        Fault::BadRegex { why } => why,
+        Fault::BadRegex { why } => why.to_string(),
         other => panic!("{other:?}"),
     })
 }

@@ -2,21 +2,102 @@
 
 use crate::files;
 use rankd_engine::store::Open;
-use rankd_engine::store::memory::{Data, MemoryEndpoint};
-use rankd_engine::store::redis::{Address, RedisEndpoint, Trust};
+use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
+use rankd_engine::store::redis::{Address, BadAddress, RedisEndpoint, SetUpError, Trust, TrustError};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Redis};
 use std::collections::HashMap;
-use std::path::Path;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 /// The largest data file of the embedded store.
 const DATA_BYTES_MAX: usize = 1 << 30;
 /// The largest file of authorities to trust.
 const CA_BYTES_MAX: usize = 1 << 20;
 
-/// One store for each endpoint, in registry order. What is wrong is said in words; what is only worth knowing goes to `note`.
-pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc<dyn Open>>, String> {
+/// Why an endpoint cannot be used.
+#[derive(Debug)]
+pub enum EndpointError {
+    /// The data file of the embedded store cannot be read.
+    File { path: PathBuf, error: io::Error },
+    /// The data file has a line that cannot be used.
+    Data { path: PathBuf, bad: BadLine },
+    /// What the registry says about an endpoint on servers cannot be used.
+    Settings { endpoint: String, cause: SettingsError },
+    /// The servers do not answer as they should.
+    Servers(SetUpError),
+}
+
+/// What is wrong with the registry's entry of an endpoint on servers.
+#[derive(Debug)]
+pub enum SettingsError {
+    Address(BadAddress),
+    /// The file of certificates cannot be read.
+    CaFile {
+        file: String,
+        error: io::Error,
+    },
+    /// The certificates cannot be used, of a file or of the system.
+    Trust {
+        file: Option<String>,
+        error: TrustError,
+    },
+    /// A cluster has no database numbers.
+    ClusterDatabase,
+    /// The endpoint is in the process.
+    NoServer,
+}
+
+impl Error for EndpointError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(match self {
+            EndpointError::File { error, .. } => error,
+            EndpointError::Data { bad, .. } => bad,
+            EndpointError::Settings { cause, .. } => cause,
+            EndpointError::Servers(error) => error,
+        })
+    }
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EndpointError::File { path, error } => write!(f, "{}: {error}", path.display()),
+            EndpointError::Data { path, bad } => write!(f, "{}:{}: {}", path.display(), bad.line, bad.message),
+            EndpointError::Settings { endpoint, cause } => write!(f, "the endpoint {endpoint:?}: {cause}"),
+            EndpointError::Servers(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for SettingsError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            SettingsError::Address(error) => Some(error),
+            SettingsError::CaFile { error, .. } => Some(error),
+            SettingsError::Trust { error, .. } => Some(error),
+            SettingsError::ClusterDatabase | SettingsError::NoServer => None,
+        }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Address(error) => error.fmt(f),
+            SettingsError::CaFile { file, error } => write!(f, "{file}: {error}"),
+            SettingsError::Trust { file: Some(file), error } => write!(f, "{file}: {error}"),
+            SettingsError::Trust { file: None, error } => error.fmt(f),
+            SettingsError::ClusterDatabase => f.write_str("a cluster has no database numbers"),
+            SettingsError::NoServer => f.write_str("it is not on a server"),
+        }
+    }
+}
+
+/// One store for each endpoint, in registry order. What is only worth knowing goes to `note`.
+pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc<dyn Open>>, EndpointError> {
     let mut files: HashMap<&str, Arc<Data>> = HashMap::new();
     let mut stores: Vec<Arc<dyn Open>> = Vec::new();
     for endpoint in registry.endpoints.list() {
@@ -43,54 +124,56 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
 }
 
 /// An endpoint that is on servers.
-pub fn redis(endpoint: &Endpoint, settings: &Redis) -> Result<RedisEndpoint, String> {
-    let named = |wrong: String| format!("the endpoint {:?}: {wrong}", endpoint.name);
+pub fn redis(endpoint: &Endpoint, settings: &Redis) -> Result<RedisEndpoint, EndpointError> {
+    let named = |cause| EndpointError::Settings { endpoint: endpoint.name.clone(), cause };
     let trust = trust(settings).map_err(named)?;
-    let parse = |url: &String| Address::parse(url).map_err(named);
+    let parse = |url: &String| Address::parse(url).map_err(|error| named(SettingsError::Address(error)));
     match &settings.backend {
         Backend::Server { url } => Ok(RedisEndpoint::server(&endpoint.name, parse(url)?, settings.policy, trust)),
         Backend::Cluster { urls } => {
             let seeds = urls.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
             if seeds.iter().any(|seed| seed.database != 0) {
-                return Err(named("a cluster has no database numbers".into()));
+                return Err(named(SettingsError::ClusterDatabase));
             }
             Ok(RedisEndpoint::cluster(&endpoint.name, seeds, settings.policy, trust))
         }
-        Backend::Memory { .. } => Err(named("it is not on a server".into())),
+        Backend::Memory { .. } => Err(named(SettingsError::NoServer)),
     }
 }
 
 /// Whom to believe that a server is what it says, where that is asked.
-fn trust(settings: &Redis) -> Result<Option<Trust>, String> {
+fn trust(settings: &Redis) -> Result<Option<Trust>, SettingsError> {
     if !settings.backend.is_encrypted() {
         return Ok(None);
     }
     let trust = match &settings.ca_file {
         Some(file) => {
-            let text = files::read_text(Path::new(file), CA_BYTES_MAX).map_err(|error| format!("{file}: {error}"))?;
-            Trust::in_pem(&text).map_err(|wrong| format!("{file}: {wrong}"))?
+            let text = files::read_text(Path::new(file), CA_BYTES_MAX)
+                .map_err(|error| SettingsError::CaFile { file: file.clone(), error })?;
+            Trust::in_pem(&text).map_err(|error| SettingsError::Trust { file: Some(file.clone()), error })?
         }
         // Those that cannot be read are left out; what matters is whether the server's is among the others.
-        None => Trust::in_authorities(rustls_native_certs::load_native_certs().certs.iter().map(|der| der.to_vec()))?,
+        None => Trust::in_authorities(rustls_native_certs::load_native_certs().certs.iter().map(|der| der.to_vec()))
+            .map_err(|error| SettingsError::Trust { file: None, error })?,
     };
     Ok(Some(trust))
 }
 
 /// Reads a data file of the embedded store.
-pub fn read(path: &Path) -> Result<Data, String> {
-    let shown = path.display();
-    let text = files::read_text(path, DATA_BYTES_MAX).map_err(|error| format!("{shown}: {error}"))?;
-    Data::parse(&text).map_err(|bad| format!("{shown}:{}: {}", bad.line, bad.message))
+pub fn read(path: &Path) -> Result<Data, EndpointError> {
+    let text =
+        files::read_text(path, DATA_BYTES_MAX).map_err(|error| EndpointError::File { path: path.to_owned(), error })?;
+    Data::parse(&text).map_err(|bad| EndpointError::Data { path: path.to_owned(), bad })
 }
 
-/// Whether each endpoint can be used right now: its name, and what is wrong in words.
-pub fn probe(registry: &Registry) -> Vec<(String, Result<(), String>)> {
+/// Whether each endpoint can be used right now, by its name.
+pub fn probe(registry: &Registry) -> Vec<(String, Result<(), EndpointError>)> {
     let probed = registry.endpoints.list().iter().map(|endpoint| {
         let EndpointSettings::Redis(settings) = &endpoint.settings;
         let result = match &settings.backend {
             Backend::Memory { path } => read(Path::new(path)).map(drop),
             Backend::Server { .. } | Backend::Cluster { .. } => {
-                redis(endpoint, settings).and_then(|redis| redis.probe())
+                redis(endpoint, settings).and_then(|redis| redis.probe().map_err(EndpointError::Servers))
             }
         };
         (endpoint.name.clone(), result)

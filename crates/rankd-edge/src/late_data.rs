@@ -2,7 +2,7 @@
 //!
 //! No plan is served before they are read, so nobody asks them earlier. Should somebody do so, the store is not available yet.
 
-use crate::endpoints;
+use crate::endpoints::{self, EndpointError};
 use rankd_engine::store::{Answer, Keyed, Open, Opened, ReadBatch, StoreError};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, EndpointSettings};
@@ -15,8 +15,8 @@ type LateSlot = Arc<OnceLock<Arc<dyn Open>>>;
 /// The data files that are still to be read, by the endpoint's position.
 pub struct LateData(Vec<(usize, LateSlot)>);
 
-/// One store for each endpoint, in registry order, without what takes long. What is wrong is said in words.
-pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), String> {
+/// One store for each endpoint, in registry order, without what takes long.
+pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), EndpointError> {
     let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData(Vec::new()));
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
         let EndpointSettings::Redis(settings) = &endpoint.settings;
@@ -35,8 +35,8 @@ pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), Strin
 }
 
 impl LateData {
-    /// Reads the files. What is wrong with them is said in words; what is only worth knowing goes to `note`.
-    pub fn read(self, registry: &Registry, note: &mut dyn FnMut(String)) -> Result<(), String> {
+    /// Reads the files. What is only worth knowing goes to `note`.
+    pub fn read(self, registry: &Registry, note: &mut dyn FnMut(String)) -> Result<(), EndpointError> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -104,7 +104,7 @@ mod tests {
         std::fs::remove_file(path).unwrap();
         let (_, late) = open(&registry).unwrap();
         assert!(
-            late.read(&registry, &mut |_| {}).unwrap_err().contains("No such file"),
+            late.read(&registry, &mut |_| {}).unwrap_err().to_string().contains("No such file"),
             "a file that is not there is reported"
         );
     }

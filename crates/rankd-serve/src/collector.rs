@@ -3,6 +3,7 @@
 //! What does not fit its queue, and what the collector does not take, is dropped and counted. Nothing is sent a second time.
 
 use crate::spans::{FinishedRequest, export};
+use crate::start_error::StartError;
 use crossbeam_channel::{Receiver, Sender, after, bounded, select};
 use rankd_engine::clock;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -83,7 +84,7 @@ struct Counts {
 }
 
 impl Collector {
-    pub(crate) fn start(settings: CollectorSettings) -> Result<Collector, String> {
+    pub(crate) fn start(settings: CollectorSettings) -> Result<Collector, StartError> {
         let (posts, inbox) = bounded(WAITING_MAX);
         let (end, ended) = bounded(1);
         let counts = Arc::new(Counts::default());
@@ -95,7 +96,7 @@ impl Collector {
                 // Whoever waits for the end may have stopped waiting.
                 let _ = end.send(());
             })
-            .map_err(|error| format!("cannot start a thread for spans: {error}"))?;
+            .map_err(|error| StartError::Thread { purpose: "spans", error })?;
         Ok(Collector { posts, ended, sample: settings.sample, counts })
     }
 

@@ -6,6 +6,7 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use rankd_engine::{RunError, codes};
 use rankd_plan::diagnostic::quoted;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The hosts that requests to one listener may be for.
@@ -100,13 +101,32 @@ fn address(name: &str) -> Option<IpAddr> {
     }
 }
 
+/// Why a text is not a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAHost {
+    /// It has a port; the host without it.
+    HasPort(String),
+    Malformed,
+}
+
+impl std::error::Error for NotAHost {}
+
+impl fmt::Display for NotAHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAHost::HasPort(name) => write!(f, "a host has no port here: write {name}"),
+            NotAHost::Malformed => f.write_str("write a name such as rank.example.com, or an address"),
+        }
+    }
+}
+
 /// A host as `--hosts` takes it: a name or an address, without a port.
-pub fn listed(text: &str) -> Result<String, String> {
+pub fn listed(text: &str) -> Result<String, NotAHost> {
     let bare = text.parse::<Ipv6Addr>().map_or_else(|_| text.to_owned(), |address| format!("[{address}]"));
     match name(&bare) {
         Some(name) if name.len() == bare.trim_end_matches('.').len() => Ok(name.to_ascii_lowercase()),
-        Some(name) => Err(format!("a host has no port here: write {name}")),
-        None => Err("write a name such as rank.example.com, or an address".to_owned()),
+        Some(name) => Err(NotAHost::HasPort(name.to_owned())),
+        None => Err(NotAHost::Malformed),
     }
 }
 

@@ -36,6 +36,7 @@ mod reply;
 mod request_scope;
 mod routes;
 mod spans;
+mod start_error;
 pub mod status;
 mod time_slice;
 mod trace_context;
@@ -49,14 +50,16 @@ use app::App;
 pub use app::ServeSettings;
 pub use collector::{CollectorSettings, Destination};
 pub use connection_state::ClientTimeouts;
-pub use hosts::{Hosts, listed as listed_host};
+pub use hosts::{Hosts, NotAHost, listed as listed_host};
 pub use limiter::AdmissionSettings;
 pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, LogTarget};
+use rankd_edge::endpoints::EndpointError;
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{Library, LoadedRegistry};
 pub use reload::ReloadSettings;
+pub use start_error::StartError;
 
 use acceptor::Acceptor;
 use arc_swap::ArcSwap;
@@ -120,7 +123,7 @@ pub enum StartupReport {
     /// Plans are loaded and ranked from now on: what is served, where, and how to ask.
     Ready(String),
     /// The data that stores need cannot be used. No plan will be served.
-    Failed(String),
+    Failed(EndpointError),
 }
 
 /// A server that answers requests.
@@ -136,7 +139,7 @@ pub struct Server {
 
 impl Server {
     /// Opens the listeners, then loads the data and the plans. What goes wrong before is the error; what comes after goes to `report`.
-    pub fn start(start: Start, report: impl Fn(StartupReport) + Send + 'static) -> Result<Server, String> {
+    pub fn start(start: Start, report: impl Fn(StartupReport) + Send + 'static) -> Result<Server, StartError> {
         let Start {
             listeners,
             admin,
@@ -155,7 +158,7 @@ impl Server {
         let collector = collector.map(Collector::start).transpose()?;
         let loops = engine.settings().loops;
         let address = listeners.first().and_then(|first| first.local_addr().ok());
-        let address = address.ok_or("there is no listener")?;
+        let address = address.ok_or(StartError::NoListener)?;
         let admin_address = admin.as_ref().and_then(|listener| listener.local_addr().ok());
         let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
         let app = Arc::new(App {
@@ -189,7 +192,7 @@ impl Server {
             });
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
+        let runtime = runtime.map_err(StartError::Runtime)?;
         Ok(Server { app, engine, reload, stop, drain, runtime })
     }
 

@@ -4,6 +4,7 @@
 //! (`--audit_log`). When the writer cannot keep up, lines are dropped and counted. When they cannot be written, because the disk is
 //! full, they are lost and counted, and stderr says when that begins and when it is over.
 
+use crate::start_error::StartError;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use rankd_edge::date;
 use rankd_edge::files;
@@ -55,7 +56,7 @@ pub struct Log {
 
 impl Log {
     /// Opens the files and starts the writer.
-    pub fn start(access: Option<&LogTarget>, audit: Option<&LogTarget>) -> Result<Log, String> {
+    pub fn start(access: Option<&LogTarget>, audit: Option<&LogTarget>) -> Result<Log, StartError> {
         let (lines, inbox) = bounded(LINES_MAX);
         let (end, ended) = bounded(1);
         let lost = Arc::new(AtomicU64::new(0));
@@ -72,7 +73,7 @@ impl Log {
                 // Whoever waits for the end may have stopped waiting.
                 let _ = end.send(());
             })
-            .map_err(|error| format!("cannot start a thread for the log: {error}"))?;
+            .map_err(|error| StartError::Thread { purpose: "the log", error })?;
         Ok(Log { lines, ended, access: access.is_some(), audit: audit.is_some(), dropped: AtomicU64::new(0), lost })
     }
 
@@ -143,10 +144,13 @@ struct Sink {
 }
 
 impl Sink {
-    fn new(target: LogTarget) -> Result<Sink, String> {
+    fn new(target: LogTarget) -> Result<Sink, StartError> {
         let file = match &target {
             LogTarget::Stderr => None,
-            LogTarget::File(path) => Some(files::append(path).map_err(|error| format!("{}: {error}", path.display()))?),
+            LogTarget::File(path) => {
+                let opened = files::append(path);
+                Some(opened.map_err(|error| StartError::LogFile { path: path.clone(), error })?)
+            }
         };
         Ok(Sink { target, file, gathered: Vec::new(), lost: 0, broken_off: false })
     }

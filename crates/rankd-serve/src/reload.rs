@@ -8,10 +8,12 @@ use crate::app::App;
 use crate::catalog::{Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
+use crate::start_error::StartError;
 use crate::trial::{self, CurrentVersion};
 use crate::watched_folder::{Changes, LookReason, WatchedFolder};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rankd_edge::date;
+use rankd_edge::endpoints::EndpointError;
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{self, Library, PlanProblem, RegistryTexts};
 use rankd_engine::{Engine, clock};
@@ -48,7 +50,7 @@ pub(crate) struct Reloader {
 pub(crate) enum StartProgress {
     Note(String),
     Ready,
-    Failed(String),
+    Failed(EndpointError),
 }
 
 /// Asks the thread for everything to be read again.
@@ -99,12 +101,12 @@ impl Reloader {
         late: LateData,
         watch: Option<Duration>,
         report: impl Fn(StartProgress) + Send + 'static,
-    ) -> Result<Reload, String> {
+    ) -> Result<Reload, StartError> {
         let (ask, asked) = bounded(1);
         let attend = move || {
             let note = &mut |note| report(StartProgress::Note(note));
-            if let Err(message) = late.read(&self.app.catalog.load_full().registry, note) {
-                return report(StartProgress::Failed(message));
+            if let Err(error) = late.read(&self.app.catalog.load_full().registry, note) {
+                return report(StartProgress::Failed(error));
             }
             self.guarded(|this| this.look(LookReason::Asked));
             self.app.readiness.reach(Phase::Ready);
@@ -138,7 +140,7 @@ impl Reloader {
         std::thread::Builder::new()
             .name("rankd-reload".to_owned())
             .spawn(attend)
-            .map_err(|error| format!("cannot start a thread for the plans: {error}"))?;
+            .map_err(|error| StartError::Thread { purpose: "the plans", error })?;
         Ok(Reload(ask))
     }
 
@@ -307,13 +309,14 @@ impl Reloader {
         old: Option<&Arc<ServedPlan>>,
         registry: &Registry,
     ) -> Result<Arc<rankd_engine::Linked>, PlanProblem> {
-        let linked = trial::link(plan, name, self.library.tasks(), registry).map_err(PlanProblem::in_words)?;
+        let refused = |why: trial::Unfit| PlanProblem::in_words(why.to_string());
+        let linked = trial::link(plan, name, self.library.tasks(), registry).map_err(refused)?;
         if self.settings.trial
             && let Some(old) = old
             && let Some(good) = &old.good
         {
             let served = CurrentVersion { good, registry: &old.registry };
-            trial::run(&self.engine, &linked, registry, &served).map_err(PlanProblem::in_words)?;
+            trial::run(&self.engine, &linked, registry, &served).map_err(refused)?;
         }
         Ok(linked)
     }

@@ -6,6 +6,7 @@
 use crate::catalog::GoodVersion;
 use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError, Tasks};
 use rankd_plan::{Plan, Registry};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +22,50 @@ pub(crate) struct CurrentVersion<'a> {
     pub(crate) registry: &'a Registry,
 }
 
-/// Links a plan. What keeps it from running is said in a sentence.
-pub(crate) fn link(plan: &Plan, name: &str, tasks: &Tasks, registry: &Registry) -> Result<Arc<Linked>, String> {
-    if plan.name != name {
-        return Err(format!("the file is named {name:?}, but the plan in it {:?}", plan.name));
+/// Why a new version of a plan is not served.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// The plan has another name than its file.
+    Name { file: String, plan: String },
+    /// Its nodes cannot be linked to their tasks.
+    Link(Box<RunError>),
+    /// Its trial run failed by its own fault.
+    Failed(Box<RunError>),
+    /// Its trial runs timed out, and one of the version that is served did not.
+    TimedOut { ms: u128 },
+}
+
+impl std::error::Error for Unfit {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unfit::Link(error) => Some(&**error),
+            Unfit::Failed(error) => Some(&**error),
+            Unfit::Name { .. } | Unfit::TimedOut { .. } => None,
+        }
     }
-    let linked = Linked::link(plan, tasks, registry).map_err(|error| error.message)?;
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Name { file, plan } => write!(f, "the file is named {file:?}, but the plan in it {plan:?}"),
+            Unfit::Link(error) => f.write_str(&error.message),
+            Unfit::Failed(error) => write!(f, "its trial run failed: {error}"),
+            Unfit::TimedOut { ms } => write!(
+                f,
+                "its trial run timed out {TRIES} times at {ms} ms, and the version that is served does not; if it may take that \
+                 long, start the server with --no_trial"
+            ),
+        }
+    }
+}
+
+/// Links a plan.
+pub(crate) fn link(plan: &Plan, name: &str, tasks: &Tasks, registry: &Registry) -> Result<Arc<Linked>, Unfit> {
+    if plan.name != name {
+        return Err(Unfit::Name { file: name.to_owned(), plan: plan.name.clone() });
+    }
+    let linked = Linked::link(plan, tasks, registry).map_err(Unfit::Link)?;
     Ok(Arc::new(linked))
 }
 
@@ -36,12 +75,12 @@ pub(crate) fn run(
     new: &Arc<Linked>,
     registry: &Registry,
     served: &CurrentVersion<'_>,
-) -> Result<(), String> {
+) -> Result<(), Unfit> {
     for _ in 0..TRIES {
         match run_once(engine, new, registry) {
             Ok(()) => return Ok(()),
             Err(error) => match error.code.kind {
-                ErrorKind::Task | ErrorKind::Bug => return Err(format!("its trial run failed: {error}")),
+                ErrorKind::Task | ErrorKind::Bug => return Err(Unfit::Failed(error)),
                 ErrorKind::Timeout => {}
                 // Not the plan's fault, as far as one run can tell.
                 ErrorKind::BadRequest
@@ -56,11 +95,7 @@ pub(crate) fn run(
     // The stores may be slow: then the version that is served times out, too.
     match run_once(engine, &served.good.linked, served.registry) {
         Err(error) if error.code.kind == ErrorKind::Timeout => Ok(()),
-        _ => Err(format!(
-            "its trial run timed out {TRIES} times at {} ms, and the version that is served does not; \
-             if it may take that long, start the server with --no_trial",
-            deadline(engine).as_millis()
-        )),
+        _ => Err(Unfit::TimedOut { ms: deadline(engine).as_millis() }),
     }
 }
 

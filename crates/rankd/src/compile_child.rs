@@ -8,8 +8,9 @@ use rankd_plan::json::Reader;
 use rankd_plan::limits::FILE_BYTES_MAX;
 use rankd_serve::{Compiled, PlanCompiler};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
+use std::{fmt, io};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::runtime::Runtime;
@@ -28,10 +29,8 @@ pub(crate) struct CompileChild {
 }
 
 impl CompileChild {
-    pub(crate) fn new() -> Result<CompileChild, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
-        Ok(CompileChild { runtime })
+    pub(crate) fn new() -> io::Result<CompileChild> {
+        Ok(CompileChild { runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()? })
     }
 }
 
@@ -39,13 +38,45 @@ impl PlanCompiler for CompileChild {
     fn compile(&mut self, path: &Path, registry: &RegistryTexts) -> Compiled {
         self.runtime
             .block_on(ask_child(path, registry))
-            .unwrap_or_else(|why| Compiled { result: Err(PlanProblem::in_words(why)), confinement: None })
+            .unwrap_or_else(|why| Compiled { result: Err(PlanProblem::in_words(why.to_string())), confinement: None })
     }
 }
 
-/// What a child made of a plan, or why there is no word from it.
-async fn ask_child(path: &Path, texts: &RegistryTexts) -> Result<Compiled, String> {
-    let program = std::env::current_exe().map_err(|error| format!("it cannot be compiled: {error}"))?;
+/// Why there is no result from the child.
+#[derive(Debug)]
+enum ChildError {
+    /// It cannot be started.
+    Start(io::Error),
+    /// It cannot be read from or waited for.
+    Read(io::Error),
+    TooSlow,
+    /// It ended without a whole result.
+    Crashed(ExitStatus),
+}
+
+impl std::error::Error for ChildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ChildError::Start(error) | ChildError::Read(error) => Some(error),
+            ChildError::TooSlow | ChildError::Crashed(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for ChildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChildError::Start(error) => write!(f, "it cannot be compiled: {error}"),
+            ChildError::Read(error) => write!(f, "compiling it failed: {error}"),
+            ChildError::TooSlow => write!(f, "compiling it took more than {} s and was stopped", WALL.as_secs()),
+            ChildError::Crashed(status) => write!(f, "the compiler exceeded its limits or crashed ({status})"),
+        }
+    }
+}
+
+/// What a child made of a plan.
+async fn ask_child(path: &Path, texts: &RegistryTexts) -> Result<Compiled, ChildError> {
+    let program = std::env::current_exe().map_err(ChildError::Start)?;
     let mut child = Command::new(program)
         .arg("compile-confined")
         .arg(path)
@@ -57,7 +88,7 @@ async fn ask_child(path: &Path, texts: &RegistryTexts) -> Result<Compiled, Strin
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| format!("it cannot be compiled: {error}"))?;
+        .map_err(ChildError::Start)?;
     let mut output = Vec::new();
     let talk = async {
         if let Some(mut stdin) = child.stdin.take() {
@@ -71,11 +102,9 @@ async fn ask_child(path: &Path, texts: &RegistryTexts) -> Result<Compiled, Strin
         child.wait().await
     };
     match timeout(WALL, talk).await {
-        Err(_) => Err(format!("compiling it took more than {} s and was stopped", WALL.as_secs())),
-        Ok(Err(error)) => Err(format!("compiling it failed: {error}")),
-        Ok(Ok(status)) => {
-            read_output(&output).ok_or_else(|| format!("the compiler exceeded its limits or crashed ({status})"))
-        }
+        Err(_) => Err(ChildError::TooSlow),
+        Ok(Err(error)) => Err(ChildError::Read(error)),
+        Ok(Ok(status)) => read_output(&output).ok_or(ChildError::Crashed(status)),
     }
 }
 

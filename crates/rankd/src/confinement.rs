@@ -89,9 +89,8 @@ mod seccomp {
     /// Flags of `open` that could change a file.
     const OPEN_TO_CHANGE: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND;
 
-    pub(super) fn filter() -> Result<(), String> {
-        let program = program().map_err(|error| error.to_string())?;
-        apply_filter(&program).map_err(|error| error.to_string())
+    pub(super) fn filter() -> Result<(), seccompiler::Error> {
+        apply_filter(&program()?)
     }
 
     fn program() -> Result<BpfProgram, seccompiler::BackendError> {
@@ -123,7 +122,7 @@ mod seccomp {
 
 #[cfg(not(target_os = "linux"))]
 mod seccomp {
-    pub(super) fn filter() -> Result<(), String> {
-        Err("only Linux has one".to_owned())
+    pub(super) fn filter() -> std::io::Result<()> {
+        Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "only Linux has one"))
     }
 }

@@ -47,30 +47,26 @@ static ENDING: OnceLock<Ending> = OnceLock::new();
 
 impl Signals {
     /// Installs the handlers and starts the thread. Call it before anything that may take time.
-    pub(crate) fn listen(settings: SignalSettings) -> Result<Signals, String> {
-        let failed = |error: io::Error| format!("cannot install signal handlers: {error}");
+    pub(crate) fn listen(settings: SignalSettings) -> io::Result<Signals> {
         let (tell, asked) = unbounded_channel();
-        let (stopped, stop) = UnixStream::pair().map_err(failed)?;
+        let (stopped, stop) = UnixStream::pair()?;
         let (ready, installed) = bounded(1);
-        std::thread::Builder::new()
-            .name("rankd-signals".to_owned())
-            .spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                let installed = runtime.and_then(|runtime| {
-                    let handlers = runtime.block_on(async { Handlers::install(settings) })?;
-                    Ok((runtime, handlers))
-                });
-                match installed {
-                    // Whoever started the thread waits for this.
-                    Err(error) => drop(ready.send(Err(error))),
-                    Ok((runtime, handlers)) => {
-                        drop(ready.send(Ok(())));
-                        runtime.block_on(handlers.attend(settings, &tell, stop));
-                    }
+        std::thread::Builder::new().name("rankd-signals".to_owned()).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let installed = runtime.and_then(|runtime| {
+                let handlers = runtime.block_on(async { Handlers::install(settings) })?;
+                Ok((runtime, handlers))
+            });
+            match installed {
+                // Whoever started the thread waits for this.
+                Err(error) => drop(ready.send(Err(error))),
+                Ok((runtime, handlers)) => {
+                    drop(ready.send(Ok(())));
+                    runtime.block_on(handlers.attend(settings, &tell, stop));
                 }
-            })
-            .map_err(failed)?;
-        installed.recv().unwrap_or_else(|_| Err(io::Error::other("the thread for signals ended"))).map_err(failed)?;
+            }
+        })?;
+        installed.recv().unwrap_or_else(|_| Err(io::Error::other("the thread for signals ended")))?;
         Ok(Signals { asked, stopped })
     }
 

@@ -4,7 +4,7 @@
 //! class is spelled out as ranges first, and where case is ignored its characters are looked at one by one. So the syntax
 //! tree, which is cheap to make, is walked beforehand. The figures are measured, and rounded up.
 
-use crate::expr::pattern::{Bounds, NESTING_MAX};
+use crate::expr::pattern::{BadPattern, Bounds, NESTING_MAX};
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::ast::{
     self, Ast, ClassPerl, ClassSetBinaryOp, ClassSetItem, ClassUnicode, ClassUnicodeKind, Flag, Flags, GroupKind,
@@ -12,29 +12,25 @@ use regex_syntax::ast::{
 };
 
 /// The estimated bytes that it takes to compile a pattern, or why it cannot be used.
-pub(super) fn estimate(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Result<usize, String> {
+pub(super) fn estimate(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Result<usize, BadPattern> {
     if pattern.len() > bounds.text {
-        return Err(format!("it has {} bytes, and the limit is {}", pattern.len(), bounds.text));
+        return Err(BadPattern::TooLong { bytes: pattern.len(), max: bounds.text });
     }
-    let ast = ParserBuilder::new().nest_limit(NESTING_MAX).build().parse(pattern).map_err(|error| last_line(&error))?;
+    let ast = ParserBuilder::new().nest_limit(NESTING_MAX).build().parse(pattern).map_err(|error| syntax(&error))?;
     let estimate = match ast::visit(&ast, Estimate::new(ignore_case)) {
         Ok(estimate) => usize::try_from(estimate).unwrap_or(usize::MAX),
         Err(never) => match never {},
     };
     if estimate > bounds.estimate {
-        return Err(format!(
-            "compiling it takes about {} KiB, and the limit is {} KiB: classes such as \\w count most, repeats such as {{100}} \
-             multiply, and wide classes that ignore case are slow",
-            estimate.div_ceil(1 << 10),
-            bounds.estimate >> 10
-        ));
+        return Err(BadPattern::TooCostly { estimate, max: bounds.estimate });
     }
     Ok(estimate)
 }
 
 /// What is wrong, without the drawing of where.
-pub(super) fn last_line(error: &impl ToString) -> String {
-    error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+pub(super) fn syntax(error: &impl ToString) -> BadPattern {
+    let text = error.to_string();
+    BadPattern::Syntax(text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned())
 }
 
 /// Any part of a pattern.

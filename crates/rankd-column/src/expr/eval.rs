@@ -11,6 +11,7 @@ use crate::expr::chunk::Chunk;
 use crate::expr::compile::Program;
 use crate::expr::frame::Frame;
 use crate::expr::output::Made;
+use crate::expr::pattern::BadPattern;
 use crate::expr::step::Operand;
 use crate::expr::tree::{Ix, Op};
 use crate::expr::vector::Values;
@@ -18,6 +19,7 @@ use crate::kernel::compact::compact;
 use crate::rowset::{RowSet, Rows};
 use crate::value::Value;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::expr::chunk::Scratch;
@@ -35,9 +37,21 @@ pub enum Fault {
     /// The value to be written is null, and the column takes none.
     Null { column: Box<str> },
     /// A pattern that came from a parameter cannot be used.
-    BadRegex { why: String },
+    BadRegex { why: BadPattern },
     /// The caller asked to stop.
     Stopped,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Overflow => f.write_str("an int overflows 64 bits"),
+            Fault::NotFinite(value) => write!(f, "the result is {value}"),
+            Fault::Null { column } => write!(f, "the key {column:?} has no value"),
+            Fault::BadRegex { why } => write!(f, "the regular expression in a parameter cannot be used: {why}"),
+            Fault::Stopped => f.write_str("the caller asked to stop"),
+        }
+    }
 }
 
 /// A fault and, where it is a row's, the row's id and the operation that brought it in.
@@ -46,6 +60,17 @@ pub struct EvalError {
     pub fault: Fault,
     pub id: Option<i64>,
     pub node: Option<Ix>,
+}
+
+impl std::error::Error for EvalError {}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.id {
+            Some(id) => write!(f, "{} at row id {id}", self.fault),
+            None => self.fault.fmt(f),
+        }
+    }
 }
 
 impl From<Fault> for EvalError {

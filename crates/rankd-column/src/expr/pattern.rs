@@ -5,6 +5,7 @@
 use crate::expr::estimate::{self, estimate};
 use hashbrown::HashMap;
 use regex::{Regex, RegexBuilder};
+use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What a pattern may be.
@@ -37,7 +38,46 @@ const KEPT_MAX: usize = 32;
 const KEPT_ESTIMATE_MAX: usize = 8 << 20;
 
 /// A compiled pattern, or why it cannot be used. Shared, because a copy has caches of its own, which take time to fill.
-type Compilation = Result<Arc<Regex>, String>;
+type Compilation = Result<Arc<Regex>, BadPattern>;
+
+/// Why a regular expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadPattern {
+    TooLong {
+        bytes: usize,
+        max: usize,
+    },
+    /// What the parser says, without its drawing of where.
+    Syntax(String),
+    /// Compiling it would take too much memory and time.
+    TooCostly {
+        estimate: usize,
+        max: usize,
+    },
+    /// What it is compiled to is too large.
+    TooLarge {
+        max: usize,
+    },
+}
+
+impl std::error::Error for BadPattern {}
+
+impl fmt::Display for BadPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadPattern::TooLong { bytes, max } => write!(f, "it has {bytes} bytes, and the limit is {max}"),
+            BadPattern::Syntax(what) => f.write_str(what),
+            BadPattern::TooCostly { estimate, max } => write!(
+                f,
+                "compiling it takes about {} KiB, and the limit is {} KiB: classes such as \\w count most, repeats such as \
+                 {{100}} multiply, and wide classes that ignore case are slow",
+                estimate.div_ceil(1 << 10),
+                max >> 10
+            ),
+            BadPattern::TooLarge { max } => write!(f, "compiled, it needs more than {max} bytes"),
+        }
+    }
+}
 
 /// Compiles a pattern within bounds.
 fn compile(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Compilation {
@@ -49,8 +89,8 @@ fn compile(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Compilation {
         .build()
         .map(Arc::new)
         .map_err(|error| match error {
-            regex::Error::CompiledTooBig(limit) => format!("compiled, it needs more than {limit} bytes"),
-            other => estimate::last_line(&other),
+            regex::Error::CompiledTooBig(max) => BadPattern::TooLarge { max },
+            other => estimate::syntax(&other),
         })
 }
 
@@ -64,7 +104,7 @@ pub struct Literals {
 /// Why a pattern in a plan cannot be used.
 pub(super) enum BadLiteral {
     /// Something about it alone.
-    Pattern(String),
+    Pattern(BadPattern),
     /// All patterns up to this one take too much.
     Together,
 }

@@ -5,7 +5,7 @@
 //! float. Null fits anywhere. An operand that is itself wrong is not reported twice.
 
 use crate::batch::Key;
-use crate::expr::pattern;
+use crate::expr::pattern::{self, BadPattern};
 use crate::expr::tree::{Compare, Ix, Op, Tree};
 use crate::value::{Type, Value};
 use std::fmt;
@@ -60,11 +60,19 @@ pub enum TypeFault {
     /// The list of `in` is empty, holds null, or mixes types.
     BadList,
     /// The regular expression does not compile within its limits.
-    BadRegex(String),
+    BadRegex(BadPattern),
     /// With this one, the regular expressions of a plan are larger together than they may be.
     TooManyRegexes,
     /// The whole gives another type than its place takes.
     WrongResult { wanted: Type, found: Kind },
+}
+
+impl std::error::Error for TypeError {}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)
+    }
 }
 
 impl fmt::Display for TypeFault {

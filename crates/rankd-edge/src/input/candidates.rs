@@ -165,9 +165,9 @@ mod tests {
         registry
     }
 
-    fn read(rows: &str, registry: &Registry) -> Result<RowSet, String> {
+    fn read(rows: &str, registry: &Registry) -> Result<RowSet, Box<rankd_engine::RunError>> {
         let text = format!("{{\"user_id\":1,\"candidates\":[{rows}]}}");
-        let input = input::read(text.as_bytes(), registry).map_err(|refused| refused.error.to_string())?;
+        let input = input::read(text.as_bytes(), registry).map_err(|refused| refused.error)?;
         Ok(input.request.candidates.unwrap().rows().unwrap().clone())
     }
 
@@ -202,7 +202,7 @@ mod tests {
     fn a_key_that_comes_twice_is_found_however_it_is_written() {
         let registry = registry(4);
         for row in [r#"{"id":1,"k1":1,"k1":2}"#, r#"{"k1":1,"id":1,"k\u0031":2}"#, r#"{"id":1,"k1":1,"k2":1,"k1":2}"#] {
-            let error = read(&format!(r#"{{"id":0,"k1":1,"k2":2}},{row}"#), &registry).unwrap_err();
+            let error = read(&format!(r#"{{"id":0,"k1":1,"k2":2}},{row}"#), &registry).unwrap_err().to_string();
             assert!(error.contains("candidates[1] has \"k1\" twice"), "{error}");
         }
     }
@@ -215,7 +215,7 @@ mod tests {
         let rows = |count: usize| (1..count).map(|id| format!("{{\"id\":{id}}},")).collect::<String>() + &wide;
         // A hundred keys with the id.
         assert_eq!(read(&rows(super::CELLS_MAX / 100), &registry).unwrap().len(), super::CELLS_MAX / 100);
-        let error = read(&rows(super::CELLS_MAX / 100 + 1), &registry).unwrap_err();
+        let error = read(&rows(super::CELLS_MAX / 100 + 1), &registry).unwrap_err().to_string();
         assert!(error.starts_with("E111"), "{error}");
     }
 }

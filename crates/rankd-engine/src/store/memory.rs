@@ -8,7 +8,7 @@ use crate::store::{Answer, Keyed, KeyedRead, Open, Opened, ReadBatch, Replies, S
 use hashbrown::HashMap;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use rankd_plan::registry::Inject;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,6 +34,14 @@ pub struct BadLine {
     pub message: String,
 }
 
+impl std::error::Error for BadLine {}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
 impl Data {
     /// Reads NDJSON: `{"key":"user:1","hash":{…}}` or `{"key":"follow:1","list":[…]}`, one a line, and at the end a closing line,
     /// which is checked if there is one.
@@ -42,7 +50,7 @@ impl Data {
         let mut data = Data { is_closed: checked.is_some(), ..Data::default() };
         let text = checked.unwrap_or(text);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let (key, entry) = parse_line(line).map_err(|message| BadLine { line: at + 1, message })?;
+            let (key, entry) = parse_line(line, at + 1)?;
             data.entries.insert(key, entry);
         }
         Ok(data)
@@ -67,25 +75,28 @@ impl Data {
     }
 }
 
-fn parse_line(line: &str) -> Result<(String, Held), String> {
-    let fault = |fault: Fault| format!("{} (byte {})", fault.message, fault.at);
+fn parse_line(line: &str, number: usize) -> Result<(String, Held), BadLine> {
+    let bad = |message: String| BadLine { line: number, message };
+    let fault = |fault: Fault| bad(fault.to_string());
     let mut reader = Reader::new(line, 4);
     let (mut key, mut entry) = (None, None);
     let mut fields = reader.open_object().map_err(fault)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(fault)? {
         match &*name {
-            _ if repeated => return Err(format!("the field {name:?} appears twice")),
+            _ if repeated => return Err(bad(format!("the field {name:?} appears twice"))),
             "key" => key = Some(reader.string().map_err(fault)?.into_owned()),
             "hash" => entry = Some(Held::Hash(read_hash(&mut reader).map_err(fault)?)),
             "list" => entry = Some(Held::List(read_list(&mut reader).map_err(fault)?)),
-            "lines" | "sha256" => return Err("a closing line belongs at the end of a file, and only once".into()),
-            _ => return Err(format!("there is no field {name:?}; a line has key, and hash or list")),
+            "lines" | "sha256" => {
+                return Err(bad("a closing line belongs at the end of a file, and only once".into()));
+            }
+            _ => return Err(bad(format!("there is no field {name:?}; a line has key, and hash or list"))),
         }
     }
     reader.end().map_err(fault)?;
     match (key, entry) {
         (Some(key), Some(entry)) => Ok((key, entry)),
-        _ => Err("a line has key, and hash or list".into()),
+        _ => Err(bad("a line has key, and hash or list".into())),
     }
 }
 

@@ -7,6 +7,7 @@ use super::plain::plain;
 use super::write::push_string;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 
 /// What the next value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,14 @@ pub enum Number {
 pub struct Fault {
     pub message: &'static str,
     pub at: usize,
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (byte {})", self.message, self.at)
+    }
 }
 
 impl Fault {

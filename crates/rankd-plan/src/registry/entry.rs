@@ -96,8 +96,8 @@ pub(super) fn parse(text: &str, sort: Sort, found: &mut Diagnostics) -> Named<En
     check_replacements(&read, found);
     let mut named = Named::default();
     for (entry, span) in read {
-        if let Err(message) = named.add(entry.name.clone(), entry.id.to_string(), entry, span.clone()) {
-            found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(span));
+        if let Err(taken) = named.add(entry.name.clone(), entry.id.to_string(), entry, span.clone()) {
+            found.push(Diagnostic::new(Code::DuplicateEntry, "", taken.to_string()).bytes(span));
         }
     }
     named

@@ -16,6 +16,7 @@ use entry::Sort;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -35,6 +36,24 @@ pub struct Named<T> {
     places: Vec<Range<usize>>,
 }
 
+/// Why an entry cannot be added.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Name(String),
+    Id(String),
+}
+
+impl std::error::Error for Taken {}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Taken::Name(name) => write!(f, "the name {name:?} is used twice"),
+            Taken::Id(id) => write!(f, "the id {id} is used twice"),
+        }
+    }
+}
+
 impl<T> Default for Named<T> {
     fn default() -> Named<T> {
         Named { list: Vec::new(), by_name: HashMap::new(), by_id: HashMap::new(), places: Vec::new() }
@@ -42,14 +61,14 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// Adds an entry; an id or name that is taken already is said in words.
-    fn add(&mut self, name: String, id: String, entry: T, place: Range<usize>) -> Result<(), String> {
+    /// Adds an entry, unless its name or id is taken.
+    fn add(&mut self, name: String, id: String, entry: T, place: Range<usize>) -> Result<(), Taken> {
         let at = self.list.len() as u32;
         if self.by_name.contains_key(&name) {
-            return Err(format!("the name {name:?} is used twice"));
+            return Err(Taken::Name(name));
         }
         if self.by_id.contains_key(&id) {
-            return Err(format!("the id {id} is used twice"));
+            return Err(Taken::Id(id));
         }
         self.by_name.insert(name, at);
         self.by_id.insert(id, at);

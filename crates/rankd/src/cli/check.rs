@@ -3,6 +3,7 @@
 use crate::cli::{DONE, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::endpoints;
+use rankd_edge::endpoints::EndpointError;
 use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_plan::json::Writer;
@@ -114,7 +115,7 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
                 })
             }
             Backend::Server { .. } | Backend::Cluster { .. } => {
-                endpoints::redis(endpoint, settings).err().map(|why| (Code::BadEndpoint, why))
+                endpoints::redis(endpoint, settings).err().map(|why| (Code::BadEndpoint, why.to_string()))
             }
         };
         if let Some((code, why)) = wrong {
@@ -131,7 +132,7 @@ pub(crate) fn print_json(
     ok: bool,
     loaded: &LoadedRegistry,
     plans: &[PlanFile],
-    probed: &[(String, Result<(), String>)],
+    probed: &[(String, Result<(), EndpointError>)],
 ) {
     let mut writer = Writer::new();
     writer.object(|w| {
@@ -150,7 +151,7 @@ pub(crate) fn print_json(
                     w.object(|w| {
                         w.field("name").string(name).field("ok").bool(result.is_ok());
                         if let Err(why) = result {
-                            w.field("message").string(why);
+                            w.field("message").string(&why.to_string());
                         }
                     });
                 }

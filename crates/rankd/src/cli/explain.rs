@@ -1,5 +1,6 @@
 //! `rankd explain`: a plan as written and as it runs; with `--analyze`, what one run of it was like.
 
+use crate::cli::command_error::CommandError;
 use crate::cli::run::{self, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use clap::Args;
@@ -40,8 +41,8 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
     };
     let outcome = match args.analyze.then(|| request(&loaded.registry)).transpose() {
         Ok(request) => request.map(|request| engine.run(&plan, request)),
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
+        Err(error) => {
+            error.report();
             return FAILED;
         }
     };
@@ -67,17 +68,17 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
 }
 
 /// The request on stdin: its first line, where stdin is not a terminal and has one.
-fn request(registry: &Registry) -> Result<rankd_engine::Request, String> {
+fn request(registry: &Registry) -> Result<rankd_engine::Request, CommandError> {
     let mut line = Vec::new();
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         let mut bounded = stdin.lock().take(REQUEST_BYTES_MAX as u64 + 1);
-        bounded.read_until(b'\n', &mut line).map_err(|error| format!("stdin: {error}"))?;
+        bounded.read_until(b'\n', &mut line).map_err(CommandError::with("stdin"))?;
     }
     if line.iter().all(u8::is_ascii_whitespace) {
         line = ANYONE.into();
     }
-    let mut input = input::read(&line, registry).map_err(|refused| refused.error.to_string())?;
+    let mut input = input::read(&line, registry).map_err(|refused| CommandError::Caused(refused.error))?;
     input.request.trace = true;
     Ok(input.request)
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod code;
+mod command_error;
 mod compile;
 mod confined;
 pub(crate) mod dslc;

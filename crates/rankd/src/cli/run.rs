@@ -4,6 +4,7 @@
 
 use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::check::print_registry_problems;
+use crate::cli::command_error::CommandError;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
@@ -110,8 +111,8 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     }
     let signals = match Signals::listen(SignalSettings { early: FAILED, reloads: false }) {
         Ok(signals) => signals,
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
+        Err(error) => {
+            say::to_people(&format!("error: cannot install signal handlers: {error}"));
             return WRONG;
         }
     };
@@ -147,16 +148,18 @@ pub(crate) fn prepare(args: &RunArgs, library: &Library) -> Option<(LoadedRegist
         return None;
     }
     let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), library, &loaded)?;
-    let engine = endpoints::open(&loaded.registry, &mut say::note).and_then(|stores| {
-        Engine::start(args.settings(), stores).map_err(|error| format!("cannot start threads: {error}"))
-    });
-    match engine {
+    match start_engine(args, &loaded.registry) {
         Ok(engine) => Some((loaded, plan, file, engine)),
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
+        Err(error) => {
+            error.report();
             None
         }
     }
+}
+
+fn start_engine(args: &RunArgs, registry: &rankd_plan::Registry) -> Result<Engine, CommandError> {
+    let stores = endpoints::open(registry, &mut say::note)?;
+    Engine::start(args.settings(), stores).map_err(CommandError::with("cannot start threads"))
 }
 
 /// The file of the plan that is asked for.

@@ -4,6 +4,7 @@
 //! views, ages, and now and then a hole in the data.
 
 use crate::cli::check::print_registry_problems;
+use crate::cli::command_error::CommandError;
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
 use rankd_edge::library::Library;
@@ -49,24 +50,24 @@ pub(crate) fn run(args: &SeedArgs, library: &Library) -> u8 {
             say::to_people(&words);
             DONE
         }
-        Err(words) => {
-            say::to_people(&format!("error: {words}"));
+        Err(error) => {
+            error.report();
             WRONG
         }
     }
 }
 
-fn make(args: &SeedArgs) -> Result<String, String> {
+fn make(args: &SeedArgs) -> Result<String, CommandError> {
     let shown = args.out.display();
     if !args.force && !may_be_replaced(&args.out) {
-        return Err(format!(
+        return Err(CommandError::Wrong(format!(
             "{shown} was not written by this command, or was changed since: nothing was written. --force overwrites it"
-        ));
+        )));
     }
     let mut bar = say::Progress::new("users", args.users as usize);
     let data = generate(args.users, |users| bar.at(users));
     let text = data.clone() + &closing::line(&data);
-    files::write(&args.out, &text).map_err(|error| format!("{shown}: {error}"))?;
+    files::write(&args.out, &text).map_err(CommandError::with(&shown))?;
     Ok(format!("{shown}: {} keys for {} users", data.lines().count(), args.users))
 }
 
@@ -77,11 +78,11 @@ fn may_be_replaced(path: &Path) -> bool {
 
 /// Loads the data file into every server that the environment names: keys that are not there yet, and with `--force` also those
 /// that hold something else. Nothing is written before all servers have been looked at.
-fn load(args: &SeedArgs, library: &Library, env: &str) -> Result<String, String> {
+fn load(args: &SeedArgs, library: &Library, env: &str) -> Result<String, CommandError> {
     let loaded = library.load_registry(&args.registry, env);
     if loaded.has_errors() {
         print_registry_problems(&loaded);
-        return Err(format!("the registry of {env} cannot be used"));
+        return Err(CommandError::Wrong(format!("the registry of {env} cannot be used")));
     }
     let data = endpoints::read(&args.data)?;
     let mut previews = Vec::new();
@@ -97,7 +98,9 @@ fn load(args: &SeedArgs, library: &Library, env: &str) -> Result<String, String>
             .iter()
             .map(|(endpoint, redis, preview)| format!("{} at {}: {}", endpoint.name, redis.shown(), would_do(preview)));
         let told: Vec<String> = told.collect();
-        return Err(format!("nothing was written, because it would overwrite other data\n{}", told.join("\n")));
+        let told = told.join("\n");
+        let message = format!("nothing was written, because it would overwrite other data\n{told}");
+        return Err(CommandError::Wrong(message));
     }
     let mut done = Vec::new();
     for (endpoint, redis, Preview { new, other, same }) in previews {

@@ -1,6 +1,7 @@
 //! `rankd serve`: the flags of the server, and what must be there before it can start.
 
 use crate::cli::check::print_registry_problems;
+use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, Places, WRONG, say};
 use crate::compile_child::CompileChild;
@@ -96,9 +97,10 @@ pub(crate) struct ServeArgs {
     engine: EngineArgs,
 }
 
-fn plan_limit(text: &str) -> Result<(String, usize), String> {
-    let (plan, limit) = text.split_once('=').ok_or("write it as PLAN=N")?;
-    let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or("N must be a number of at least 1")?;
+fn plan_limit(text: &str) -> Result<(String, usize), BadArgument> {
+    let (plan, limit) = text.split_once('=').ok_or(BadArgument::from("write it as PLAN=N"))?;
+    let limit = limit.parse().ok().filter(|limit| *limit > 0);
+    let limit = limit.ok_or(BadArgument::from("N must be a number of at least 1"))?;
     Ok((plan.to_owned(), limit))
 }
 
@@ -163,19 +165,17 @@ impl ServeArgs {
 pub(crate) fn run(args: &ServeArgs, library: &Library) -> u8 {
     match try_run(args, library) {
         Ok(()) => DONE,
-        Err(message) => {
-            if !message.is_empty() {
-                say::to_people(&format!("error: {message}"));
-            }
+        Err(error) => {
+            error.report();
             WRONG
         }
     }
 }
 
-/// An empty message means that what is wrong has been told.
-fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
+fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
-    let mut signals = Signals::listen(SignalSettings { early: DONE, reloads: true })?;
+    let mut signals = Signals::listen(SignalSettings { early: DONE, reloads: true })
+        .map_err(CommandError::with("cannot install signal handlers"))?;
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
     let listeners = listen(args.listen, settings.loops)?;
@@ -183,20 +183,20 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
     let loaded = library.load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
-        return Err(String::new());
+        return Err(CommandError::Reported);
     }
     let target = |text: &Option<String>| text.as_deref().map(LogTarget::parse);
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let (stores, late) = late_data::open(&loaded.registry)?;
-    let engine = Engine::start(settings, stores).map_err(|error| format!("cannot start threads: {error}"))?;
-    let compiler = CompileChild::new()?;
+    let engine = Engine::start(settings, stores).map_err(CommandError::with("cannot start threads"))?;
+    let compiler = CompileChild::new().map_err(CommandError::with("cannot start a runtime"))?;
     let start = args.start(Parts { listeners, admin, loaded, late, engine, log, library: library.clone(), compiler });
     signals.finish_first(Some(start.stop_time_max()));
     let server = Server::start(start, |report| match report {
         StartupReport::Note(note) => say::note(note),
         StartupReport::Ready(greeting) => say::to_people(&greeting),
-        StartupReport::Failed(message) => {
-            say::to_people(&format!("error: {message}"));
+        StartupReport::Failed(error) => {
+            say::to_people(&format!("error: {error}"));
             std::process::exit(WRONG.into());
         }
     })?;
@@ -208,12 +208,12 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), String> {
     Ok(())
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> CommandError {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "another process is listening there; stop it, or choose another port".to_owned(),
         _ => error.to_string(),
     };
-    format!("cannot listen on {address}: {why}")
+    CommandError::Wrong(format!("cannot listen on {address}: {why}"))
 }
 
 /// How many descriptors the process may have: as many as the system lets it.

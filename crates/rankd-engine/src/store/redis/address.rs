@@ -1,6 +1,8 @@
 //! Where a Redis server is, and how to greet it: `redis://[user:password@]host[:port][/db]`, the same with
 //! `rediss://` for TLS, or `unix:/path[?db=N]`.
 
+use std::fmt;
+
 /// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -18,15 +20,40 @@ pub enum ServerPlace {
     Unix { path: String },
 }
 
+/// Why a URL is not the address of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadAddress {
+    Scheme,
+    NoHost,
+    Port(String),
+    Database(String),
+    Query,
+}
+
+impl std::error::Error for BadAddress {}
+
+impl fmt::Display for BadAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadAddress::Scheme => f.write_str("an address starts with redis://, rediss:// or unix:"),
+            BadAddress::NoHost => f.write_str("an address must name a host"),
+            BadAddress::Port(port) => write!(f, "{port:?} is not a port"),
+            BadAddress::Database(number) => write!(f, "{number:?} is not a database number"),
+            BadAddress::Query => f.write_str("a unix: address takes ?db=N and nothing else"),
+        }
+    }
+}
+
 impl Address {
-    /// Reads a URL; what is wrong with it is said in words.
-    pub fn parse(url: &str) -> Result<Address, String> {
+    /// Reads a URL.
+    pub fn parse(url: &str) -> Result<Address, BadAddress> {
+        let database_of = |number: &str| number.parse().map_err(|_| BadAddress::Database(number.to_owned()));
         if let Some(rest) = url.strip_prefix("unix:") {
             let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
             let database = match query.map(|query| query.strip_prefix("db=")) {
                 None => 0,
-                Some(Some(number)) => number.parse().map_err(|_| format!("{number:?} is not a database number"))?,
-                Some(None) => return Err("a unix: address takes ?db=N and nothing else".into()),
+                Some(Some(number)) => database_of(number)?,
+                Some(None) => return Err(BadAddress::Query),
             };
             let path = path.strip_prefix("//").unwrap_or(path).to_owned();
             return Ok(Address { place: ServerPlace::Unix { path }, user: None, password: None, database, tls: false });
@@ -34,11 +61,11 @@ impl Address {
         let (tls, rest) = match (url.strip_prefix("redis://"), url.strip_prefix("rediss://")) {
             (Some(rest), _) => (false, rest),
             (_, Some(rest)) => (true, rest),
-            _ => return Err("an address starts with redis://, rediss:// or unix:".into()),
+            _ => return Err(BadAddress::Scheme),
         };
         let (rest, database) = match rest.split_once('/') {
             None | Some((_, "")) => (rest.trim_end_matches('/'), 0),
-            Some((rest, number)) => (rest, number.parse().map_err(|_| format!("{number:?} is not a database number"))?),
+            Some((rest, number)) => (rest, database_of(number)?),
         };
         let (login, server) = rest.rsplit_once('@').map_or((None, rest), |(login, server)| (Some(login), server));
         let (user, password) = match login.map(|login| login.split_once(':').unwrap_or(("", login))) {
@@ -48,13 +75,13 @@ impl Address {
         // An IPv6 address has colons of its own and stands in brackets.
         let (host, port) = match server.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| format!("{port:?} is no port"))?)
+                (host, port.parse().map_err(|_| BadAddress::Port(port.to_owned()))?)
             }
             _ => (server, 6379),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         if host.is_empty() {
-            return Err("an address must name a host".into());
+            return Err(BadAddress::NoHost);
         }
         Ok(Address { place: ServerPlace::Tcp { host, port }, user, password, database, tls })
     }

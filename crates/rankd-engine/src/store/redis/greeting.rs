@@ -7,6 +7,7 @@ use crate::store::redis::address::{Address, ServerPlace};
 use crate::store::redis::flat::{self, ReplyPart};
 use crate::store::redis::resp::{Malformed, push_command};
 use crate::store::redis::tls::{self, Trust};
+use std::fmt;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -36,13 +37,19 @@ pub(super) enum Refusal {
     Line(String),
 }
 
-impl Refusal {
-    pub(super) fn into_words(self) -> String {
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Words(words) | Refusal::Line(words) => words,
+            Refusal::Words(words) | Refusal::Line(words) => f.write_str(words),
         }
     }
 }
+
+/// The error line of a server in answer to a command.
+#[derive(Debug)]
+pub(super) struct ErrorLine(pub(super) String);
 
 fn words(error: io::Error) -> Refusal {
     Refusal::Words(error.to_string())
@@ -76,7 +83,7 @@ impl Peer {
         let mut heard = Heard::default();
         match heard.reply(&mut socket).await? {
             Ok(()) => {}
-            Err(line) if !is_too_new(&line) => return Err(Refusal::Line(line)),
+            Err(ErrorLine(line)) if !is_too_new(&line) => return Err(Refusal::Line(line)),
             Err(_) if login.is_empty() => {}
             Err(_) => {
                 for _ in &rest {
@@ -91,8 +98,9 @@ impl Peer {
             match heard.reply(&mut socket).await? {
                 Ok(()) => {}
                 // Whoever may not even ask for a sign of life has just got one.
-                Err(line) if command.first() == Some(&"PING") && Trouble::of(&line) == Trouble::Forbidden => {}
-                Err(line) => return Err(Refusal::Line(line)),
+                Err(ErrorLine(line))
+                    if command.first() == Some(&"PING") && Trouble::of(&line) == Trouble::Forbidden => {}
+                Err(ErrorLine(line)) => return Err(Refusal::Line(line)),
             }
         }
         match heard.bytes.is_empty() {
@@ -114,7 +122,8 @@ impl Peer {
         let Some(trust) = &self.trust else {
             return Err(Refusal::Words("there is no trusted CA certificate".into()));
         };
-        let name = tls::server_name(host).map_err(Refusal::Words)?;
+        let bad_name = || Refusal::Words(format!("{host:?} is not a valid name for a certificate"));
+        let name = tls::server_name(host).ok_or_else(bad_name)?;
         Ok(Box::new(trust.connector().connect(name, socket).await.map_err(words)?))
     }
 
@@ -158,10 +167,10 @@ pub(super) struct Heard {
 
 impl Heard {
     /// The next reply: good, or an error line.
-    pub(super) async fn reply(&mut self, socket: &mut Socket) -> Result<Result<(), String>, Refusal> {
+    pub(super) async fn reply(&mut self, socket: &mut Socket) -> Result<Result<(), ErrorLine>, Refusal> {
         let parts = self.parts(socket).await?;
         let result = match parts.first() {
-            Some(ReplyPart::Error(line)) => Err(self.text(line.clone())),
+            Some(ReplyPart::Error(line)) => Err(ErrorLine(self.text(line.clone()))),
             _ => Ok(()),
         };
         self.pass();
@@ -169,12 +178,12 @@ impl Heard {
     }
 
     /// The values of the next reply, one after the other, or its error line.
-    pub(super) async fn values(&mut self, socket: &mut Socket) -> Result<Result<Vec<Vec<u8>>, String>, Refusal> {
+    pub(super) async fn values(&mut self, socket: &mut Socket) -> Result<Result<Vec<Vec<u8>>, ErrorLine>, Refusal> {
         let parts = self.parts(socket).await?;
         if let Some(ReplyPart::Error(line)) = parts.first() {
             let line = self.text(line.clone());
             self.pass();
-            return Ok(Err(line));
+            return Ok(Err(ErrorLine(line)));
         }
         let values = parts.into_iter().filter_map(|part| match part {
             ReplyPart::Text(range) => Some(self.bytes.get(range).unwrap_or_default().to_vec()),

@@ -3,12 +3,14 @@
 
 use crate::store::memory::{Data, Held};
 use crate::store::redis::cluster::ask_for_layout;
-use crate::store::redis::greeting::{self, Heard, Peer, Refusal, Socket};
+use crate::store::redis::greeting::{self, ErrorLine, Heard, Peer, Refusal, Socket};
 use crate::store::redis::resp::push_command;
 use crate::store::redis::slots::{Layout, NodeName, SLOTS, slot_of};
 use crate::store::redis::{RedisEndpoint, Servers};
 use hashbrown::HashMap;
+use std::fmt;
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
@@ -20,6 +22,49 @@ const BATCH: usize = 500;
 
 /// A key of a data file, and what it holds there.
 pub type Entry<'a> = (&'a str, &'a Held);
+
+/// Why servers cannot be filled, compared or reached.
+#[derive(Debug)]
+pub enum SetUpError {
+    /// The process has no room for a runtime.
+    Runtime(io::Error),
+    /// A server does not let us in, does not answer, or refuses a command.
+    Server { address: String, why: String },
+    /// What each node of a cluster said; none knows the cluster.
+    NoLayout(Vec<(String, String)>),
+    /// So many slots of a cluster are served by no node.
+    Uncovered(usize),
+    /// The server answered a question about a key with an error line.
+    Key { key: String, line: String },
+}
+
+impl std::error::Error for SetUpError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SetUpError::Runtime(error) => Some(error),
+            SetUpError::Server { .. } | SetUpError::NoLayout(_) | SetUpError::Uncovered(_) | SetUpError::Key { .. } => {
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Display for SetUpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetUpError::Runtime(error) => write!(f, "cannot start a runtime: {error}"),
+            SetUpError::Server { address, why } => write!(f, "{address}: {why}"),
+            SetUpError::NoLayout(said) => {
+                let said: Vec<String> = said.iter().map(|(address, why)| format!("{address}: {why}")).collect();
+                f.write_str(&said.join("; "))
+            }
+            SetUpError::Uncovered(count) => {
+                write!(f, "{count} of {SLOTS} slots of the cluster are served by no node")
+            }
+            SetUpError::Key { key, line } => write!(f, "{key}: {line}"),
+        }
+    }
+}
 
 /// What loading data would do to what servers hold.
 #[derive(Default)]
@@ -34,7 +79,7 @@ pub struct Preview<'a> {
 
 impl RedisEndpoint {
     /// Compares every key of `data` with what the servers hold. `progress` is told how many keys are done.
-    pub fn preview<'a>(&self, data: &'a Data, progress: impl FnMut(usize)) -> Result<Preview<'a>, String> {
+    pub fn preview<'a>(&self, data: &'a Data, progress: impl FnMut(usize)) -> Result<Preview<'a>, SetUpError> {
         block_on(async {
             let mut targets = self.targets().await?;
             targets.compare(data, progress).await
@@ -42,27 +87,27 @@ impl RedisEndpoint {
     }
 
     /// Puts keys where they belong, in place of what was there. `progress` is told how many are done.
-    pub fn load(&self, entries: &[Entry<'_>], progress: impl FnMut(usize)) -> Result<(), String> {
+    pub fn load(&self, entries: &[Entry<'_>], progress: impl FnMut(usize)) -> Result<(), SetUpError> {
         block_on(async {
             let mut targets = self.targets().await?;
             targets.fill(entries, progress).await
         })
     }
 
-    /// Whether all servers answer, by the endpoint's own policy; what is wrong is said in words.
-    pub fn probe(&self) -> Result<(), String> {
+    /// Whether all servers answer, by the endpoint's own policy.
+    pub fn probe(&self) -> Result<(), SetUpError> {
         block_on(async { self.targets().await.map(drop) })
     }
 
     /// A connection to each server that has keys.
-    async fn targets(&self) -> Result<Targets, String> {
+    async fn targets(&self) -> Result<Targets, SetUpError> {
         let (layout, peers) = match &self.servers {
             Servers::One(peer) => (None, vec![peer.clone()]),
             Servers::Cluster(seeds) => {
                 let layout = find_layout(seeds).await?;
                 let uncovered = layout.uncovered();
                 if uncovered > 0 {
-                    return Err(format!("{uncovered} of {SLOTS} slots of the cluster are served by no node"));
+                    return Err(SetUpError::Uncovered(uncovered));
                 }
                 let seed = &seeds[0];
                 let peer = |name: &NodeName| Peer { address: seed.address.at(&name.host, name.port), ..seed.clone() };
@@ -73,28 +118,32 @@ impl RedisEndpoint {
         let mut targets = Targets { layout, servers: Vec::new() };
         for peer in peers {
             let shown = peer.address.shown();
-            let socket = peer.greet().await.map_err(|why| format!("{shown}: {}", why.into_words()))?;
+            let socket = peer.greet().await.map_err(|why| from(&shown, &why))?;
             targets.servers.push(Target { shown, socket, out: Vec::new(), expected: 0, heard: Heard::default() });
         }
         Ok(targets)
     }
 }
 
-fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
-    runtime.map_err(|error| error.to_string())?.block_on(work)
+fn from(address: &str, why: &Refusal) -> SetUpError {
+    SetUpError::Server { address: address.to_owned(), why: why.to_string() }
 }
 
-/// Asks one node after the other; tells what each said if none knows.
-async fn find_layout(seeds: &[Peer]) -> Result<Layout, String> {
+fn block_on<T>(work: impl Future<Output = Result<T, SetUpError>>) -> Result<T, SetUpError> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
+    runtime.map_err(SetUpError::Runtime)?.block_on(work)
+}
+
+/// Asks one node after the other; the error has what each said if none knows.
+async fn find_layout(seeds: &[Peer]) -> Result<Layout, SetUpError> {
     let mut said = Vec::new();
     for seed in seeds {
         match ask_for_layout(seed).await {
             Ok(layout) => return Ok(layout),
-            Err(why) => said.push(format!("{}: {}", seed.address.shown(), why.into_words())),
+            Err(why) => said.push((seed.address.shown(), why.to_string())),
         }
     }
-    Err(said.join("; "))
+    Err(SetUpError::NoLayout(said))
 }
 
 struct Targets {
@@ -115,14 +164,14 @@ struct Target {
 /// A command about one key, as its words.
 type Words<'a> = Vec<&'a [u8]>;
 /// The values of a reply, or an error line.
-type Values = Result<Vec<Vec<u8>>, String>;
+type Values = Result<Vec<Vec<u8>>, ErrorLine>;
 
 impl Targets {
     fn owner(&self, key: &str) -> usize {
         self.layout.as_ref().and_then(|layout| layout.owner(slot_of(key.as_bytes()))).unwrap_or(0)
     }
 
-    async fn fill(&mut self, entries: &[Entry<'_>], mut progress: impl FnMut(usize)) -> Result<(), String> {
+    async fn fill(&mut self, entries: &[Entry<'_>], mut progress: impl FnMut(usize)) -> Result<(), SetUpError> {
         for (number, batch) in entries.chunks(BATCH).enumerate() {
             for (key, held) in batch {
                 let owner = self.owner(key);
@@ -135,7 +184,11 @@ impl Targets {
     }
 
     /// Lengths first: what is not there, or holds more or less, need not be read.
-    async fn compare<'a>(&mut self, data: &'a Data, mut progress: impl FnMut(usize)) -> Result<Preview<'a>, String> {
+    async fn compare<'a>(
+        &mut self,
+        data: &'a Data,
+        mut progress: impl FnMut(usize),
+    ) -> Result<Preview<'a>, SetUpError> {
         let entries: Vec<Entry<'a>> = data.iter().collect();
         let mut preview = Preview::default();
         for (number, batch) in entries.chunks(BATCH).enumerate() {
@@ -143,8 +196,8 @@ impl Targets {
             for (&(key, held), told) in batch.iter().zip(self.ask(batch, length_of).await?) {
                 let there = match told {
                     Ok(values) => values.first().and_then(|text| String::from_utf8_lossy(text).parse().ok()),
-                    Err(line) if line.starts_with("WRONGTYPE") => None,
-                    Err(line) => return Err(format!("{key}: {line}")),
+                    Err(ErrorLine(line)) if line.starts_with("WRONGTYPE") => None,
+                    Err(ErrorLine(line)) => return Err(SetUpError::Key { key: key.to_owned(), line }),
                 };
                 match (there, length(held)) {
                     (Some(0), 0) => preview.same += 1,
@@ -154,7 +207,8 @@ impl Targets {
                 }
             }
             for (&(key, held), values) in alike.iter().zip(self.ask(&alike, all_of).await?) {
-                match is_the_same(held, &values.map_err(|line| format!("{key}: {line}"))?) {
+                let refused = |ErrorLine(line)| SetUpError::Key { key: key.to_owned(), line };
+                match is_the_same(held, &values.map_err(refused)?) {
                     true => preview.same += 1,
                     false => preview.other.push((key, held)),
                 }
@@ -169,7 +223,7 @@ impl Targets {
         &mut self,
         entries: &[Entry<'a>],
         command: impl Fn(Entry<'a>) -> Words<'a>,
-    ) -> Result<Vec<Values>, String> {
+    ) -> Result<Vec<Values>, SetUpError> {
         let mut asked: Vec<Vec<usize>> = self.servers.iter().map(|_| Vec::new()).collect();
         for (at, entry) in entries.iter().enumerate() {
             let owner = self.owner(entry.0);
@@ -183,20 +237,20 @@ impl Targets {
                 Ok(told) => told,
                 Err(late) => Err(late),
             };
-            let told = told.map_err(|why| format!("{}: {}", server.shown, why.into_words()))?;
+            let told = told.map_err(|why| from(&server.shown, &why))?;
             places.into_iter().zip(told).for_each(|(place, values)| replies[place] = values);
         }
         Ok(replies)
     }
 
-    async fn flush(&mut self) -> Result<(), String> {
+    async fn flush(&mut self) -> Result<(), SetUpError> {
         for server in &mut self.servers {
             let late = |_| Refusal::Words(format!("no answer within {} s", TIMEOUT.as_secs()));
             let flushed = match timeout(TIMEOUT, server.flush()).await.map_err(late) {
                 Ok(flushed) => flushed,
                 Err(late) => Err(late),
             };
-            flushed.map_err(|why| format!("{}: {}", server.shown, why.into_words()))?;
+            flushed.map_err(|why| from(&server.shown, &why))?;
         }
         Ok(())
     }
@@ -239,7 +293,7 @@ impl Target {
         greeting::send(&mut self.socket, &self.out).await?;
         self.out.clear();
         for _ in 0..std::mem::take(&mut self.expected) {
-            self.heard.reply(&mut self.socket).await?.map_err(Refusal::Line)?;
+            self.heard.reply(&mut self.socket).await?.map_err(|ErrorLine(line)| Refusal::Line(line))?;
         }
         Ok(())
     }

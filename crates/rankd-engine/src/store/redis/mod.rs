@@ -22,10 +22,10 @@ mod slots;
 mod tls;
 mod trouble;
 
-pub use address::Address;
-pub use load::{Entry, Preview};
+pub use address::{Address, BadAddress};
+pub use load::{Entry, Preview, SetUpError};
 pub(crate) use resp::command;
-pub use tls::Trust;
+pub use tls::{Trust, TrustError};
 pub use trouble::Trouble;
 
 use crate::store::health::Health;

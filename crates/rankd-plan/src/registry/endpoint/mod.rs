@@ -55,8 +55,8 @@ pub(super) fn parse(text: &str, found: &mut Diagnostics) -> Named<Endpoint> {
     each_entry(text, "endpoint", fields, found, |table, found| {
         let Some(endpoint) = endpoint(&table, found) else { return };
         let place = table.place(if table.has("url") { "url" } else { "cluster" });
-        if let Err(message) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
-            found.push(Diagnostic::new(Code::DuplicateEntry, "", message).bytes(table.span()));
+        if let Err(taken) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
+            found.push(Diagnostic::new(Code::DuplicateEntry, "", taken.to_string()).bytes(table.span()));
         }
     });
     named

@@ -1,6 +1,7 @@
 //! A plan of this process under load, and what came back.
 
 use crate::cli::bench::load::{Ends, Load, Requests};
+use crate::cli::command_error::CommandError;
 use crate::cli::say;
 use crossbeam_channel::{RecvTimeoutError, unbounded};
 use hdrhistogram::Histogram;
@@ -190,14 +191,18 @@ impl PlanTarget<'_> {
 }
 
 /// The requests as the engine takes them; at least one.
-pub(crate) fn read_requests(requests: &Requests, registry: &rankd_plan::Registry) -> Result<Vec<Request>, String> {
+pub(crate) fn read_requests(
+    requests: &Requests,
+    registry: &rankd_plan::Registry,
+) -> Result<Vec<Request>, CommandError> {
     let texts: Vec<_> = match requests {
         Requests::Listed(texts) => (0..texts.len() as u64).map(|at| requests.text(at)).collect(),
         Requests::Users(..) => vec![requests.text(0)],
     };
     let read = texts.iter().enumerate().map(|(at, text)| {
         let input = rankd_edge::input::read(text.as_bytes(), registry);
-        input.map(|input| input.request).map_err(|refused| format!("request {}: {}", at + 1, refused.error.message))
+        let wrong = |why: &str| CommandError::Wrong(format!("request {}: {why}", at + 1));
+        input.map(|input| input.request).map_err(|refused| wrong(&refused.error.message))
     });
     read.collect()
 }

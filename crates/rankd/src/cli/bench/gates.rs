@@ -1,10 +1,12 @@
 //! Figures that a bench is judged by: against limits on the command line (`--fail_if`) and against an earlier bench (`--baseline`).
 
 use crate::cli::bench::load::micros;
+use crate::cli::command_error::{BadArgument, CommandError};
 use rankd_edge::files;
 use rankd_edge::listing::Listing;
 use rankd_plan::diagnostic::nearest;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
+use std::fmt;
 use std::path::Path;
 
 /// The largest report of an earlier bench.
@@ -37,23 +39,41 @@ const FIGURES: [(&str, Unit, &[&str]); 10] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figures([Option<f64>; FIGURES.len()]);
 
+/// Why a text is not the report of a bench.
+#[derive(Debug)]
+pub(crate) enum NotAReport {
+    Json(Fault),
+    NoFigures,
+}
+
+impl std::error::Error for NotAReport {}
+
+impl fmt::Display for NotAReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAReport::Json(fault) => fault.fmt(f),
+            NotAReport::NoFigures => f.write_str("it contains no bench figures"),
+        }
+    }
+}
+
 impl Figures {
     /// Reads them from the report for programs: the one of this bench, or of an earlier one.
-    pub(crate) fn of_report(json: &str) -> Result<Figures, String> {
+    pub(crate) fn of_report(json: &str) -> Result<Figures, NotAReport> {
         let mut found = [None; FIGURES.len()];
         for (value, (.., path)) in found.iter_mut().zip(&FIGURES) {
-            *value = number_at(json, path).map_err(|fault| format!("{} (byte {})", fault.message, fault.at))?;
+            *value = number_at(json, path).map_err(NotAReport::Json)?;
         }
         if found.iter().all(Option::is_none) {
-            return Err("it contains no bench figures".into());
+            return Err(NotAReport::NoFigures);
         }
         Ok(Figures(found))
     }
 
-    pub(crate) fn of_file(path: &Path) -> Result<Figures, String> {
-        let named = |why: String| format!("the baseline {}: {why}", path.display());
-        let text = files::read_named_text(path, BASELINE_BYTES_MAX).map_err(|error| named(error.to_string()))?;
-        Figures::of_report(&text).map_err(named)
+    pub(crate) fn of_file(path: &Path) -> Result<Figures, CommandError> {
+        let thing = format!("the baseline {}", path.display());
+        let text = files::read_named_text(path, BASELINE_BYTES_MAX).map_err(CommandError::with(&thing))?;
+        Figures::of_report(&text).map_err(CommandError::with(&thing))
     }
 
     /// Both benches side by side.
@@ -130,7 +150,7 @@ enum Limit {
 }
 
 impl Gate {
-    pub(crate) fn parse(text: &str) -> Result<Gate, String> {
+    pub(crate) fn parse(text: &str) -> Result<Gate, BadArgument> {
         let at = text.find(['<', '>']).ok_or_else(|| {
             format!("{text:?} is not a condition: write a figure, < or >, and a limit, such as 'p99 > 5ms'")
         })?;
@@ -146,10 +166,11 @@ impl Gate {
         };
         let names = FIGURES.iter().map(|(name, ..)| *name);
         let Some(figure) = names.clone().position(|known| known == name) else {
-            return Err(match nearest(name, names.clone()) {
-                Some(near) => format!("there is no figure {name:?}; did you mean {near:?}?"),
-                None => format!("there is no figure {name:?}; known: {}", names.collect::<Vec<_>>().join(", ")),
-            });
+            let hint = match nearest(name, names.clone()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("known: {}", names.collect::<Vec<_>>().join(", ")),
+            };
+            return Err(format!("there is no figure {name:?}; {hint}").into());
         };
         let limit = Limit::parse(limit.trim(), FIGURES[figure].1).ok_or_else(|| {
             let takes = match FIGURES[figure].1 {
@@ -254,7 +275,7 @@ mod tests {
             ("p99 > 5ms > 3ms", "a time with its unit"),
         ] {
             let told = Gate::parse(gate).unwrap_err();
-            assert!(told.contains(expected), "{gate}: {told}");
+            assert!(told.0.contains(expected), "{gate}: {told}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a bench asks for: how much, how fast and for whom, read from the command line before anything runs.
 
+use crate::cli::command_error::{BadArgument, CommandError};
 use rankd_edge::files;
 use rankd_engine::clock::Instant;
 use std::borrow::Cow;
@@ -29,7 +30,7 @@ pub(crate) enum Ends {
 
 impl Ends {
     /// `100` or `2s`.
-    pub(crate) fn parse(text: &str) -> Result<Ends, String> {
+    pub(crate) fn parse(text: &str) -> Result<Ends, BadArgument> {
         match text.parse() {
             Ok(0) => Err("at least one".into()),
             Ok(count) => Ok(Ends::Count(count)),
@@ -77,7 +78,7 @@ impl Ends {
 }
 
 /// A time with its unit: `500us`, `20ms`, `1.5s`, `2m`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, BadArgument> {
     micros(text)
         .filter(|micros| (1.0..=86_400_000_000.0).contains(micros))
         .map(|micros| Duration::from_secs_f64(micros / 1e6))
@@ -100,8 +101,8 @@ pub(crate) fn micros(text: &str) -> Option<f64> {
 }
 
 /// The user ids of `1..1000`, both ends included, or of one alone.
-pub(crate) fn users(text: &str) -> Result<(u64, u64), String> {
-    let wrong = || "user ids are one number or two with .. between them, such as 1..1000".to_owned();
+pub(crate) fn users(text: &str) -> Result<(u64, u64), BadArgument> {
+    let wrong = || BadArgument::from("user ids are one number or two with .. between them, such as 1..1000");
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let id = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
     let (from, to) = (id(from)?, id(to.trim_start_matches('='))?);
@@ -118,16 +119,15 @@ pub(crate) enum Requests {
 }
 
 impl Requests {
-    pub(crate) fn read(file: Option<&Path>, users: Option<(u64, u64)>) -> Result<Requests, String> {
+    pub(crate) fn read(file: Option<&Path>, users: Option<(u64, u64)>) -> Result<Requests, CommandError> {
         let Some(path) = file else {
             let (from, to) = users.unwrap_or((1, 1));
             return Ok(Requests::Users(from, to));
         };
-        let text =
-            files::read_named_text(path, REQUESTS_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = files::read_named_text(path, REQUESTS_BYTES_MAX).map_err(CommandError::with(path.display()))?;
         let texts: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
         if texts.is_empty() {
-            return Err(format!("{}: there is no request in the file", path.display()));
+            return Err(CommandError::Wrong(format!("{}: there is no request in the file", path.display())));
         }
         Ok(Requests::Listed(texts))
     }

@@ -15,8 +15,9 @@ mod url;
 pub(crate) use load::{Ends, Load, Requests};
 pub(crate) use report::Wanted;
 
+use crate::cli::WRONG;
+use crate::cli::command_error::CommandError;
 use crate::cli::run::{self, RunArgs};
-use crate::cli::{WRONG, say};
 use clap::Args;
 use drive::PlanTarget;
 use gates::{Figures, Gate};
@@ -79,8 +80,8 @@ fn flags_of_a_plan() -> Vec<clap::Id> {
 pub(crate) fn run(args: &BenchArgs, library: &Library) -> u8 {
     let (load, wanted) = match args.asked() {
         Ok(asked) => asked,
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
+        Err(error) => {
+            error.report();
             return WRONG;
         }
     };
@@ -94,10 +95,11 @@ pub(crate) fn run(args: &BenchArgs, library: &Library) -> u8 {
 
 impl BenchArgs {
     /// Everything that is asked for, with the files that it names read.
-    fn asked(&self) -> Result<(Load, Wanted), String> {
+    fn asked(&self) -> Result<(Load, Wanted), CommandError> {
         let baseline = self.baseline.as_deref().map(Figures::of_file).transpose()?;
         if baseline.is_none() && self.fail_if.iter().any(Gate::needs_baseline) {
-            return Err("a condition with x compares with a baseline: give --baseline FILE".into());
+            let message = "a condition with x compares with a baseline: give --baseline FILE";
+            return Err(CommandError::Wrong(message.to_owned()));
         }
         let load = Load {
             ends: self.duration.map_or(Ends::Count(self.iterations), Ends::Time),
@@ -115,8 +117,8 @@ pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wan
     let Some((loaded, plan, _, engine)) = run::prepare(args, library) else { return WRONG };
     let requests = match drive::read_requests(&load.requests, &loaded.registry) {
         Ok(requests) => requests,
-        Err(message) => {
-            say::to_people(&format!("error: {message}"));
+        Err(error) => {
+            error.report();
             return WRONG;
         }
     };

@@ -8,6 +8,7 @@ use crate::cli::bench::drive::Tally;
 use crate::cli::bench::load::{Ends, Load};
 use crate::cli::bench::picture;
 use crate::cli::bench::report::{Wanted, errors_in_words, latencies, write_load};
+use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::{WRONG, say};
 use hdrhistogram::Histogram;
 use rankd_edge::listing::Listing;
@@ -35,8 +36,8 @@ struct ServerTarget {
 }
 
 impl ServerTarget {
-    fn parse(url: &str) -> Result<ServerTarget, String> {
-        let rest = url.strip_prefix("http://").ok_or("the URL must begin with http://")?;
+    fn parse(url: &str) -> Result<ServerTarget, BadArgument> {
+        let rest = url.strip_prefix("http://").ok_or(BadArgument::from("the URL must begin with http://"))?;
         let (address, path) = rest.split_once('/').unwrap_or((rest, "rank"));
         let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
         Ok(ServerTarget { address, path: format!("/{path}") })
@@ -51,19 +52,19 @@ impl ServerTarget {
 }
 
 pub(crate) fn run(url: &str, load: &Load, wanted: &Wanted) -> u8 {
-    try_run(url, load, wanted).unwrap_or_else(|message| {
-        say::to_people(&format!("error: {message}"));
+    try_run(url, load, wanted).unwrap_or_else(|error| {
+        error.report();
         WRONG
     })
 }
 
-fn try_run(url: &str, load: &Load, wanted: &Wanted) -> Result<u8, String> {
+fn try_run(url: &str, load: &Load, wanted: &Wanted) -> Result<u8, CommandError> {
     let target = ServerTarget::parse(url)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
+    let runtime = runtime.map_err(CommandError::with("cannot start a runtime"))?;
     // One that cannot be reached is said before it is counted a thousand times.
     let look = runtime.block_on(TcpStream::connect(&target.address));
-    look.map_err(|error| format!("{}: {error}", target.address))?;
+    look.map_err(CommandError::with(&target.address))?;
     if let Some(warmup) = load.warmup {
         let drive = Drive::start(&target, load, warmup, "warmup");
         runtime.block_on(drive.run());
