@@ -20,6 +20,7 @@ declare const round: typeof import("@ranking-dsl/runtime").round;
 declare const sqrt: typeof import("@ranking-dsl/runtime").sqrt;
 declare const log: typeof import("@ranking-dsl/runtime").log;
 declare const log1p: typeof import("@ranking-dsl/runtime").log1p;
+declare const log2: typeof import("@ranking-dsl/runtime").log2;
 declare const exp: typeof import("@ranking-dsl/runtime").exp;
 declare const sigmoid: typeof import("@ranking-dsl/runtime").sigmoid;
 
@@ -106,6 +107,8 @@ declare module "@ranking-dsl/runtime" {
   export function log(x: number): number;
   /** Natural logarithm of 1 + `x`. */
   export function log1p(x: number): number;
+  /** Logarithm to base 2; minus infinity of 0, NaN of a negative number. */
+  export function log2(x: number): number;
   /** Exponential: e to the power of `x`. */
   export function exp(x: number): number;
   /** 1 / (1 + e^-`x`). */
@@ -169,6 +172,8 @@ declare module "@ranking-dsl/runtime" {
     log(x: number): number;
     /** Natural logarithm of 1 + `x`. */
     log1p(x: number): number;
+    /** Logarithm to base 2; minus infinity of 0, NaN of a negative number. */
+    log2(x: number): number;
     /** Exponential: e to the power of `x`. */
     exp(x: number): number;
     /** 1 / (1 + e^-`x`). */

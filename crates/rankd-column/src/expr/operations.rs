@@ -67,6 +67,11 @@ operations! {
             examples: &[(&[0.0], 0.0), (&[-1.0], -INFINITY), (&[-2.0], NAN)],
             doc: "natural logarithm of 1 + `x`",
         }
+        Log2 {
+            name: "log2", float: f64::log2, finite: Lost, script: Script::function("Math.log2"),
+            examples: &[(&[8.0], 3.0), (&[0.25], -2.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
+            doc: "logarithm to base 2; minus infinity of 0, NaN of a negative number",
+        }
         Exp {
             name: "exp", float: f64::exp, finite: Lost, script: Script::function("Math.exp"),
             examples: &[(&[0.0], 1.0), (&[1000.0], INFINITY), (&[-1000.0], 0.0)],
