@@ -1,4 +1,4 @@
-//! What went wrong with a plan, told at the line where its author wrote it.
+//! What is wrong with a plan, reported at the line where its author wrote it.
 
 use crate::config::{GLOBALS, camel};
 use crate::emit::Artifact;
@@ -55,12 +55,12 @@ struct Problem {
     help: Option<String>,
     wrong: Option<String>,
     known: Vec<String>,
-    /// Where the code was, as the engine tells it, of a problem that has no place of its own.
+    /// The engine's stack, for a problem that has no place of its own.
     stack: Option<String>,
 }
 
 impl Reporter<'_> {
-    /// Adds what the runtime found. What was found before it ran is not told twice.
+    /// Adds what the runtime found. What was found before it ran is not reported twice.
     pub(crate) fn problems(&self, problems: &str, found: &mut Diagnostics) {
         // The runtime writes JSON that can be read; what could not be is not there.
         let problems = if problems.is_empty() { Vec::new() } else { read_problems(problems).unwrap_or_default() };

@@ -34,9 +34,9 @@ const WALL_MAX: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// What was thrown, in words.
+    /// The message of what was thrown.
     pub(crate) message: String,
-    /// Where, as the engine tells it: a line `at function (file:line:column)` for each call.
+    /// The engine's stack: a line `at function (file:line:column)` for each call.
     pub(crate) stack: String,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Outcome {
 /// Runs the module `entry` of `modules`, which are code by path.
 ///
 /// The engine asks for the time whenever plan code loops or calls, but not inside its own functions: one that goes through a list
-/// of four thousand million holes is not stopped. So it runs on a thread of its own, which is left behind when it is late and has
+/// of four billion holes is not stopped. So it runs on a thread of its own, which is abandoned when it is late and has
 /// not asked for a while.
 pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: String) -> Outcome {
     let (send, receive) = mpsc::sync_channel(1);
@@ -94,7 +94,7 @@ pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: Strin
         let now = asked.load(Ordering::Relaxed);
         waited += step;
         if now == before || waited > WALL_MAX {
-            return failed(FailureKind::Time, "left behind".to_owned());
+            return failed(FailureKind::Time, "abandoned".to_owned());
         }
         (step, before) = (2 * GRACE, now);
     }
@@ -157,7 +157,7 @@ impl<'js> Run<'js> {
         runtime.get::<_, Function<'js>>("finish")?.call((plan,))
     }
 
-    /// A module of ours that imports the plan, so that a plan without a default export is our message and not the engine's.
+    /// A module that imports the plan, so that a missing default export is reported by us and not by the engine.
     fn entry_code(&self, entry: &str) -> String {
         let mut specifier = Writer::new();
         specifier.string(&format!("./{entry}"));

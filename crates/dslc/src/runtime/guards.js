@@ -165,7 +165,7 @@ export function guardLanguage(runtime) {
     guard(thing.prototype, `${name}.prototype`);
   }
 
-  // Constructors make texts and numbers of what they get, which an expression stops by itself; but for these two.
+  // Constructors make texts and numbers of what they get, and an expression refuses that by itself. These two are the exceptions.
   function replace(native, replacement) {
     for (const name of Reflect.ownKeys(native)) {
       if (name === "length" || name === "name") continue;

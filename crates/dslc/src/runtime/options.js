@@ -10,7 +10,7 @@ const { isSafeInteger, isFinite } = Number;
 const json = JSON.stringify;
 
 export const wrongOption = (at, option, message, help) => (record("D017", at, message, { option, help }), null);
-// An object that is no expression and none of ours.
+// An object that is neither an expression nor one of the handles.
 export const isPlain = (x) => typeof x === "object" && x !== null && !isExpression(x) && !Rows.is(x) && !Endpoint.is(x) && !isArray(x);
 
 // Plain data as JSON text; keys of objects are the author's.
@@ -91,7 +91,7 @@ export function input(plan, rows, at, option) {
   }
   return Rows.node(rows) < 0 ? null : `"n${Rows.node(rows)}"`;
 }
-// The table id of an expression; the same text is kept once. An expression that nobody holds any more is let go.
+// The table id of an expression; the same text is kept once. The map is weak, so expressions that are no longer in use are freed.
 function entry(plan, table, letter, ir) {
   if (ir === BROKEN_IR) return null;
   let id = table.ids.get(ir);

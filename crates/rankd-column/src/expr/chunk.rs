@@ -349,7 +349,7 @@ impl<'a> Chunk<'a> {
                 }
             }
             Test::Match { x, node, memo } => match self.frame.regex(*node) {
-                // Once stopped, the rest is not matched, and whoever evaluates sees that before it looks at the result.
+                // Once stopped, the rest is not matched; the evaluation checks the flag before it uses the result.
                 Some(regex) => {
                     let stop = self.stop;
                     self.by_symbol(*x, *memo, &mut out, |x| !stop.is_set() && regex.is_match(x));
@@ -529,7 +529,7 @@ impl WithUnary<i64, (i64, bool)> for MapChecked<'_> {
 
     #[inline(always)]
     fn with(self, f: impl Fn(i64) -> (i64, bool)) -> bool {
-        // With a first operand that nobody looks at, one checked loop serves functions of one and of two operands.
+        // With a first operand that is not used, one checked loop serves functions of one and of two operands.
         vector::zip_checked(Values::All(0), self.x, self.n, self.out, |_, x| f(x))
     }
 }

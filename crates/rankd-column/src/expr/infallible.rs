@@ -1,4 +1,4 @@
-//! Which programs cannot fail on any row: those may be skipped for rows whose result nobody asks for.
+//! Which programs cannot fail on any row: those may be skipped for rows whose result is not needed.
 
 use crate::expr::compile::Program;
 use crate::expr::operation::{Finite, Overflow};

@@ -8,8 +8,8 @@
 //! documentation (CONTRIBUTING.md). A special operation also needs an [`Op`](crate::expr::Op) and its code, which the compiler asks
 //! for: no `match` over operations has a default.
 //!
-//! `int` gives the result wrapped around, and whether it overflowed. `Overflow::Never` and `Finite::Kept` are promises: an evaluation
-//! may skip rows whose result nobody asks for. Where in doubt, write `Possible` and `Lost`.
+//! `int` gives the result wrapped around, and whether it overflowed. `Overflow::Never` and `Finite::Kept` are promises, on which an
+//! evaluation skips rows whose result is not needed. If in doubt, write `Possible` and `Lost`.
 
 use crate::expr::operation::*;
 

@@ -136,7 +136,7 @@ impl Literals {
 /// The patterns that came with requests lately, for all threads.
 ///
 /// Bounded in number and size, the one that was used longest ago makes room. So whatever a caller sends, it costs another
-/// caller no more than compiling its pattern again. The lock is not held while a pattern is compiled; who needs the same
+/// caller no more than compiling its pattern again. The lock is not held while a pattern is compiled; a thread that needs the same
 /// pattern meanwhile waits for it instead of compiling it, too.
 #[derive(Default)]
 pub(super) struct Kept {

@@ -17,7 +17,8 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-/// The fields that operations have, and what each holds: the same in every operation that has it, but for operations of both sorts.
+/// The fields that operations have, and what each holds. It is the same in every operation that has the field, except that a field
+/// may hold a value in one and a predicate in another.
 static FIELDS: LazyLock<Vec<(&'static str, Holds)>> = LazyLock::new(|| {
     let mut fields: Vec<(&'static str, Holds)> = Vec::new();
     for field in OPERATIONS.iter().flat_map(|operation| operation.fields) {
@@ -74,7 +75,7 @@ struct Part<'t> {
     pattern: Option<Option<Pattern>>,
     ignore_case: bool,
     source: Option<u32>,
-    /// The fields that were given, but for `op` and `source`, which every part has.
+    /// The fields that were given, without `op` and `source`, which every part has.
     given: Vec<Cow<'t, str>>,
     /// How many diagnostics there were before this part.
     found_before: usize,
@@ -282,7 +283,7 @@ impl Decoder<'_, '_> {
             let message = format!("there is no operation {}", quoted(&op));
             let unknown = Diagnostic::new(Code::UnknownOperation, format!("{}/op", part.place.pointer()), message);
             let known = OPERATIONS.iter().map(|operation| operation.name);
-            return self.tell(unknown.nearest(&op, known));
+            return self.report(unknown.nearest(&op, known));
         };
         let (name, fields) = (operation.name, operation.fields);
         let mut complete = true;
@@ -291,7 +292,7 @@ impl Decoder<'_, '_> {
             let message = format!("{name} has no field {}", quoted(given));
             let pointer = format!("{}/{given}", part.place.pointer());
             let unknown = Diagnostic::new(Code::UnknownField, pointer, message);
-            self.tell(unknown.nearest(given, fields.iter().map(|field| field.name)));
+            self.report(unknown.nearest(given, fields.iter().map(|field| field.name)));
         }
         let is_missing = |field: &str| part.given.iter().all(|given| given != field);
         for field in fields.iter().filter(|field| field.required && is_missing(field.name)) {
@@ -410,10 +411,10 @@ impl Decoder<'_, '_> {
     }
 
     fn wrong(&mut self, code: Code, pointer: &str, message: impl Into<String>) -> u32 {
-        self.tell(Diagnostic::new(code, pointer, message))
+        self.report(Diagnostic::new(code, pointer, message))
     }
 
-    fn tell(&mut self, diagnostic: Diagnostic) -> u32 {
+    fn report(&mut self, diagnostic: Diagnostic) -> u32 {
         self.broken = true;
         self.found.push(diagnostic);
         self.stand_in()
