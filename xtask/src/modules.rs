@@ -6,7 +6,7 @@ use crate::tidy::{files, read};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Crates that define a type name more than once.
-const REPEATED_TYPES: &[&str] = &["dslc", "rankd-plan"];
+const REPEATED_TYPES: &[&str] = &["rankd-plan"];
 /// Crates with rings among their modules.
 const RINGS: &[&str] = &["rankd", "rankd-column", "rankd-engine", "rankd-plan", "rankd-serve"];
 /// Every file in this folder is a task, and what it defines is its own business.

@@ -19,7 +19,7 @@ use oxc::syntax::operator::{AssignmentOperator, BinaryOperator, LogicalOperator,
 pub(crate) const RUNTIME: &str = "$rankd";
 
 /// A use of the language that plans do not have.
-pub(crate) struct Refused {
+pub(crate) struct RefusedSyntax {
     pub(crate) span: Span,
     pub(crate) message: &'static str,
     pub(crate) help: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Rewrite<'a, 'p> {
     file: u32,
     /// How many functions that the rewriting made are around the code at hand; `yield` cannot leave them.
     inside_lazy: u32,
-    pub(crate) refused: Vec<Refused>,
+    pub(crate) refused: Vec<RefusedSyntax>,
     pub(crate) named: Vec<Named>,
     /// Names that the file declares itself.
     pub(crate) declared: Vec<String>,
@@ -52,7 +52,7 @@ impl<'a, 'p> Rewrite<'a, 'p> {
     }
 
     fn refuse(&mut self, span: Span, message: &'static str, help: &'static str) {
-        self.refused.push(Refused { span, message, help });
+        self.refused.push(RefusedSyntax { span, message, help });
     }
 
     fn number(&self, value: u32) -> Expression<'a> {
