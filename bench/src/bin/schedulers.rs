@@ -119,7 +119,8 @@ impl Bench {
     }
 
     fn timed(&self, settings: Settings, plan: &Arc<Linked>, requests: u32, per_second: f64) -> String {
-        let endpoints: Vec<Arc<dyn Open>> = vec![Arc::new(MemoryEndpoint::new(self.data.clone(), Vec::new()))];
+        let endpoints: Vec<Arc<dyn Open>> =
+            vec![Arc::new(MemoryEndpoint::new("redis_default", self.data.clone(), Vec::new()))];
         let engine = Engine::start(settings, endpoints).expect("an engine starts");
         let mut rounds: Vec<Duration> = (0..=ROUNDS)
             .map(|_| {

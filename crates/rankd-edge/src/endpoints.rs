@@ -115,7 +115,7 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
                     }
                 };
                 files.insert(path, data.clone());
-                stores.push(Arc::new(MemoryEndpoint::new(data, settings.inject.clone())));
+                stores.push(Arc::new(MemoryEndpoint::new(&endpoint.name, data, settings.inject.clone())));
             }
             Backend::Server { .. } | Backend::Cluster { .. } => stores.push(Arc::new(redis(endpoint, settings)?)),
         }

@@ -23,7 +23,7 @@ pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), Endpo
         match &settings.backend {
             Backend::Memory { .. } => {
                 let slot = LateSlot::default();
-                stores.push(Arc::new(LateEndpoint(slot.clone())));
+                stores.push(Arc::new(LateEndpoint { name: endpoint.name.clone(), slot: slot.clone() }));
                 late.0.push((at, slot));
             }
             Backend::Server { .. } | Backend::Cluster { .. } => {
@@ -49,11 +49,18 @@ impl LateData {
     }
 }
 
-struct LateEndpoint(LateSlot);
+struct LateEndpoint {
+    name: String,
+    slot: LateSlot,
+}
 
 impl Open for LateEndpoint {
     fn open(&self) -> Opened {
-        Opened::keyed(LateStore { slot: self.0.clone(), store: OnceCell::new() })
+        Opened::keyed(LateStore { slot: self.slot.clone(), store: OnceCell::new() })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }
 

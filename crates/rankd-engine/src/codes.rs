@@ -350,7 +350,7 @@ codes! {
         "Report it with the message; the log has the plan, the node and the request id."
         "the task panicked: index out of bounds"
     E902 DIFFERENT_REGISTRY Bug Mistake false
-        "a plan and a request, or a plan and what links it, were made with different registries"
+        "a plan and a request, an engine or what links the plan were made with different registries"
         "In a program of your own: check, link and prepare requests with the same registry."
         "the request was made with another registry than the plan \"feed\""
 }

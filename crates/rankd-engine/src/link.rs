@@ -14,7 +14,7 @@ use rankd_column::Value;
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
-use rankd_plan::registry::{Absent, RegistryId};
+use rankd_plan::registry::{Absent, EndpointsId, RegistryId};
 use rankd_plan::wire::Sources;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub struct Linked {
     pub fused: Option<Steps>,
     sources: Sources,
     registry: RegistryId,
+    /// The endpoints that its positions are of; `None` where it uses none.
+    endpoints: Option<EndpointsId>,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
     /// Runs so far, more or less: loops count over each other.
@@ -97,8 +99,10 @@ impl Linked {
         let written = Steps::new(parts, &plan.order, &plan.outputs);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
         let required = required(plan, registry);
+        let uses_endpoints = plan.nodes.iter().flat_map(|node| &node.args).any(|arg| matches!(arg, Arg::Endpoint(_)));
+        let endpoints = uses_endpoints.then(|| registry.endpoints_id());
         let (registry, runs) = (plan.registry, AtomicU32::new(0));
-        Ok(Linked { name, nodes, outputs, written, fused, sources, registry, required, runs })
+        Ok(Linked { name, nodes, outputs, written, fused, sources, registry, endpoints, required, runs })
     }
 
     /// The registry that requests for this plan must be made with.
@@ -106,8 +110,13 @@ impl Linked {
         self.registry
     }
 
-    /// Refuses a request whose positions are of another registry, or that leaves out a parameter which the plan cannot do without.
-    pub(crate) fn accept(&self, request: &Request) -> Result<(), RunError> {
+    /// Refuses an engine or a request whose positions are of another registry, and a request that leaves out a parameter which the plan cannot do without.
+    pub(crate) fn accept(&self, request: &Request, endpoints: EndpointsId) -> Result<(), RunError> {
+        if self.endpoints.is_some_and(|own| own != endpoints) {
+            let message =
+                format!("the engine was started with other endpoints than the plan {:?} was linked with", self.name);
+            return Err(RunError::new(codes::DIFFERENT_REGISTRY, message));
+        }
         let has_positions = !request.params.is_empty() || request.candidates.is_some();
         if request.registry.map_or(has_positions, |registry| registry != self.registry) {
             let message = format!("the request was made with another registry than the plan {:?}", self.name);

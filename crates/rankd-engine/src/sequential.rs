@@ -49,7 +49,7 @@ impl Sequential {
         limits: Limits,
         recorder: &mut Recorder,
     ) -> Result<Vec<RowSet>, RunFailure> {
-        plan.accept(request).map_err(RunFailure::refused)?;
+        plan.accept(request, self.stores.id()).map_err(RunFailure::refused)?;
         let steps = &plan.written;
         let mut progress = Progress::of(steps);
         for &ix in &steps.order {

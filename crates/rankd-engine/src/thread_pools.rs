@@ -13,12 +13,13 @@ use crate::request::Request;
 use crate::run::{Cpu, Outcome};
 use crate::settle::{NodeFailure, RunFailure, settle};
 use crate::stats::Stats;
-use crate::store::{Open, Stores};
+use crate::store::{Open, Stores, identify};
 use crate::task::{InputRows, Tally, Task};
 use crate::trace::{Recorder, Where};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
+use rankd_plan::registry::EndpointsId;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,12 +36,14 @@ type IoJob = Box<dyn FnOnce(&tokio::runtime::LocalRuntime, &Stores, u16) + Send>
 pub struct IoPool {
     jobs: Option<Sender<IoJob>>,
     threads: Vec<JoinHandle<()>>,
+    /// Which endpoints its threads have opened.
+    endpoints: EndpointsId,
 }
 
 impl IoPool {
     pub fn start(endpoints: &[Arc<dyn Open>]) -> io::Result<IoPool> {
         let (jobs, queue) = unbounded::<IoJob>();
-        let mut pool = IoPool { jobs: Some(jobs), threads: Vec::new() };
+        let mut pool = IoPool { jobs: Some(jobs), threads: Vec::new(), endpoints: identify(endpoints) };
         for number in 0..IO_THREADS {
             let (queue, endpoints) = (queue.clone(), endpoints.to_vec());
             let thread = thread::Builder::new().name(format!("rankd-io-{number}")).spawn(move || {
@@ -145,7 +148,7 @@ struct Over {
 
 impl Dispatch<'_> {
     fn walk(&mut self) -> Result<Vec<RowSet>, RunFailure> {
-        self.plan.accept(self.request).map_err(RunFailure::refused)?;
+        self.plan.accept(self.request, self.io.endpoints).map_err(RunFailure::refused)?;
         // The first failure is the one that counts.
         let mut failure = None;
         loop {

@@ -8,7 +8,7 @@ mod rig;
 
 use rankd_column::{Key, Value};
 use rankd_engine::trace::{End, Where};
-use rankd_engine::{ErrorKind, Policy, Scheduler};
+use rankd_engine::{Engine, ErrorKind, Policy, Request, Scheduler, codes};
 use rig::*;
 
 fn three_branches(rig: &Rig) -> std::sync::Arc<rankd_engine::Linked> {
@@ -407,4 +407,18 @@ fn four_nodes_on_a_hundred_rows_take_no_trip_or_one_or_four() {
     assert_eq!(run(false, true), (rows.clone(), 1));
     assert_eq!(run(true, false), (rows.clone(), 0));
     assert_eq!(run(false, false), (rows, 4));
+}
+
+#[test]
+fn an_engine_with_other_endpoints_than_the_plan_s_is_refused() {
+    Rig::on(EVERY, 1, |rig| {
+        let plan = rig.link(
+            r#"{"schema_version":1,"plan_name":"intent","nodes":[{"node_id":"v","op":"viewer","params":{"endpoint":"redis_default"}}],"outputs":["v"]}"#,
+        );
+        let other = Engine::start(rig.engine.settings().clone(), Vec::new()).expect("threads can be started");
+        let code =
+            |engine: &Engine| engine.run(&plan, Request::new(&rig.registry)).result.err().map(|error| error.code);
+        assert_eq!(code(&rig.engine), None);
+        assert_eq!(code(&other), Some(codes::DIFFERENT_REGISTRY));
+    });
 }

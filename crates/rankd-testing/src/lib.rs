@@ -21,7 +21,7 @@ use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::task::Definition;
 use rankd_engine::{Engine, Linked, Request, Scheduler, Settings, Tasks};
-use rankd_plan::registry::Text;
+use rankd_plan::registry::{Endpoint, Text};
 use rankd_plan::signature::Signature;
 use rankd_plan::{Registry, check};
 use std::path::Path;
@@ -55,7 +55,8 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
     let data =
         Data::parse(&example.store).unwrap_or_else(|bad| panic!("{op}: store line {}: {}", bad.line, bad.message));
     let data = Arc::new(data);
-    let open = |_| Arc::new(MemoryEndpoint::new(data.clone(), Vec::new())) as Arc<dyn Open>;
+    let open =
+        |endpoint: &Endpoint| Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), Vec::new())) as Arc<dyn Open>;
     let endpoints = registry.endpoints.list().iter().map(open).collect();
     let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
     let engine = Engine::start(settings, endpoints).unwrap_or_else(|error| panic!("{op}: {error}"));

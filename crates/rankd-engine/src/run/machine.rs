@@ -44,7 +44,7 @@ impl Run<'_> {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<RowSet>, RunFailure>> {
         self.usage.resume();
         if !std::mem::replace(&mut self.begun, true) {
-            self.plan.accept(self.request).map_err(RunFailure::refused)?;
+            self.plan.accept(self.request, self.context.stores.id()).map_err(RunFailure::refused)?;
         }
         loop {
             // What is there is taken in before anything new is started: a failure among it ends the run.

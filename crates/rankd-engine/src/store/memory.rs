@@ -139,6 +139,7 @@ fn read_scalar(reader: &mut Reader<'_>) -> Result<Option<String>, Fault> {
 
 /// The data of an endpoint and the trouble it is to make.
 pub struct MemoryEndpoint {
+    name: String,
     pub data: Arc<Data>,
     pub inject: Vec<Inject>,
     /// How many commands each rule has seen, on all threads.
@@ -146,15 +147,19 @@ pub struct MemoryEndpoint {
 }
 
 impl MemoryEndpoint {
-    pub fn new(data: Arc<Data>, inject: Vec<Inject>) -> MemoryEndpoint {
+    pub fn new(name: &str, data: Arc<Data>, inject: Vec<Inject>) -> MemoryEndpoint {
         let seen = inject.iter().map(|_| AtomicU64::new(0)).collect();
-        MemoryEndpoint { data, inject, seen }
+        MemoryEndpoint { name: name.to_owned(), data, inject, seen }
     }
 }
 
 impl Open for MemoryEndpoint {
     fn open(&self) -> Opened {
         Opened::keyed(MemoryStore { data: self.data.clone(), inject: self.inject.clone(), seen: self.seen.clone() })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }
 

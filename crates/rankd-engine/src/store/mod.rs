@@ -14,6 +14,7 @@ pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};
 pub use replies::Replies;
 
 use health::Health;
+use rankd_plan::registry::EndpointsId;
 use std::sync::Arc;
 
 /// An endpoint as one event loop uses it: a store for each protocol that it answers.
@@ -33,10 +34,8 @@ impl Opened {
 pub trait Open: Send + Sync {
     fn open(&self) -> Opened;
 
-    /// The endpoint's name in the registry, for errors.
-    fn name(&self) -> &str {
-        "store"
-    }
+    /// The endpoint's name in the registry.
+    fn name(&self) -> &str;
 
     /// The counters of what was opened here, where there is something to count.
     fn health(&self) -> Option<Arc<Health>> {
@@ -44,14 +43,26 @@ pub trait Open: Send + Sync {
     }
 }
 
+/// Which endpoints these are, as plans know them: their names, in order.
+pub(crate) fn identify(endpoints: &[Arc<dyn Open>]) -> EndpointsId {
+    EndpointsId::of(endpoints.iter().map(|endpoint| endpoint.name()))
+}
+
 /// All endpoints, by registry position, on one thread.
 pub struct Stores {
     endpoints: Vec<(Box<str>, Opened)>,
+    id: EndpointsId,
 }
 
 impl Stores {
     pub fn open(endpoints: &[Arc<dyn Open>]) -> Stores {
-        Stores { endpoints: endpoints.iter().map(|endpoint| (endpoint.name().into(), endpoint.open())).collect() }
+        let opened = endpoints.iter().map(|endpoint| (endpoint.name().into(), endpoint.open())).collect();
+        Stores { endpoints: opened, id: identify(endpoints) }
+    }
+
+    /// Which endpoints these are.
+    pub(crate) fn id(&self) -> EndpointsId {
+        self.id
     }
 
     /// An endpoint's name and what answers its keyed reads.

@@ -271,6 +271,10 @@ impl Open for ScriptedStore {
     fn open(&self) -> Opened {
         Opened::keyed(ScriptedStore)
     }
+
+    fn name(&self) -> &str {
+        "store"
+    }
 }
 
 impl Keyed for ScriptedStore {

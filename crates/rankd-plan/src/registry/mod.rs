@@ -114,6 +114,18 @@ pub struct Registry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegistryId(u64);
 
+/// Which endpoints positions are of: equal for the same names in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointsId(u64);
+
+impl EndpointsId {
+    pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> EndpointsId {
+        let mut hasher = DefaultHasher::new();
+        names.for_each(|name| name.hash(&mut hasher));
+        EndpointsId(hasher.finish())
+    }
+}
+
 /// The problems of one registry file.
 pub struct FileProblems {
     pub file: String,
@@ -149,6 +161,11 @@ impl Registry {
     /// What plans and requests that were made with this registry carry: positions mean nothing with another one.
     pub fn id(&self) -> RegistryId {
         self.id
+    }
+
+    /// What engines that were started with this registry's endpoints have as well.
+    pub fn endpoints_id(&self) -> EndpointsId {
+        EndpointsId::of(self.endpoints.list().iter().map(|endpoint| endpoint.name.as_str()))
     }
 
     fn identify(&self) -> RegistryId {

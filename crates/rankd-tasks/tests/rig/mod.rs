@@ -10,7 +10,7 @@ use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::trace::{End, NodeTrace, Trace};
 use rankd_engine::{Engine, ErrorKind, Linked, Outcome, Request, RunError, Scheduler, Settings};
-use rankd_plan::registry::{Inject, Text};
+use rankd_plan::registry::{Endpoint, Inject, Text};
 use rankd_plan::{Registry, check};
 use rankd_tasks::tasks;
 use std::path::Path;
@@ -72,7 +72,9 @@ impl Rig {
     fn set(settings: Settings, inject: Vec<Inject>) -> Rig {
         let registry = registry();
         let data = Arc::new(Data::parse(&read("data/demo.ndjson")).expect("the demo data are good"));
-        let open = |_| Arc::new(MemoryEndpoint::new(data.clone(), inject.clone())) as Arc<dyn Open>;
+        let open = |endpoint: &Endpoint| {
+            Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), inject.clone())) as Arc<dyn Open>
+        };
         let endpoints = registry.endpoints.list().iter().map(open).collect();
         Rig { engine: Engine::start(settings, endpoints).expect("threads can be started"), registry }
     }
