@@ -268,6 +268,14 @@ pub struct PlanProblem {
     pub diagnostics: String,
 }
 
+impl std::error::Error for PlanProblem {}
+
+impl std::fmt::Display for PlanProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl PlanProblem {
     /// A problem that no diagnostic describes.
     pub fn in_words(message: String) -> PlanProblem {

@@ -2,6 +2,7 @@
 //! an answer, the HTTP status (from the kind), `rankd code` and `docs/errors.md`.
 //!
 //! A number is never used again. Codes that only the server raises are in this table as well, so that no number has two meanings.
+//! A task of another program may bring rows of its own: an [`ErrorCode`] constant, with a number that does not start with E.
 //!
 //! E1 the request · E2 the plan · E3 time limits · E4 endpoints · E5 tasks · E6 overload · E7 cancelled · E9 bugs.
 

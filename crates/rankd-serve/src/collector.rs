@@ -45,15 +45,33 @@ pub struct Destination {
     path: String,
 }
 
-impl FromStr for Destination {
-    type Err = &'static str;
+/// Why a URL is not the address of a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadDestination {
+    Scheme,
+    Malformed,
+}
 
-    fn from_str(url: &str) -> Result<Destination, &'static str> {
-        let rest = url.strip_prefix("http://").ok_or("it must begin with http://")?;
+impl std::error::Error for BadDestination {}
+
+impl std::fmt::Display for BadDestination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            BadDestination::Scheme => "it must begin with http://",
+            BadDestination::Malformed => "write it as http://HOST:PORT",
+        })
+    }
+}
+
+impl FromStr for Destination {
+    type Err = BadDestination;
+
+    fn from_str(url: &str) -> Result<Destination, BadDestination> {
+        let rest = url.strip_prefix("http://").ok_or(BadDestination::Scheme)?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let bad = |text: &str| text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
         if host.is_empty() || bad(rest) {
-            return Err("write it as http://HOST:PORT");
+            return Err(BadDestination::Malformed);
         }
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let address = if has_port { host.to_owned() } else { format!("{host}:{PORT}") };

@@ -48,7 +48,7 @@ mod watched_folder;
 pub use acceptor::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
 use app::App;
 pub use app::ServeSettings;
-pub use collector::{CollectorSettings, Destination};
+pub use collector::{BadDestination, CollectorSettings, Destination};
 pub use connection_state::ClientTimeouts;
 pub use hosts::{Hosts, NotAHost, listed as listed_host};
 pub use limiter::AdmissionSettings;

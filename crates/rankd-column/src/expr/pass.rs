@@ -19,6 +19,7 @@ use crate::kernel::top::Best;
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
 use crate::value::{Type, Value};
+use std::fmt;
 use std::mem::{swap, take};
 use std::sync::Arc;
 
@@ -69,6 +70,18 @@ impl Part {
 pub struct PassError {
     pub part: usize,
     pub error: EvalError,
+}
+
+impl std::error::Error for PassError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl fmt::Display for PassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "part {} of the pass: {}", self.part, self.error)
+    }
 }
 
 /// Parts that run together.

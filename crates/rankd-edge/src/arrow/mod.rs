@@ -29,6 +29,14 @@ pub struct TooMuchText {
     pub key: String,
 }
 
+impl std::error::Error for TooMuchText {}
+
+impl std::fmt::Display for TooMuchText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} has more text than an Arrow stream can hold", self.key)
+    }
+}
+
 const VERSION_5: i16 = 4;
 /// Message headers.
 const SCHEMA: u8 = 1;

@@ -42,9 +42,22 @@ pub struct Input {
 }
 
 /// A request that cannot be read.
+#[derive(Debug)]
 pub struct UnreadableRequest {
     pub request_id: String,
     pub error: Box<RunError>,
+}
+
+impl std::error::Error for UnreadableRequest {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.error)
+    }
+}
+
+impl fmt::Display for UnreadableRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "request {:?}: {}", self.request_id, self.error)
+    }
 }
 
 /// Reads a request. An error comes with the request's own id where that could be read.
