@@ -153,7 +153,7 @@ codes! {
     E108 OTHER_PLAN BadRequest Mistake false
         "the request names another plan than the one it was sent to"
         "Leave out `plan`, or send the request to the plan that it names."
-        "the request is for plan \"other\", but this process runs \"feed\""
+        "the request is for plan \"other\", but it was sent to plan \"feed\""
     E109 NO_PLAN_NAMED BadRequest Mistake false
         "the request does not say which plan it is for"
         "Name the plan in the field `plan`, or send the request to /rank/{plan}."

@@ -18,7 +18,7 @@ pub struct Request {
     pub candidates: Option<Candidates>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
-    /// Whether the answer should include a trace.
+    /// Whether a trace of the run is recorded.
     pub trace: bool,
 }
 

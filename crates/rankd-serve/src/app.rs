@@ -1,21 +1,21 @@
 //! What all loops of the server share: settings, plans, metrics, log, span collector and the number of open connections.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, ServedPlan};
 use crate::collector::Collector;
 use crate::connection_state::{ClientTimeouts, ConnectionClass};
 use crate::hosts::Hosts;
 use crate::limiter::AdmissionSettings;
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::readiness::Readiness;
+use crate::readiness::{Phase, Readiness};
 use crate::routes::Listener;
 use arc_swap::ArcSwap;
-use rankd_engine::Tasks;
 use rankd_engine::engine::Gauges;
+use rankd_engine::{RunError, Tasks, codes};
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
@@ -61,6 +61,14 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// The plan of this name. While plans are being loaded, one that is not there yet may still come.
+    pub(crate) fn find_plan<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<&'c Arc<ServedPlan>, RunError> {
+        catalog.find(name).map_err(|error| match self.readiness.phase() {
+            Phase::Loading => RunError::new(codes::STILL_LOADING, "the server is still loading its plans; try again"),
+            Phase::Ready | Phase::Stopping => error,
+        })
+    }
+
     /// How many connections of this class are open.
     pub(crate) fn open(&self, class: ConnectionClass) -> usize {
         self.open[class as usize].load(Ordering::Relaxed)

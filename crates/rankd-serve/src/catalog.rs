@@ -1,9 +1,9 @@
 //! The plans that are served, as one value that is swapped whole: a request takes a plan from it once and keeps that.
 
 use crate::metrics::PlanMetrics;
-use rankd_engine::Linked;
+use rankd_engine::{Linked, RunError, codes};
 use rankd_plan::Registry;
-use rankd_plan::diagnostic::nearest;
+use rankd_plan::diagnostic::{nearest, quoted};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,8 +48,13 @@ impl Catalog {
         self.plans.get(name)
     }
 
-    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
-        nearest(name, self.plans.keys().map(String::as_str))
+    /// The plan of this name; the error where there is none.
+    pub(crate) fn find(&self, name: &str) -> Result<&Arc<ServedPlan>, RunError> {
+        self.get(name).ok_or_else(|| {
+            let near = nearest(name, self.plans.keys().map(String::as_str));
+            let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            RunError::new(codes::UNKNOWN_PLAN, format!("there is no plan {}{hint}", quoted(name)))
+        })
     }
 
     /// In order of their names.
@@ -68,6 +73,16 @@ pub(crate) struct ServedPlan {
     pub(crate) problem: Option<RefusedVersion>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) counters: Arc<PlanCounters>,
+}
+
+impl ServedPlan {
+    /// The version that is served; the error where there is none.
+    pub(crate) fn version(&self) -> Result<&GoodVersion, RunError> {
+        self.good.as_ref().ok_or_else(|| {
+            let why = self.problem.as_ref().map_or("it was never loaded", |problem| &problem.message);
+            RunError::new(codes::NO_GOOD_VERSION, format!("the plan {:?} cannot run: {why}", self.name))
+        })
+    }
 }
 
 /// A version that can run.

@@ -3,7 +3,6 @@
 use crate::body::RequestBody;
 use crate::content_headers;
 use crate::off_loop;
-use crate::pages::no_plan;
 use crate::rank;
 use crate::reply::Reply;
 use crate::request_scope::RequestScope;
@@ -11,12 +10,11 @@ use crate::traced_run;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use rankd_edge::explain::Explanation;
+use rankd_edge::prepare::{ANY_USER, Tracing, prepare};
 use rankd_engine::{ErrorKind, RunError, codes};
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::{Fault, Kind, Reader};
 
-/// The request of a run where none is given.
-const ANYONE: &[u8] = br#"{"user_id":1}"#;
 const DEPTH_MAX: usize = 64;
 
 /// What is asked for.
@@ -37,26 +35,29 @@ pub(crate) async fn explain(scope: &mut RequestScope, head: &Parts, body: &mut R
         Err(error) => return Reply::error(scope.id(), None, &error),
     };
     let ExplainRequest { plan, analyze, request } = match off_loop::parse(scope, &read.bytes, read_question).await {
-        Ok(Ok(read_question)) => read_question,
+        Ok(Ok(question)) => question,
         Ok(Err(error)) | Err(error) => return Reply::error(scope.id(), None, &error),
     };
     let catalog = acceptor.app.catalog.load_full();
-    let Some(served) = catalog.get(&plan) else {
-        return Reply::error(scope.id(), None, &no_plan(&plan, catalog.nearest(&plan)));
+    let served = match acceptor.app.find_plan(&catalog, &plan) {
+        Ok(served) => served,
+        Err(error) => return Reply::error(scope.id(), None, &error),
     };
-    let Some(good) = &served.good else {
-        let error = RunError::new(codes::NO_GOOD_VERSION, format!("the plan {plan:?} has no good version"));
-        return Reply::error(scope.id(), Some(&plan), &error);
+    let good = match served.version() {
+        Ok(good) => good,
+        Err(error) => return Reply::error(scope.id(), Some(&plan), &error),
     };
     let mut outcome = None;
     if analyze {
-        let input = match off_loop::read(scope, &request, &catalog.registry).await {
-            Ok(input) => input,
-            Err(refused) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
+        let (registry, name) = (catalog.registry.clone(), plan.clone());
+        let prepare = move |bytes: &Bytes| prepare(bytes, &registry, &name, Tracing::Recorded);
+        let prepared = match off_loop::parse(scope, &request, prepare).await {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(refused)) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
+            Err(error) => return Reply::error(scope.id(), Some(&plan), &error),
         };
         scope.plan = Some(served.clone());
-        let request = rankd_engine::Request { trace: true, ..input.request };
-        let ran = rank::run(scope, &good.linked, request).await;
+        let ran = rank::run(scope, &good.linked, prepared.request).await;
         traced_run::record(scope, &good.linked, &ran);
         if let Err(error) = &ran.result
             && error.code.kind == ErrorKind::Overloaded
@@ -107,7 +108,7 @@ fn read_question(bytes: &Bytes) -> Result<ExplainRequest, RunError> {
     }
     reader.end().map_err(not_json)?;
     let plan = plan.ok_or_else(|| RunError::new(codes::MISSING_FIELD, "the field \"plan\" is missing".to_owned()))?;
-    let request = request.map_or(Bytes::from_static(ANYONE), |request| bytes.slice_ref(request.as_bytes()));
+    let request = request.map_or(Bytes::from_static(ANY_USER), |request| bytes.slice_ref(request.as_bytes()));
     Ok(ExplainRequest { plan, analyze, request })
 }
 

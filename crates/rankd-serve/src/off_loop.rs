@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rankd_column::Key;
 use rankd_edge::answer::Answer;
 use rankd_edge::arrow;
-use rankd_edge::input::{self, Input, UnreadableRequest};
+use rankd_edge::input::{self, Input, RefusedRequest};
 use rankd_edge::request_id;
 use rankd_engine::clock::timeout_at;
 use rankd_engine::deadline::Deadline;
@@ -28,10 +28,10 @@ pub(crate) async fn read(
     scope: &RequestScope,
     bytes: &Bytes,
     registry: &Arc<Registry>,
-) -> Result<Input, UnreadableRequest> {
+) -> Result<Input, RefusedRequest> {
     let registry = registry.clone();
     let read = parse(scope, bytes, move |bytes| input::read(bytes, &registry)).await;
-    read.unwrap_or_else(|error| Err(UnreadableRequest { request_id: request_id::make(), error: Box::new(error) }))
+    read.unwrap_or_else(|error| Err(RefusedRequest { request_id: request_id::make(), error: Box::new(error) }))
 }
 
 /// Makes something of a body.

@@ -11,8 +11,7 @@ use crate::routes::Answers;
 use crate::time_slice::TimeSlice;
 use hyper::StatusCode;
 use rankd_edge::task_list;
-use rankd_engine::{RunError, codes};
-use rankd_plan::diagnostic::quoted;
+use rankd_engine::RunError;
 use rankd_plan::json::Writer;
 
 pub(crate) async fn page(scope: &mut RequestScope, which: Answers, name: &str) -> Reply {
@@ -34,9 +33,9 @@ pub(crate) async fn page(scope: &mut RequestScope, which: Answers, name: &str) -
             Reply::json(task_list::to_json(&all))
         }
         Answers::Plans => Reply::json(plans(&app).await),
-        Answers::Plan => match app.catalog.load().get(name) {
-            Some(plan) => Reply::json(in_full(plan, &app.readiness.warnings())),
-            None => Reply::error(scope.id(), None, &no_plan(name, app.catalog.load().nearest(name))),
+        Answers::Plan => match app.find_plan(&app.catalog.load(), name) {
+            Ok(plan) => Reply::json(in_full(plan, &app.readiness.warnings())),
+            Err(error) => Reply::error(scope.id(), None, &error),
         },
         // These run plans and are answered elsewhere.
         Answers::Rank | Answers::RankPlan | Answers::Explain => {
@@ -70,11 +69,6 @@ fn version() -> String {
         w.field("plan_schema_version").int(1);
     });
     writer.finish()
-}
-
-pub(crate) fn no_plan(name: &str, near: Option<&str>) -> RunError {
-    let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    RunError::new(codes::UNKNOWN_PLAN, format!("there is no plan {}{hint}", quoted(name)))
 }
 
 /// What the listing says about a plan.

@@ -8,17 +8,16 @@ use crate::catalog::ServedPlan;
 use crate::connection_state::ConnectionState;
 use crate::content_headers;
 use crate::off_loop::{self, AnswerSpec};
-use crate::readiness::Phase;
 use crate::reply::Reply;
 use crate::request_scope::RequestScope;
 use crate::spans::TracedRun;
 use crate::traced_run;
 use hyper::http::request::Parts;
-use rankd_edge::input::{Input, UnreadableRequest};
+use rankd_edge::input::RefusedRequest;
+use rankd_edge::prepare::{Prepared, Tracing, plan_name};
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, RunError, codes};
-use rankd_plan::diagnostic::quoted;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,14 +27,11 @@ pub(crate) async fn rank(scope: &mut RequestScope, named: Option<&str>, head: &P
     if let Err(error) = content_headers::check(&head.headers, scope.acceptor.app.settings.lenient) {
         return Reply::error(scope.id(), None, &error);
     }
-    let (input, plan, linked) = match prepare(scope, named, body).await {
+    let (prepared, plan, linked) = match prepare(scope, named, body).await {
         Ok(prepared) => prepared,
         Err(reply) => return *reply,
     };
-    let Input { mut request, output_keys, .. } = input;
-    let with_trace = request.trace;
-    let traced = scope.acceptor.metrics.should_trace_next(scope.acceptor.app.settings.trace_every);
-    request.trace = with_trace || traced || scope.acceptor.app.log.audit || scope.sampled;
+    let Prepared { request, output_keys, with_trace } = prepared;
     let deadline = scope.acceptor.loop_handle.deadline(scope.since, request.deadline);
     let outcome = run(scope, &linked, request).await;
     traced_run::record(scope, &linked, &outcome);
@@ -68,7 +64,7 @@ async fn prepare(
     scope: &mut RequestScope,
     named: Option<&str>,
     body: &mut RequestBody,
-) -> Result<(Input, Arc<ServedPlan>, Arc<Linked>), Box<Reply>> {
+) -> Result<(Prepared, Arc<ServedPlan>, Arc<Linked>), Box<Reply>> {
     let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
     let read = body.read().await.map_err(|error| failed(scope.id(), named, &error))?;
     scope.bytes_in = read.bytes.len();
@@ -76,44 +72,25 @@ async fn prepare(
     let catalog = acceptor.app.catalog.load();
     let input = match off_loop::read(scope, &read.bytes, &catalog.registry).await {
         Ok(input) => input,
-        Err(UnreadableRequest { request_id, error }) => {
+        Err(RefusedRequest { request_id, error }) => {
             scope.request_id = request_id;
             return Err(failed(&scope.request_id, named, &error));
         }
     };
     scope.request_id.clone_from(&input.request.request_id);
     let id = &scope.request_id;
-    let name = match (named, &input.plan) {
-        (Some(path), Some(plan)) if path != plan => {
-            let message = format!("the path names plan {}, but the request names {}", quoted(path), quoted(plan));
-            return Err(failed(id, Some(path), &RunError::new(codes::OTHER_PLAN, message)));
-        }
-        (Some(name), _) => name,
-        (None, Some(name)) => name,
-        (None, None) => {
-            let message = "which plan? Name it in \"plan\", or use /rank/{plan}";
-            return Err(failed(id, None, &RunError::new(codes::NO_PLAN_NAMED, message)));
-        }
-    };
-    let Some(plan) = catalog.get(name) else {
-        if acceptor.app.readiness.phase() == Phase::Loading {
-            let message = "the server is still loading its plans; try again";
-            return Err(failed(id, None, &RunError::new(codes::STILL_LOADING, message)));
-        }
-        let hint = catalog.nearest(name).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        let message = format!("there is no plan {}{hint}", quoted(name));
-        let error = RunError::new(codes::UNKNOWN_PLAN, message);
-        return Err(failed(id, None, &error));
-    };
+    let name = plan_name(named, &input).map_err(|error| failed(id, named, &error))?.ok_or_else(|| {
+        let message = "which plan? Name it in \"plan\", or use /rank/{plan}";
+        failed(id, None, &RunError::new(codes::NO_PLAN_NAMED, message))
+    })?;
+    let plan = acceptor.app.find_plan(&catalog, name).map_err(|error| failed(id, None, &error))?;
     scope.plan = Some(plan.clone());
-    match &plan.good {
-        Some(good) => Ok((input, plan.clone(), good.linked.clone())),
-        None => {
-            let why = plan.problem.as_ref().map_or("it was never loaded", |problem| &problem.message);
-            let message = format!("the plan {name:?} cannot run: {why}");
-            Err(failed(id, Some(name), &RunError::new(codes::NO_GOOD_VERSION, message)))
-        }
-    }
+    let linked = plan.version().map_err(|error| failed(id, Some(name), &error))?.linked.clone();
+    let metrics = &scope.acceptor.metrics;
+    let recorded =
+        metrics.should_trace_next(acceptor.app.settings.trace_every) || acceptor.app.log.audit || scope.sampled;
+    let tracing = if recorded { Tracing::Recorded } else { Tracing::AsAsked };
+    Ok((Prepared::new(input, tracing), plan.clone(), linked))
 }
 
 /// Runs a plan on this loop, if it may run now.

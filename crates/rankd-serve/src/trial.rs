@@ -4,7 +4,8 @@
 //! slow is not: the plan may be right all the same.
 
 use crate::catalog::GoodVersion;
-use rankd_engine::{Engine, ErrorKind, Linked, Request, RunError, Tasks};
+use rankd_edge::prepare::{Tracing, prepare};
+use rankd_engine::{Engine, ErrorKind, Linked, RunError, Tasks};
 use rankd_plan::{Plan, Registry};
 use std::fmt;
 use std::sync::Arc;
@@ -104,11 +105,9 @@ fn deadline(engine: &Engine) -> Duration {
 }
 
 fn run_once(engine: &Engine, plan: &Arc<Linked>, registry: &Registry) -> Result<(), Box<RunError>> {
-    let request = Request {
-        user_id: 1,
-        request_id: "trial".to_owned(),
-        deadline: Some(deadline(engine)),
-        ..Request::new(registry)
-    };
-    engine.run(plan, request).result.map(drop)
+    let deadline_ms = deadline(engine).as_millis().max(1);
+    let request = format!(r#"{{"user_id":1,"request_id":"trial","deadline_ms":{deadline_ms}}}"#);
+    let prepared = prepare(request.as_bytes(), registry, &plan.name, Tracing::AsAsked);
+    let prepared = prepared.map_err(|refused| refused.error)?;
+    engine.run(plan, prepared.request).result.map(drop)
 }

@@ -3,7 +3,6 @@
 //! So no signal is lost, whatever the rest of the process is busy with: reading files that hang, compiling plans, resolving names.
 //! As process 1, too, where the system ignores every signal without a handler. A second signal to stop ends the process at once.
 
-use crate::cli::FAILED;
 use crossbeam_channel::bounded;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,6 +24,8 @@ pub(crate) enum SignalRequest {
 pub(crate) struct SignalSettings {
     /// The exit code of a process that is stopped before it has accepted anything.
     pub(crate) early: u8,
+    /// The exit code of a process that is stopped before it has finished.
+    pub(crate) forced: u8,
     /// Whether SIGHUP means to reload; otherwise it ends the process, as it does by default.
     pub(crate) reloads: bool,
 }
@@ -118,7 +119,7 @@ impl Handlers {
             None => again.await,
         }
         // Nothing is said: whoever holds the lock of stderr may be what hangs.
-        std::process::exit(FAILED.into());
+        std::process::exit(settings.forced.into());
     }
 
     async fn next(&mut self) -> SignalRequest {

@@ -39,29 +39,31 @@ pub struct Input {
     pub plan: Option<String>,
     /// `None` for every key that the output has.
     pub output_keys: Option<Vec<Key>>,
+    /// Whether the answer should have a trace of the run.
+    pub asks_for_trace: bool,
 }
 
-/// A request that cannot be read.
+/// A request that is refused before it runs.
 #[derive(Debug)]
-pub struct UnreadableRequest {
+pub struct RefusedRequest {
     pub request_id: String,
     pub error: Box<RunError>,
 }
 
-impl std::error::Error for UnreadableRequest {
+impl std::error::Error for RefusedRequest {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&*self.error)
     }
 }
 
-impl fmt::Display for UnreadableRequest {
+impl fmt::Display for RefusedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "request {:?}: {}", self.request_id, self.error)
     }
 }
 
 /// Reads a request. An error comes with the request's own id where that could be read.
-pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, UnreadableRequest> {
+pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, RefusedRequest> {
     let mut id = None;
     let input = parse(bytes, registry, &mut id);
     // The id may stand behind what was refused.
@@ -72,7 +74,7 @@ pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, UnreadableReques
             input.request.request_id = id;
             Ok(input)
         }
-        Err(error) => Err(UnreadableRequest { request_id: id, error: Box::new(error) }),
+        Err(error) => Err(RefusedRequest { request_id: id, error: Box::new(error) }),
     }
 }
 
@@ -105,7 +107,8 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
     let text = std::str::from_utf8(bytes)
         .map_err(|error| RunError::new(codes::NOT_A_REQUEST, format!("byte {} is not UTF-8", error.valid_up_to())))?;
     let mut reader = Reader::new(text, DEPTH_MAX);
-    let mut input = Input { request: Request::new(registry), plan: None, output_keys: None };
+    let request = Request::new(registry);
+    let mut input = Input { request, plan: None, output_keys: None, asks_for_trace: false };
     let mut has_user = false;
     let mut set = Vec::new();
     let mut fields = reader.open_object().map_err(not_json)?;
@@ -140,7 +143,7 @@ fn read_field(
         "output_keys" => input.output_keys = Some(value.output_keys()?),
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
-        "trace" => input.request.trace = value.bool_or_null()?,
+        "trace" => input.asks_for_trace = value.bool_or_null()?,
         _ => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
     }
     Ok(())

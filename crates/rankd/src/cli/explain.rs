@@ -1,18 +1,16 @@
 //! `rankd explain`: a plan as written and as it runs; with `--analyze`, what one run of it was like.
 
 use crate::cli::command_error::CommandError;
-use crate::cli::run::{self, RunArgs};
+use crate::cli::plan_engine::{PlanEngine, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use clap::Args;
 use rankd_edge::explain::Explanation;
-use rankd_edge::input::{self, REQUEST_BYTES_MAX};
+use rankd_edge::input::REQUEST_BYTES_MAX;
 use rankd_edge::library::Library;
+use rankd_edge::prepare::{ANY_USER, Tracing, prepare};
 use rankd_plan::Registry;
 use std::io::{BufRead, IsTerminal, Read};
 use std::time::Duration;
-
-/// Asked for where nobody says what to ask for.
-const ANYONE: &str = r#"{"user_id":1}"#;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainArgs {
@@ -36,11 +34,10 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
-    let Some((loaded, plan, _, engine)) = run::prepare(&args.run.with_plan(&args.target), library) else {
-        return WRONG;
-    };
-    let outcome = match args.analyze.then(|| request(&loaded.registry)).transpose() {
-        Ok(request) => request.map(|request| engine.run(&plan, request)),
+    let Some(running) = PlanEngine::start(&args.run.with_plan(&args.target), library) else { return WRONG };
+    let PlanEngine { loaded, plan, engine, .. } = &running;
+    let outcome = match args.analyze.then(|| request(&loaded.registry, &plan.name)).transpose() {
+        Ok(request) => request.map(|request| engine.run(plan, request)),
         Err(error) => {
             error.report();
             return FAILED;
@@ -48,7 +45,7 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
     };
     let settings = engine.settings();
     let explanation = Explanation {
-        plan: &plan,
+        plan,
         scheduler: settings.scheduler,
         policy: &settings.policy,
         limits_nodes: settings.node_timeout.is_some(),
@@ -68,7 +65,7 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
 }
 
 /// The request on stdin: its first line, where stdin is not a terminal and has one.
-fn request(registry: &Registry) -> Result<rankd_engine::Request, CommandError> {
+fn request(registry: &Registry, plan: &str) -> Result<rankd_engine::Request, CommandError> {
     let mut line = Vec::new();
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -76,9 +73,8 @@ fn request(registry: &Registry) -> Result<rankd_engine::Request, CommandError> {
         bounded.read_until(b'\n', &mut line).map_err(CommandError::with("stdin"))?;
     }
     if line.iter().all(u8::is_ascii_whitespace) {
-        line = ANYONE.into();
+        line = ANY_USER.into();
     }
-    let mut input = input::read(&line, registry).map_err(|refused| CommandError::Caused(refused.error))?;
-    input.request.trace = true;
-    Ok(input.request)
+    let prepared = prepare(&line, registry, plan, Tracing::Recorded);
+    prepared.map(|prepared| prepared.request).map_err(|refused| CommandError::Caused(refused.error))
 }

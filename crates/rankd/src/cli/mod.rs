@@ -10,6 +10,7 @@ pub(crate) mod dslc;
 mod engine;
 mod explain;
 mod healthcheck;
+mod plan_engine;
 mod plans;
 mod run;
 pub(crate) mod say;

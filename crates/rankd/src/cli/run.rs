@@ -3,60 +3,27 @@
 //! Told to stop, it reads no further, answers the requests that it has read, and ends as if the input had ended there.
 
 use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
-use crate::cli::check::print_registry_problems;
-use crate::cli::command_error::CommandError;
-use crate::cli::engine::EngineArgs;
-use crate::cli::{DONE, FAILED, Places, WRONG, say};
+use crate::cli::plan_engine::{PlanEngine, RunArgs};
+use crate::cli::{DONE, FAILED, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rankd_edge::answer::{self, Answer};
-use rankd_edge::input::{self, REQUEST_BYTES_MAX};
-use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
+use rankd_edge::files;
+use rankd_edge::input::{REQUEST_BYTES_MAX, RefusedRequest};
+use rankd_edge::library::Library;
 use rankd_edge::perfetto::Perfetto;
-use rankd_edge::{endpoints, files};
-use rankd_engine::{Engine, ErrorKind, Linked, RunError, Scheduler, Settings, clock, codes};
-use rankd_plan::diagnostic::{nearest, quoted};
+use rankd_edge::prepare::{Prepared, Tracing, prepare};
+use rankd_engine::{ErrorKind, RunError, clock};
 use rankd_plan::render::excerpt;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a stopping process waits for what is under way.
+/// How long a stopping process waits for requests in flight.
 const DRAIN: Duration = Duration::from_secs(5);
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct RunArgs {
-    /// Name of a plan in the plan folder
-    #[arg(long, value_name = "NAME")]
-    plan_name: Option<String>,
-    /// Plan file
-    #[arg(long, value_name = "FILE", conflicts_with = "plan_name")]
-    plan: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) places: Places,
-    /// Write a Perfetto trace of the run to a file
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// Add a trace of the run to each response
-    #[arg(long)]
-    dump_run_trace: bool,
-    #[command(flatten)]
-    engine: EngineArgs,
-    /// Which scheduler runs the nodes
-    #[arg(long, help_heading = "Scheduler tuning", value_name = "S", value_enum, default_value = "async")]
-    scheduler: SchedulerName,
-    /// The same as --scheduler async
-    #[arg(long, hide = true, conflicts_with_all = ["scheduler", "within_request_parallelism"])]
-    async_scheduler: bool,
-    /// The same as --scheduler pools
-    #[arg(long, hide = true, conflicts_with = "scheduler")]
-    within_request_parallelism: bool,
-}
 
 /// The flags of `rankd run`, which can also put the plan under load.
 #[derive(Args, Clone, Debug)]
@@ -71,32 +38,6 @@ pub(crate) struct RunCommand {
     bench_concurrency: u64,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SchedulerName {
-    Async,
-    Pools,
-    Sequential,
-}
-
-impl RunArgs {
-    /// The same flags for a plan that is given by name or path.
-    pub(crate) fn with_plan(&self, plan: &str) -> RunArgs {
-        let (name, path) =
-            if library::is_name(plan) { (Some(plan.to_owned()), None) } else { (None, Some(plan.into())) };
-        RunArgs { plan_name: name, plan: path, ..self.clone() }
-    }
-
-    fn settings(&self) -> Settings {
-        let scheduler = match self.scheduler {
-            _ if self.within_request_parallelism => Scheduler::Pools,
-            SchedulerName::Async => Scheduler::Async,
-            SchedulerName::Pools => Scheduler::Pools,
-            SchedulerName::Sequential => Scheduler::Sequential,
-        };
-        self.engine.settings(scheduler)
-    }
-}
-
 pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     let args = &command.run;
     if let Some(iterations) = command.bench {
@@ -109,14 +50,14 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
         };
         return bench::bench(args, library, &load, &Wanted::default());
     }
-    let signals = match Signals::listen(SignalSettings { early: FAILED, reloads: false }) {
+    let signals = match Signals::listen(SignalSettings { early: FAILED, forced: FAILED, reloads: false }) {
         Ok(signals) => signals,
         Err(error) => {
             say::to_people(&format!("error: cannot install signal handlers: {error}"));
             return WRONG;
         }
     };
-    let Some((loaded, plan, file, engine)) = prepare(args, library) else { return WRONG };
+    let Some(running) = PlanEngine::start(args, library) else { return WRONG };
     // From here on, what was read is answered.
     signals.finish_first(None);
     let requests = match UntilStopped::stdin(&signals) {
@@ -126,9 +67,8 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
             return WRONG;
         }
     };
-    let mut session =
-        Session { args, loaded: &loaded, plan, file, engine: &engine, perfetto: None, began: clock::now() };
-    session.perfetto = args.trace.is_some().then(Perfetto::default);
+    let perfetto = args.trace.is_some().then(Perfetto::default);
+    let mut session = Session { args, running: &running, perfetto, began: clock::now() };
     let mut code = session.serve(requests, std::io::stdout().lock());
     if let (Some(path), Some(perfetto)) = (&args.trace, session.perfetto)
         && let Err(error) = files::write(path, &perfetto.finish())
@@ -136,86 +76,13 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
         say::to_people(&format!("error: {}: {error}", path.display()));
         code = code.max(FAILED);
     }
-    engine.stop(DRAIN);
+    running.engine.stop(DRAIN);
     code
-}
-
-/// Everything that answering takes: the registry, the plan, where it came from and an engine. What is missing has been told.
-pub(crate) fn prepare(args: &RunArgs, library: &Library) -> Option<(LoadedRegistry, Arc<Linked>, PlanFile, Engine)> {
-    let loaded = library.load_registry(&args.places.registry, &args.places.env);
-    print_registry_problems(&loaded);
-    if loaded.has_errors() {
-        return None;
-    }
-    let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), library, &loaded)?;
-    match start_engine(args, &loaded.registry) {
-        Ok(engine) => Some((loaded, plan, file, engine)),
-        Err(error) => {
-            error.report();
-            None
-        }
-    }
-}
-
-fn start_engine(args: &RunArgs, registry: &rankd_plan::Registry) -> Result<Engine, CommandError> {
-    let stores = endpoints::open(registry, &mut say::note)?;
-    Engine::start(args.settings(), stores).map_err(CommandError::with("cannot start threads"))
-}
-
-/// The file of the plan that is asked for.
-fn plan_path(args: &RunArgs) -> Option<PathBuf> {
-    if let Some(path) = &args.plan {
-        return Some(path.clone());
-    }
-    let Some(name) = &args.plan_name else {
-        say::to_people("error: which plan? Give --plan_name NAME or --plan FILE (rankd plans lists them)");
-        return None;
-    };
-    let path = library::find(name, &args.places.plan_dir);
-    if path.is_file() && library::is_name(name) {
-        return Some(path);
-    }
-    let known: Vec<String> =
-        library::list(&args.places.plan_dir).unwrap_or_default().iter().map(|p| library::name_of(p)).collect();
-    let hint = nearest(name, known.iter().map(String::as_str)).map(|near| format!("; did you mean {near:?}?"));
-    let folder = args.places.plan_dir.display();
-    say::to_people(&format!("error: there is no plan {} in {folder}{}", quoted(name), hint.unwrap_or_default()));
-    None
-}
-
-/// The plan in a file. A stale artifact that was found by the plan's name gives way to its source; one that was asked for is run.
-fn load_plan(
-    path: &Path,
-    by_name: bool,
-    library: &Library,
-    loaded: &LoadedRegistry,
-) -> Option<(Arc<Linked>, PlanFile)> {
-    let mut file = library.load_plan(path, &loaded.registry);
-    if by_name && file.is_stale() {
-        let source = library::source_of(path);
-        say::to_people(&format!("note: {} is stale; running {}", path.display(), source.display()));
-        file = library.load_plan(&source, &loaded.registry);
-    }
-    let words = file.report(|report| report.for_people(say::in_colour(), &|span| file.source_text(span)));
-    if !words.is_empty() {
-        say::to_people(&words);
-    }
-    match Linked::link(file.checked.plan.as_ref()?, library.tasks(), &loaded.registry) {
-        Ok(linked) => Some((Arc::new(linked), file)),
-        Err(diagnostic) => {
-            say::to_people(&format!("error: {}", diagnostic.message));
-            None
-        }
-    }
 }
 
 struct Session<'a> {
     args: &'a RunArgs,
-    loaded: &'a LoadedRegistry,
-    plan: Arc<Linked>,
-    /// Where the plan came from, to show what an error is about.
-    file: PlanFile,
-    engine: &'a Engine,
+    running: &'a PlanEngine,
     perfetto: Option<Perfetto>,
     began: clock::Instant,
 }
@@ -253,36 +120,35 @@ impl Session<'_> {
     /// Shows people the part of an expression that failed, as its author wrote it.
     fn show_place(&self, error: &RunError) {
         let Some(span) = error.node.as_ref().and_then(|node| node.source.as_ref()) else { return };
-        if let Some(text) = self.file.source_text(span) {
+        if let Some(text) = self.running.file.source_text(span) {
             say::to_people(&excerpt(&error.message, span, &text, say::in_colour()));
         }
     }
 
     fn answer(&mut self, line: &[u8]) -> (Vec<u8>, bool) {
-        let refused = |id: &str, plan: &str, error: &RunError| (answer::failure(id, Some(plan), error, |_| {}), false);
-        let mut input = match input::read(line, &self.loaded.registry) {
-            Ok(input) => input,
-            Err(input::UnreadableRequest { request_id, error }) => {
-                return refused(&request_id, &self.plan.name, &error);
+        let PlanEngine { loaded, plan, engine, .. } = self.running;
+        let tracing = match (self.args.dump_run_trace, &self.perfetto) {
+            (true, _) => Tracing::Shown,
+            (false, Some(_)) => Tracing::Recorded,
+            (false, None) => Tracing::AsAsked,
+        };
+        let prepared = match prepare(line, &loaded.registry, &plan.name, tracing) {
+            Ok(prepared) => prepared,
+            Err(RefusedRequest { request_id, error }) => {
+                return (answer::failure(&request_id, Some(&plan.name), &error, |_| {}), false);
             }
         };
-        let id = input.request.request_id.clone();
-        if let Some(other) = input.plan.filter(|other| *other != self.plan.name) {
-            let (asked, runs) = (quoted(&other), quoted(&self.plan.name));
-            let message = format!("the request is for plan {asked}, but this process runs {runs}");
-            return refused(&id, &self.plan.name, &RunError::new(codes::OTHER_PLAN, message));
-        }
-        let with_trace = input.request.trace || self.args.dump_run_trace;
-        input.request.trace = with_trace || self.perfetto.is_some();
+        let Prepared { request, output_keys, with_trace } = prepared;
+        let id = request.request_id.clone();
         let started = clock::nanos_between(self.began, clock::now());
-        let outcome = self.engine.run(&self.plan, input.request);
+        let outcome = engine.run(plan, request);
         if let (Some(perfetto), Some(trace)) = (&mut self.perfetto, &outcome.trace) {
-            perfetto.add(&self.plan, &id, trace, started);
+            perfetto.add(plan, &id, trace, started);
         }
         if let Err(error) = &outcome.result
             && error.code.kind == ErrorKind::Bug
         {
-            say::to_people(&format!("bug: plan {}, request {id}: {error}", self.plan.name));
+            say::to_people(&format!("bug: plan {}, request {id}: {error}", plan.name));
         }
         if let Err(error) = &outcome.result {
             self.show_place(error);
@@ -290,8 +156,8 @@ impl Session<'_> {
                 say::to_people(&format!("request {id}: {detail}"));
             }
         }
-        let (registry, output_keys) = (&self.loaded.registry, input.output_keys.as_deref());
-        let answer = Answer { request_id: &id, plan: &self.plan, registry, output_keys, with_trace };
+        let (registry, output_keys) = (&loaded.registry, output_keys.as_deref());
+        let answer = Answer { request_id: &id, plan, registry, output_keys, with_trace };
         (answer.render(&outcome), outcome.result.is_ok())
     }
 }

@@ -3,7 +3,7 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::engine::EngineArgs;
-use crate::cli::{DONE, Places, WRONG, say};
+use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
 use clap::Args;
@@ -174,7 +174,7 @@ pub(crate) fn run(args: &ServeArgs, library: &Library) -> u8 {
 
 fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
-    let mut signals = Signals::listen(SignalSettings { early: DONE, reloads: true })
+    let mut signals = Signals::listen(SignalSettings { early: DONE, forced: FAILED, reloads: true })
         .map_err(CommandError::with("cannot install signal handlers"))?;
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));

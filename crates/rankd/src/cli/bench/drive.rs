@@ -5,8 +5,10 @@ use crate::cli::command_error::CommandError;
 use crate::cli::say;
 use crossbeam_channel::{RecvTimeoutError, unbounded};
 use hdrhistogram::Histogram;
+use rankd_edge::prepare::{Prepared, Tracing, prepare};
 use rankd_engine::trace::Trace;
 use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, clock};
+use rankd_plan::Registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +81,7 @@ pub(crate) struct PlanTarget<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) plan: &'a Arc<Linked>,
     /// The listed requests, read, or one that is the same for every user.
-    pub(crate) requests: &'a [Request],
+    pub(crate) requests: &'a [Prepared],
 }
 
 impl PlanTarget<'_> {
@@ -97,9 +99,9 @@ impl PlanTarget<'_> {
 
     /// The `at`th request; some are traced.
     fn request(&self, load: &Load, at: u64) -> Request {
-        let request = self.requests[(at % self.requests.len() as u64) as usize].clone();
-        let user_id = load.requests.user(at).unwrap_or(request.user_id);
-        Request { user_id, trace: at.is_multiple_of(TRACED_EVERY), ..request }
+        let request = &self.requests[(at % self.requests.len() as u64) as usize];
+        let tracing = if at.is_multiple_of(TRACED_EVERY) { Tracing::Recorded } else { Tracing::AsAsked };
+        request.repeat(load.requests.user(at), tracing)
     }
 
     /// One thread that starts requests and takes answers as they come.
@@ -190,19 +192,20 @@ impl PlanTarget<'_> {
     }
 }
 
-/// The requests as the engine takes them; at least one.
+/// The requests for a plan as the engine takes them; at least one.
 pub(crate) fn read_requests(
     requests: &Requests,
-    registry: &rankd_plan::Registry,
-) -> Result<Vec<Request>, CommandError> {
+    registry: &Registry,
+    plan: &str,
+) -> Result<Vec<Prepared>, CommandError> {
     let texts: Vec<_> = match requests {
         Requests::Listed(texts) => (0..texts.len() as u64).map(|at| requests.text(at)).collect(),
         Requests::Users(..) => vec![requests.text(0)],
     };
     let read = texts.iter().enumerate().map(|(at, text)| {
-        let input = rankd_edge::input::read(text.as_bytes(), registry);
+        let prepared = prepare(text.as_bytes(), registry, plan, Tracing::AsAsked);
         let wrong = |why: &str| CommandError::Wrong(format!("request {}: {why}", at + 1));
-        input.map(|input| input.request).map_err(|refused| wrong(&refused.error.message))
+        prepared.map_err(|refused| wrong(&refused.error.message))
     });
     read.collect()
 }

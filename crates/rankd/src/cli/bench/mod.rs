@@ -17,7 +17,7 @@ pub(crate) use report::Wanted;
 
 use crate::cli::WRONG;
 use crate::cli::command_error::CommandError;
-use crate::cli::run::{self, RunArgs};
+use crate::cli::plan_engine::{PlanEngine, RunArgs};
 use clap::Args;
 use drive::PlanTarget;
 use gates::{Figures, Gate};
@@ -114,15 +114,16 @@ impl BenchArgs {
 
 /// Runs a bench of the plan that the flags name.
 pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wanted) -> u8 {
-    let Some((loaded, plan, _, engine)) = run::prepare(args, library) else { return WRONG };
-    let requests = match drive::read_requests(&load.requests, &loaded.registry) {
+    let Some(running) = PlanEngine::start(args, library) else { return WRONG };
+    let PlanEngine { loaded, plan, engine, .. } = &running;
+    let requests = match drive::read_requests(&load.requests, &loaded.registry, &plan.name) {
         Ok(requests) => requests,
         Err(error) => {
             error.report();
             return WRONG;
         }
     };
-    let target = PlanTarget { engine: &engine, plan: &plan, requests: &requests };
+    let target = PlanTarget { engine, plan, requests: &requests };
     if let Some(warmup) = load.warmup {
         target.run(load, warmup, "warmup");
     }
@@ -131,7 +132,7 @@ pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wan
     let wall = clock::now().saturating_duration_since(began);
     let cpu = process::cpu_seconds() - cpu_before;
     let counted = Counted::now(engine.stats()).since(&before);
-    let report = PlanReport { plan: &plan, engine: &engine, load, loaded: &loaded, tally: &tally, counted, wall, cpu };
+    let report = PlanReport { plan, engine, load, loaded, tally: &tally, counted, wall, cpu };
     let code = wanted.tell(&report.table(), &report.json());
     engine.stop(Duration::from_secs(5));
     code

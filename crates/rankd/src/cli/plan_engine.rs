@@ -1,0 +1,149 @@
+//! What it takes to run a plan from the command line: the flags that name it, its registry, the plan itself and an engine with its stores.
+
+use crate::cli::check::print_registry_problems;
+use crate::cli::command_error::CommandError;
+use crate::cli::engine::EngineArgs;
+use crate::cli::{Places, say};
+use clap::{Args, ValueEnum};
+use rankd_edge::endpoints;
+use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
+use rankd_engine::{Engine, Linked, Scheduler, Settings};
+use rankd_plan::Registry;
+use rankd_plan::diagnostic::{nearest, quoted};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunArgs {
+    /// Name of a plan in the plan folder
+    #[arg(long, value_name = "NAME")]
+    plan_name: Option<String>,
+    /// Plan file
+    #[arg(long, value_name = "FILE", conflicts_with = "plan_name")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    places: Places,
+    /// Write a Perfetto trace of the run to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Add a trace of the run to each response
+    #[arg(long)]
+    pub(crate) dump_run_trace: bool,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Which scheduler runs the nodes
+    #[arg(long, help_heading = "Scheduler tuning", value_name = "S", value_enum, default_value = "async")]
+    scheduler: SchedulerName,
+    /// The same as --scheduler async
+    #[arg(long, hide = true, conflicts_with_all = ["scheduler", "within_request_parallelism"])]
+    async_scheduler: bool,
+    /// The same as --scheduler pools
+    #[arg(long, hide = true, conflicts_with = "scheduler")]
+    within_request_parallelism: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SchedulerName {
+    Async,
+    Pools,
+    Sequential,
+}
+
+impl RunArgs {
+    /// The same flags for a plan that is given by name or path.
+    pub(crate) fn with_plan(&self, plan: &str) -> RunArgs {
+        let (name, path) =
+            if library::is_name(plan) { (Some(plan.to_owned()), None) } else { (None, Some(plan.into())) };
+        RunArgs { plan_name: name, plan: path, ..self.clone() }
+    }
+
+    fn settings(&self) -> Settings {
+        let scheduler = match self.scheduler {
+            _ if self.within_request_parallelism => Scheduler::Pools,
+            SchedulerName::Async => Scheduler::Async,
+            SchedulerName::Pools => Scheduler::Pools,
+            SchedulerName::Sequential => Scheduler::Sequential,
+        };
+        self.engine.settings(scheduler)
+    }
+}
+
+/// A plan that can run.
+pub(crate) struct PlanEngine {
+    pub(crate) loaded: LoadedRegistry,
+    pub(crate) plan: Arc<Linked>,
+    /// Where the plan came from, to show what an error is about.
+    pub(crate) file: PlanFile,
+    pub(crate) engine: Engine,
+}
+
+impl PlanEngine {
+    /// Loads the plan that the flags name and starts an engine for it. Where that is not possible, the reason has been printed.
+    pub(crate) fn start(args: &RunArgs, library: &Library) -> Option<PlanEngine> {
+        let loaded = library.load_registry(&args.places.registry, &args.places.env);
+        print_registry_problems(&loaded);
+        if loaded.has_errors() {
+            return None;
+        }
+        let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), library, &loaded)?;
+        match start_engine(args, &loaded.registry) {
+            Ok(engine) => Some(PlanEngine { loaded, plan, file, engine }),
+            Err(error) => {
+                error.report();
+                None
+            }
+        }
+    }
+}
+
+fn start_engine(args: &RunArgs, registry: &Registry) -> Result<Engine, CommandError> {
+    let stores = endpoints::open(registry, &mut say::note)?;
+    Engine::start(args.settings(), stores).map_err(CommandError::with("cannot start threads"))
+}
+
+/// The file of the plan that is asked for.
+fn plan_path(args: &RunArgs) -> Option<PathBuf> {
+    if let Some(path) = &args.plan {
+        return Some(path.clone());
+    }
+    let Some(name) = &args.plan_name else {
+        say::to_people("error: which plan? Give --plan_name NAME or --plan FILE (rankd plans lists them)");
+        return None;
+    };
+    let path = library::find(name, &args.places.plan_dir);
+    if path.is_file() && library::is_name(name) {
+        return Some(path);
+    }
+    let known: Vec<String> =
+        library::list(&args.places.plan_dir).unwrap_or_default().iter().map(|p| library::name_of(p)).collect();
+    let hint = nearest(name, known.iter().map(String::as_str)).map(|near| format!("; did you mean {near:?}?"));
+    let folder = args.places.plan_dir.display();
+    say::to_people(&format!("error: there is no plan {} in {folder}{}", quoted(name), hint.unwrap_or_default()));
+    None
+}
+
+/// The plan in a file. A stale artifact that was found by the plan's name gives way to its source; one that was asked for is run.
+fn load_plan(
+    path: &Path,
+    by_name: bool,
+    library: &Library,
+    loaded: &LoadedRegistry,
+) -> Option<(Arc<Linked>, PlanFile)> {
+    let mut file = library.load_plan(path, &loaded.registry);
+    if by_name && file.is_stale() {
+        let source = library::source_of(path);
+        say::to_people(&format!("note: {} is stale; running {}", path.display(), source.display()));
+        file = library.load_plan(&source, &loaded.registry);
+    }
+    let words = file.report(|report| report.for_people(say::in_colour(), &|span| file.source_text(span)));
+    if !words.is_empty() {
+        say::to_people(&words);
+    }
+    match Linked::link(file.checked.plan.as_ref()?, library.tasks(), &loaded.registry) {
+        Ok(linked) => Some((Arc::new(linked), file)),
+        Err(diagnostic) => {
+            say::to_people(&format!("error: {}", diagnostic.message));
+            None
+        }
+    }
+}
