@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Crates that define a type name more than once.
 const REPEATED_TYPES: &[&str] = &["rankd-plan"];
 /// Crates with rings among their modules.
-const RINGS: &[&str] = &["rankd-column", "rankd-engine", "rankd-plan", "rankd-serve"];
+const RINGS: &[&str] = &["rankd-column", "rankd-engine", "rankd-plan"];
 /// Every file in this folder is a task, and what it defines is its own business.
 const TASKS: &str = "crates/rankd-tasks/src/tasks/";
 

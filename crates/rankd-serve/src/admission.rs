@@ -6,14 +6,16 @@
 //! the next request out. But it takes processor time from computations in the pool, so while some wait there, clients that retry
 //! immediately get their refusal a little later. There is one per loop; nothing here is shared between loops.
 
-use crate::acceptor::Acceptor;
+use crate::catalog::PlanCounters;
 use crate::limiter::{AdmissionSettings, Decision, Limiter, Refusal, RunUsage};
+use crate::metrics::LoopMetrics;
 use rankd_engine::clock::{self, Instant, Timer, nanos_between, timeout_at};
 use rankd_engine::{ErrorKind, Outcome};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -36,24 +38,8 @@ pub(crate) trait Machine {
     fn pool_is_busy(&self) -> bool;
 }
 
-impl Machine for Acceptor {
-    fn after_this_round(&self, then: impl FnOnce() + 'static) {
-        self.loop_handle.spawn(async move {
-            tokio::task::yield_now().await;
-            then();
-        });
-    }
-
-    fn pool_has_room(&self) -> bool {
-        self.app.gauges.pool_has_room()
-    }
-
-    fn pool_is_busy(&self) -> bool {
-        self.app.gauges.pool_depth() > 0
-    }
-}
-
 pub(crate) struct Admission {
+    metrics: Arc<LoopMetrics>,
     limiter: RefCell<Limiter<oneshot::Sender<Permit>>>,
     /// Whether a probe is in the loop's queue, and how long runs have worked on the loop since it got there.
     probing: Cell<bool>,
@@ -63,8 +49,9 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub(crate) fn new(settings: &AdmissionSettings) -> Rc<Admission> {
+    pub(crate) fn new(settings: &AdmissionSettings, metrics: &Arc<LoopMetrics>) -> Rc<Admission> {
         Rc::new(Admission {
+            metrics: metrics.clone(),
             limiter: RefCell::new(Limiter::new(settings)),
             probing: Cell::new(false),
             round_ns: Cell::new(0),
@@ -72,21 +59,53 @@ impl Admission {
         })
     }
 
-    /// Admits a request, immediately or after queueing; the number is how many nanoseconds it queued.
-    pub(crate) async fn enter(
+    /// Starts a run when it is admitted, immediately or after queueing, and sees it to its end. What it does on the loop is counted,
+    /// and how long it waited for a thread is learned from. Gives its outcome and for how many nanoseconds it queued.
+    pub(crate) async fn run<R: Future<Output = Outcome>>(
         self: &Rc<Admission>,
         machine: &impl Machine,
         deadline: Option<Instant>,
-    ) -> Result<(Permit, u64), Refusal> {
-        let entered = self.try_enter(machine, deadline).await;
-        // Where everything is done on the loop there is no pool to protect, and waiting would only be more work.
-        if entered.is_err() && machine.pool_is_busy() {
-            self.throttle_refusals().await;
-        }
-        entered
+        plan: Option<&Arc<PlanCounters>>,
+        start: impl FnOnce() -> R,
+    ) -> Result<(Outcome, u64), Refusal> {
+        let (permit, queued_ns) = match self.enter(machine, deadline).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return self.refuse(machine, refusal).await,
+        };
+        let _published = Published::new(self, permit);
+        let Some(_counted) = plan.map(|plan| plan.enter()).unwrap_or_default() else {
+            self.metrics.rejected[Refusal::PlanLimit as usize].add(1);
+            return Err(Refusal::PlanLimit);
+        };
+        self.metrics.queued.add(queued_ns);
+        let (mut run, mut on_loop_ns) = (pin!(start()), 0);
+        let outcome = poll_fn(|cx| {
+            let (polled, took_ns) = self.timed(|| run.as_mut().poll(cx));
+            on_loop_ns += took_ns;
+            polled
+        })
+        .await;
+        self.limiter.borrow_mut().learn(&RunUsage {
+            took: outcome.took,
+            waited: outcome.cpu.waited,
+            worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
+            timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
+        });
+        Ok((outcome, queued_ns))
     }
 
-    async fn try_enter(
+    /// Counts a refusal, and returns it when it may be sent.
+    async fn refuse<T>(&self, machine: &impl Machine, refusal: Refusal) -> Result<T, Refusal> {
+        // Where everything is done on the loop there is no pool to protect, and waiting would only be more work.
+        if machine.pool_is_busy() {
+            self.throttle_refusals().await;
+        }
+        self.metrics.rejected[refusal as usize].add(1);
+        Err(refusal)
+    }
+
+    /// Admits a request; the number is how many nanoseconds it queued.
+    async fn enter(
         self: &Rc<Admission>,
         machine: &impl Machine,
         deadline: Option<Instant>,
@@ -96,7 +115,7 @@ impl Admission {
         let decision = self.limiter.borrow_mut().ask(asked, deadline, round, || machine.pool_has_room());
         let until = match decision {
             Decision::Enter => return Ok((Permit::new(self), 0)),
-            Decision::Refuse(refused) => return Err(refused),
+            Decision::Refuse(refusal) => return Err(refusal),
             Decision::WaitUntil(until) => until,
         };
         let (admit, admitted) = oneshot::channel();
@@ -141,34 +160,12 @@ impl Admission {
         (done, took_ns)
     }
 
-    /// Sees a run to its end: what it does on the loop is counted, and how long it waited for a thread is learned from.
-    pub(crate) async fn run(&self, run: impl Future<Output = Outcome>) -> Outcome {
-        let (mut run, mut on_loop_ns) = (pin!(run), 0);
-        let outcome = poll_fn(|cx| {
-            let (polled, took_ns) = self.timed(|| run.as_mut().poll(cx));
-            on_loop_ns += took_ns;
-            polled
-        })
-        .await;
-        self.limiter.borrow_mut().learn(&RunUsage {
-            took: outcome.took,
-            waited: outcome.cpu.waited,
-            worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
-            timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
-        });
-        outcome
-    }
-
-    pub(crate) fn limit(&self) -> f64 {
-        self.limiter.borrow().limit()
-    }
-
-    pub(crate) fn running(&self) -> u32 {
-        self.limiter.borrow().running()
-    }
-
-    pub(crate) fn queue_len(&self) -> usize {
-        self.limiter.borrow().queue_len()
+    /// Publishes how full the loop is as metrics.
+    fn publish(&self) {
+        let limiter = self.limiter.borrow();
+        self.metrics.running.set(limiter.running().into());
+        self.metrics.queue_len.set(limiter.queue_len() as u64);
+        self.metrics.limit.set(limiter.limit() as u64);
     }
 
     /// Admits the next in the queue, as far as the limit allows. Requests that were given up meanwhile are skipped.
@@ -211,6 +208,26 @@ impl Drop for Permit {
     }
 }
 
+/// A permit whose coming and going the metrics show, also when the client goes away.
+struct Published {
+    admission: Rc<Admission>,
+    permit: Option<Permit>,
+}
+
+impl Published {
+    fn new(admission: &Rc<Admission>, permit: Permit) -> Published {
+        admission.publish();
+        Published { admission: admission.clone(), permit: Some(permit) }
+    }
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.admission.publish();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,7 +253,8 @@ mod tests {
     }
 
     fn admission(limit_max: f64) -> Rc<Admission> {
-        Admission::new(&AdmissionSettings { queue: Duration::from_millis(20), limit_max })
+        let settings = AdmissionSettings { queue: Duration::from_millis(20), limit_max };
+        Admission::new(&settings, &Arc::default())
     }
 
     fn on_runtime<T>(future: impl Future<Output = T>) -> T {
@@ -248,17 +266,17 @@ mod tests {
         on_runtime(async {
             let (admission, machine) = (admission(1.0), Idle { pool: true });
             let (first, queued_ns) = admission.enter(&machine, None).await.unwrap();
-            assert_eq!((queued_ns, admission.running()), (0, 1));
+            assert_eq!((queued_ns, admission.limiter.borrow().running()), (0, 1));
             let mut gone = Box::pin(admission.enter(&machine, None));
             let mut next = Box::pin(admission.enter(&machine, None));
             assert!(gone.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
             drop(gone);
-            assert_eq!((admission.running(), admission.queue_len()), (1, 2));
+            assert_eq!((admission.limiter.borrow().running(), admission.limiter.borrow().queue_len()), (1, 2));
             drop(first);
             let (permit, _) = next.await.unwrap();
-            assert_eq!((admission.running(), admission.queue_len()), (1, 0));
+            assert_eq!((admission.limiter.borrow().running(), admission.limiter.borrow().queue_len()), (1, 0));
             drop(permit);
-            assert_eq!(admission.running(), 0);
+            assert_eq!(admission.limiter.borrow().running(), 0);
         });
     }
 

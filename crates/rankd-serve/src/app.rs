@@ -1,5 +1,6 @@
 //! What all loops of the server share: settings, plans, metrics, log, span collector and the number of open connections.
 
+use crate::audience::Listener;
 use crate::catalog::{Catalog, ServedPlan};
 use crate::collector::Collector;
 use crate::connection_state::{ClientTimeouts, ConnectionClass};
@@ -8,7 +9,6 @@ use crate::limiter::AdmissionSettings;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
-use crate::routes::Listener;
 use arc_swap::ArcSwap;
 use rankd_engine::engine::Gauges;
 use rankd_engine::{RunError, Tasks, codes};
@@ -49,6 +49,8 @@ pub(crate) struct App {
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
     pub(crate) readiness: Readiness,
+    /// The OpenAPI document of each listener.
+    pub(crate) documents: [String; Listener::ALL.len()],
     /// Connections that are open on all loops, by their class.
     pub(crate) open: [AtomicUsize; ConnectionClass::ALL.len()],
     /// By loop, until its acceptor takes it.

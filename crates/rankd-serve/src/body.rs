@@ -1,8 +1,8 @@
 //! A request's body: read whole, within limits on its size, its time and what all bodies of a loop take together. What an answer
 //! did not need of it is read and thrown away, so that the answer reaches a client that is still sending.
 
-use crate::acceptor::Acceptor;
 use crate::connection_state::{ConnectionState, ReceivingBody};
+use crate::loop_state::LoopState;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
@@ -22,20 +22,20 @@ const DISCARDED_MAX: usize = 16 * REQUEST_BYTES_MAX;
 
 /// A body that is here. What it takes counts for its loop until it is dropped.
 pub(crate) struct ReceivedBody {
-    acceptor: Rc<Acceptor>,
+    loop_state: Rc<LoopState>,
     pub(crate) bytes: Bytes,
     counted: usize,
 }
 
 impl Drop for ReceivedBody {
     fn drop(&mut self) {
-        self.acceptor.body_bytes.set(self.acceptor.body_bytes.get() - self.counted);
+        self.loop_state.body_bytes.set(self.loop_state.body_bytes.get() - self.counted);
     }
 }
 
 /// A body that comes in.
 pub(crate) struct RequestBody {
-    acceptor: Rc<Acceptor>,
+    loop_state: Rc<LoopState>,
     state: Rc<ConnectionState>,
     incoming: Incoming,
     /// When it has to be here; not known as long as nothing had to be waited for.
@@ -47,14 +47,14 @@ pub(crate) struct RequestBody {
 
 impl RequestBody {
     pub(crate) fn new(
-        acceptor: &Rc<Acceptor>,
+        loop_state: &Rc<LoopState>,
         state: &Rc<ConnectionState>,
         headers: &HeaderMap,
         incoming: Incoming,
     ) -> RequestBody {
         let on_demand = headers.contains_key(EXPECT);
         RequestBody {
-            acceptor: acceptor.clone(),
+            loop_state: loop_state.clone(),
             state: state.clone(),
             incoming,
             until: None,
@@ -63,29 +63,24 @@ impl RequestBody {
         }
     }
 
+    /// Reads it whole.
     pub(crate) async fn read(&mut self) -> Result<ReceivedBody, RunError> {
-        let read = self.read_whole().await;
-        self.receiving = None;
-        read
-    }
-
-    async fn read_whole(&mut self) -> Result<ReceivedBody, RunError> {
         // What is announced to be too large is not waited for.
         if self.incoming.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
             return Err(too_large());
         }
         self.on_demand = false;
-        let acceptor = self.acceptor.clone();
-        let mut read = ReceivedBody { acceptor: acceptor.clone(), bytes: Bytes::new(), counted: 0 };
+        let loop_state = self.loop_state.clone();
+        let mut read = ReceivedBody { loop_state: loop_state.clone(), bytes: Bytes::new(), counted: 0 };
         let mut gathered = BytesMut::new();
         while let Some(data) = self.next().await? {
             read.counted += data.len();
-            acceptor.body_bytes.set(acceptor.body_bytes.get() + data.len());
+            loop_state.body_bytes.set(loop_state.body_bytes.get() + data.len());
             if read.counted > REQUEST_BYTES_MAX {
                 return Err(too_large());
             }
-            if acceptor.body_bytes.get() > acceptor.app.settings.body_bytes_max {
-                acceptor.metrics.memory_rejected.add(1);
+            if loop_state.body_bytes.get() > loop_state.app.settings.body_bytes_max {
+                loop_state.metrics.memory_rejected.add(1);
                 let message = "request bodies have used up the memory set by --bodies_mb; try again";
                 return Err(RunError::new(codes::BODIES_TOO_LARGE, message));
             }
@@ -101,6 +96,7 @@ impl RequestBody {
         if !gathered.is_empty() {
             read.bytes = gathered.freeze();
         }
+        self.receiving = None;
         Ok(read)
     }
 
@@ -109,6 +105,7 @@ impl RequestBody {
         let mut left = DISCARDED_MAX;
         let announced = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(usize::MAX);
         if self.incoming.is_end_stream() || self.on_demand || announced > left {
+            self.receiving = None;
             return;
         }
         // Whatever goes wrong now, the answer is known.
@@ -129,9 +126,9 @@ impl RequestBody {
                 Some(frame) => frame,
                 None => {
                     let until =
-                        *self.until.get_or_insert_with(|| clock::now() + self.acceptor.app.settings.timeouts.body);
+                        *self.until.get_or_insert_with(|| clock::now() + self.loop_state.app.settings.timeouts.body);
                     self.receiving.get_or_insert_with(|| self.state.receive());
-                    timeout_at(until, self.incoming.frame()).await.map_err(|_| too_slow(&self.acceptor))?
+                    timeout_at(until, self.incoming.frame()).await.map_err(|_| too_slow(&self.loop_state))?
                 }
             };
             match frame {
@@ -153,8 +150,8 @@ fn too_large() -> RunError {
     RunError::new(codes::REQUEST_TOO_LARGE, message)
 }
 
-fn too_slow(acceptor: &Acceptor) -> RunError {
-    let message = format!("the body did not arrive within {} ms", acceptor.app.settings.timeouts.body.as_millis());
+fn too_slow(loop_state: &LoopState) -> RunError {
+    let message = format!("the body did not arrive within {} ms", loop_state.app.settings.timeouts.body.as_millis());
     RunError::new(codes::BODY_TOO_SLOW, message)
 }
 

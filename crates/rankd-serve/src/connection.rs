@@ -2,9 +2,9 @@
 //!
 //! There is one timer per connection and none per request: it checks now and then how long the current wait has lasted.
 
-use crate::acceptor::{Acceptor, ShutdownStage};
 use crate::connection_state::{ClientStream, CloseReason, ConnectionClass, ConnectionState};
-use crate::request_scope::Responder;
+use crate::loop_state::{LoopState, ShutdownStage};
+use crate::responder::Responder;
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
@@ -57,7 +57,7 @@ pub(crate) fn protocol(loop_handle: &LoopHandle) -> auto::Builder<LoopExecutor> 
 
 /// A connection until its end.
 pub(crate) struct Connection {
-    acceptor: Rc<Acceptor>,
+    loop_state: Rc<LoopState>,
     state: Rc<ConnectionState>,
     http: Pin<Box<auto::Connection<'static, TokioIo<ClientStream>, Responder, LoopExecutor>>>,
     timer: Pin<Box<Sleep>>,
@@ -65,21 +65,25 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(acceptor: &Rc<Acceptor>, stream: TcpStream, class: ConnectionClass) -> Connection {
+    pub(crate) fn new(
+        loop_state: &Rc<LoopState>,
+        protocol: &auto::Builder<LoopExecutor>,
+        stream: TcpStream,
+        class: ConnectionClass,
+    ) -> Connection {
         let now = clock::now();
         let state = Rc::new(ConnectionState::new(class, now));
-        acceptor.register(&state);
-        let responder = Responder { acceptor: acceptor.clone(), state: state.clone() };
+        loop_state.register(&state);
+        let responder = Responder { loop_state: loop_state.clone(), state: state.clone() };
         let io = TokioIo::new(ClientStream::new(stream, state.clone()));
-        let http = acceptor.protocol.serve_connection(io, responder);
-        let http = Box::pin(http.into_owned());
+        let http = Box::pin(protocol.serve_connection(io, responder).into_owned());
         let timer = Box::pin(sleep_until(now + LOOK));
-        Connection { acceptor: acceptor.clone(), state, http, timer, closing: false }
+        Connection { loop_state: loop_state.clone(), state, http, timer, closing: false }
     }
 
     /// Once the process stops, lets requests in flight finish and no new one begin.
     fn begin_shutdown(&mut self) {
-        let close = match self.acceptor.stage.get() {
+        let close = match self.loop_state.stage.get() {
             ShutdownStage::Open => false,
             // HTTP/2 tells the client which of its requests still count. With HTTP/1.1 the next answer says so, since a client that
             // is just sending a request would find the connection closed.
@@ -94,7 +98,7 @@ impl Connection {
 
     /// Whether to close the connection now, and why.
     fn close_reason(&mut self, cx: &mut Context<'_>) -> Option<CloseReason> {
-        match self.acceptor.stage.get() {
+        match self.loop_state.stage.get() {
             _ if self.state.evicted.get() => return Some(CloseReason::Evicted),
             ShutdownStage::Over => return Some(CloseReason::Stopping),
             // What has not even asked by now will not be answered.
@@ -109,7 +113,7 @@ impl Connection {
         }
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = clock::now();
-            let limit = self.state.limit(now, &self.acceptor.app.settings.timeouts);
+            let limit = self.state.limit(now, &self.loop_state.app.settings.timeouts);
             if let Some((at, reason)) = limit
                 && now >= at
             {
@@ -131,7 +135,9 @@ impl Future for Connection {
         if !known {
             *this.state.waker.borrow_mut() = Some(cx.waker().clone());
         }
-        this.begin_shutdown();
+        if this.loop_state.stage.get() != ShutdownStage::Open {
+            this.begin_shutdown();
+        }
         // Before timeouts are checked: a request that is already here is answered.
         if this.http.as_mut().poll(cx).is_ready() {
             // Errors of a connection are its client's; what became of its requests has been recorded.
@@ -139,7 +145,7 @@ impl Future for Connection {
         }
         match this.close_reason(cx) {
             Some(reason) => {
-                this.acceptor.metrics.count_close(reason);
+                this.loop_state.metrics.count_close(reason);
                 Poll::Ready(())
             }
             None => Poll::Pending,
@@ -149,6 +155,6 @@ impl Future for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.acceptor.unregister(&self.state);
+        self.loop_state.unregister(&self.state);
     }
 }

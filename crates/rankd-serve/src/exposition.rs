@@ -6,7 +6,6 @@ use crate::connection_state::{CloseReason, ConnectionClass};
 use crate::limiter::Refusal;
 use crate::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
 use crate::readiness::{Phase, Warnings};
-use crate::routes::ROUTES;
 use crate::time_slice::TimeSlice;
 use rankd_edge::process;
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
@@ -16,7 +15,8 @@ use std::sync::LazyLock;
 /// Renders the page in time slices, because with thousands of plans it takes long.
 pub(crate) async fn render(app: &App) -> String {
     // About as much as it takes, so that what is there is not copied again and again.
-    let mut page = Page { out: String::with_capacity(PAGE_BYTES + PLAN_BYTES * app.catalog.load().list().len()) };
+    let mut page =
+        MetricsText { out: String::with_capacity(PAGE_BYTES + PLAN_BYTES * app.catalog.load().list().len()) };
     plans(&mut page, app).await;
     http(&mut page, app);
     admission(&mut page, app);
@@ -35,18 +35,18 @@ const PAGE_BYTES: usize = 64 << 10;
 const PLAN_BYTES: usize = 2 << 10;
 
 /// Text under construction.
-struct Page {
+struct MetricsText {
     out: String,
 }
 
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut Page {
+impl MetricsText {
+    fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut MetricsText {
         // Writing to a string cannot fail.
         let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         self
     }
 
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Page {
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) -> &mut MetricsText {
         self.sample_of(name, "", labels, &[], value)
     }
 
@@ -58,7 +58,7 @@ impl Page {
         labels: &[(&str, &str)],
         more: &[(&str, &str)],
         value: impl Display,
-    ) -> &mut Page {
+    ) -> &mut MetricsText {
         self.out.push_str(name);
         self.out.push_str(suffix);
         let mut before = '{';
@@ -111,7 +111,7 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-async fn plans(page: &mut Page, app: &App) {
+async fn plans(page: &mut MetricsText, app: &App) {
     let catalog = app.catalog.load_full();
     let all = catalog.list();
     let mut slice = TimeSlice::begin();
@@ -173,14 +173,14 @@ fn sum(app: &App, of: impl Fn(&LoopMetrics) -> &Count) -> u64 {
     app.metrics.loops().iter().map(|one| of(one).get()).sum()
 }
 
-fn http(page: &mut Page, app: &App) {
+fn http(page: &mut MetricsText, app: &App) {
     let loops = app.metrics.loops();
     page.family("rankd_http_responses_total", "counter", "Responses, by path and first digit of the status.");
-    for route in 0..=ROUTES.len() {
+    for route in 0..=app.metrics.routes.len() {
         for digit in 0..5 {
             let value: u64 = loops.iter().map(|one| one.response(route, digit)).sum();
             if value > 0 {
-                let path = ROUTES.get(route).map_or("other", |route| route.path);
+                let path = app.metrics.routes.get(route).copied().unwrap_or("other");
                 let status = format!("{}xx", digit + 1);
                 page.sample("rankd_http_responses_total", &[("route", path), ("status", &status)], value);
             }
@@ -224,16 +224,11 @@ fn http(page: &mut Page, app: &App) {
     );
 }
 
-fn admission(page: &mut Page, app: &App) {
+fn admission(page: &mut MetricsText, app: &App) {
     page.family("rankd_admission_rejected_total", "counter", "Requests refused, by reason.");
     for (at, refused) in Refusal::ALL.iter().enumerate() {
         page.sample("rankd_admission_rejected_total", &[("reason", refused.name())], sum(app, |one| &one.rejected[at]));
     }
-    page.sample(
-        "rankd_admission_rejected_total",
-        &[("reason", "plan_limit")],
-        sum(app, |one| &one.plan_limit_rejected),
-    );
     page.sample("rankd_admission_rejected_total", &[("reason", "memory")], sum(app, |one| &one.memory_rejected));
     page.sample("rankd_admission_rejected_total", &[("reason", "untaken")], sum(app, |one| &one.unread_rejected));
     page.sample(
@@ -257,7 +252,7 @@ fn admission(page: &mut Page, app: &App) {
     }
 }
 
-fn ops(page: &mut Page, app: &App) {
+fn ops(page: &mut MetricsText, app: &App) {
     let loops = app.metrics.loops();
     page.one(
         "rankd_traced_runs_total",
@@ -301,7 +296,7 @@ fn ops(page: &mut Page, app: &App) {
     }
 }
 
-fn engine(page: &mut Page, app: &App) {
+fn engine(page: &mut MetricsText, app: &App) {
     let stats = &app.gauges.stats;
     page.family(
         "rankd_computations_total",
@@ -342,7 +337,7 @@ fn engine(page: &mut Page, app: &App) {
 }
 
 /// How the endpoints on servers are doing.
-fn stores(page: &mut Page, app: &App) {
+fn stores(page: &mut MetricsText, app: &App) {
     let health = |at: usize| app.gauges.stats.health(at).map(|health| health.snapshot());
     let served = app.endpoints.iter().enumerate().filter_map(|(at, name)| Some((name.as_str(), health(at)?)));
     let all: Vec<(&str, Snapshot)> = served.collect();
@@ -380,7 +375,7 @@ fn stores(page: &mut Page, app: &App) {
     }
 }
 
-fn itself(page: &mut Page, app: &App) {
+fn itself(page: &mut MetricsText, app: &App) {
     page.family("rankd_info", "gauge", "Version of this build; always 1.");
     page.sample("rankd_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.one(

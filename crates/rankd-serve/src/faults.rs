@@ -10,6 +10,7 @@ use crate::listen::listen;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
+use crate::routes;
 use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
 use rankd_edge::date;
@@ -122,13 +123,14 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
     let app = Arc::new(App {
         settings,
         catalog: ArcSwap::from_pointee(catalog(&tasks())),
-        metrics: Metrics::new(1, tasks().signatures()),
+        metrics: Metrics::new(1, tasks().signatures(), routes::paths()),
         tasks: tasks(),
         log: Log::start(None, None).unwrap(),
         collector: None,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         readiness: Readiness::new(Phase::Ready),
+        documents: Default::default(),
         open: Default::default(),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
         admin: Mutex::default(),

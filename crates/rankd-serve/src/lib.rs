@@ -1,22 +1,32 @@
 //! The engine behind HTTP. Listeners, what compiles plans and what ends the server are arguments: no signals, no terminal, no arguments.
 //!
 //! Every event loop of the engine has a listener on the same port, and a request is read, run and answered on the loop that
-//! accepted it. Signals are received by a thread of their own, and plans are read by another, so that files that hang keep neither
-//! requests nor signals waiting. Reading order: [`app`] (what loops share), [`readiness`], [`listen`], [`acceptor`] (one loop: listener and connections), [`connection`] and
-//! [`connection_state`] (one client), [`request_scope`] (one request), [`routes`], [`hosts`], [`content_headers`], [`body`], [`rank`], [`off_loop`] (what is too large for the loop), [`accept_header`], [`explain`], [`pages`], [`reply`], [`unread_answers`] (answers on their way out), [`admission`] and [`limiter`] (who
-//! may run now), [`catalog`], [`reload`], [`watched_folder`], [`trial`] and [`fresh`] (plans), [`metrics`], [`exposition`] and [`time_slice`], [`log`] and [`traced_run`], [`spans`] and [`collector`], [`openapi`].
+//! accepted it. Plans are read by a thread of their own, so that files that hang do not keep requests waiting. In reading order:
+//!
+//! | | |
+//! |---|---|
+//! | [`app`], [`readiness`], [`loop_state`] | what all loops share, and what the requests of one loop share |
+//! | [`listen`], [`acceptor`], [`connection`], [`connection_state`] | listeners, connections and their timeouts |
+//! | [`responder`], [`request_scope`], [`hosts`], [`trace_context`] | one request: where it goes and what is recorded of it |
+//! | [`routes`], [`route`], [`audience`], [`pages`], [`openapi`] | the pages, one file each |
+//! | [`content_headers`], [`accept_header`], [`body`], [`off_loop`] | reading a body; what is too large for the loop |
+//! | [`admission`], [`limiter`], [`run`], [`traced_run`] | whether a plan may run now, and its run |
+//! | [`reply`], [`status`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
+//! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
+//! | [`metrics`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 mod accept_header;
 mod acceptor;
 mod admission;
+mod answer_body;
 mod app;
+mod audience;
 mod body;
 mod catalog;
 mod collector;
 mod connection;
 mod connection_state;
 mod content_headers;
-mod explain;
 mod exposition;
 #[cfg(test)]
 mod faults;
@@ -25,16 +35,19 @@ mod limiter;
 mod listen;
 mod load_plan;
 mod log;
+mod loop_state;
 mod metrics;
 mod off_loop;
 mod openapi;
 mod pages;
-mod rank;
 mod readiness;
 mod reload;
 mod reply;
 mod request_scope;
+mod responder;
+mod route;
 mod routes;
+mod run;
 mod spans;
 mod start_error;
 pub mod status;
@@ -45,7 +58,6 @@ mod trial;
 mod unread_answers;
 mod watched_folder;
 
-pub use acceptor::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
 use app::App;
 pub use app::ServeSettings;
 pub use collector::{BadDestination, CollectorSettings, Destination};
@@ -55,6 +67,7 @@ pub use limiter::AdmissionSettings;
 pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, LogTarget};
+pub use loop_state::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{Library, LoadedRegistry};
@@ -63,6 +76,7 @@ pub use start_error::StartError;
 
 use acceptor::Acceptor;
 use arc_swap::ArcSwap;
+use audience::Listener;
 use catalog::Catalog;
 use collector::Collector;
 use metrics::Metrics;
@@ -71,6 +85,7 @@ use rankd_engine::Engine;
 use rankd_engine::clock::{self, Instant};
 use readiness::{Phase, Readiness};
 use reload::{Reload, Reloader, StartProgress};
+use routes::ROUTES;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -165,12 +180,13 @@ impl Server {
             settings,
             catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry))),
             tasks: library.tasks().clone(),
-            metrics: Metrics::new(loops, library.tasks().signatures()),
+            metrics: Metrics::new(loops, library.tasks().signatures(), routes::paths()),
             log,
             collector,
             gauges: engine.gauges(),
             engine: engine.settings().clone(),
             readiness: Readiness::new(Phase::Loading),
+            documents: Listener::ALL.map(|listener| openapi::document(ROUTES, listener)),
             open: Default::default(),
             listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
             admin: Mutex::new(admin),

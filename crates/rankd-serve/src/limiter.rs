@@ -42,15 +42,18 @@ pub(crate) enum Refusal {
     Behind,
     /// The queue is so long that the request would be in it for too long.
     Queue,
+    /// The plan has reached its own limit.
+    PlanLimit,
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Refusal; 2] = [Refusal::Behind, Refusal::Queue];
+    pub(crate) const ALL: [Refusal; 3] = [Refusal::Behind, Refusal::Queue, Refusal::PlanLimit];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Refusal::Behind => "loop_behind",
             Refusal::Queue => "line_too_long",
+            Refusal::PlanLimit => "plan_limit",
         }
     }
 }

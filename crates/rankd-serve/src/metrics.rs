@@ -3,7 +3,6 @@
 
 use crate::connection_state::CloseReason;
 use crate::limiter::Refusal;
-use crate::routes::ROUTE_COUNT;
 use rankd_engine::trace::{Trace, Where};
 use rankd_engine::{ErrorKind, Linked};
 use rankd_plan::Signatures;
@@ -109,10 +108,9 @@ pub(crate) struct LoopMetrics {
     pub(crate) refused: Count,
     pub(crate) accept_failures: Count,
     closed: [Count; CloseReason::ALL.len()],
-    /// By route, and then by the status's first digit.
-    responses: [[Count; 5]; ROUTE_COUNT + 1],
+    /// By route, and then by the status's first digit. The last one is for paths that are no route.
+    responses: Box<[[Count; 5]]>,
     pub(crate) rejected: [Count; Refusal::ALL.len()],
-    pub(crate) plan_limit_rejected: Count,
     pub(crate) memory_rejected: Count,
     /// Their connection has not taken the answers that it has already.
     pub(crate) unread_rejected: Count,
@@ -145,10 +143,10 @@ impl LoopMetrics {
         self.closed[at].get()
     }
 
-    /// Counts an answer; the last place of the table is for paths that are no route.
+    /// Counts an answer.
     pub(crate) fn count_response(&self, route: Option<usize>, status: u16) {
         let digit = usize::from(status / 100).clamp(1, 5) - 1;
-        self.responses[route.unwrap_or(ROUTE_COUNT)][digit].add(1);
+        self.responses[route.unwrap_or(self.responses.len() - 1)][digit].add(1);
     }
 
     pub(crate) fn response(&self, route: usize, digit: usize) -> u64 {
@@ -188,15 +186,24 @@ impl LoopMetrics {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     loops: Vec<Arc<LoopMetrics>>,
+    /// The paths of the pages, in the order in which their answers are counted.
+    pub(crate) routes: Vec<&'static str>,
     pub(crate) reloads_ok: Count,
     pub(crate) reloads_failed: Count,
 }
 
 impl Metrics {
-    pub(crate) fn new(loops: usize, tasks: &Signatures) -> Metrics {
-        let ops = || tasks.iter().map(|_| OpCounts::default()).collect();
-        let one = |_| Arc::new(LoopMetrics { ops: ops(), tasks: tasks.clone(), ..LoopMetrics::default() });
-        Metrics { loops: (0..loops).map(one).collect(), reloads_ok: Count::default(), reloads_failed: Count::default() }
+    pub(crate) fn new(loops: usize, tasks: &Signatures, routes: Vec<&'static str>) -> Metrics {
+        let one = |_| {
+            Arc::new(LoopMetrics {
+                ops: tasks.iter().map(|_| OpCounts::default()).collect(),
+                tasks: tasks.clone(),
+                responses: (0..=routes.len()).map(|_| Default::default()).collect(),
+                ..LoopMetrics::default()
+            })
+        };
+        let loops = (0..loops).map(one).collect();
+        Metrics { loops, routes, reloads_ok: Count::default(), reloads_failed: Count::default() }
     }
 
     /// The counters of one loop; those of the first where there is no such loop, which does not happen.

@@ -7,8 +7,6 @@ use bytes::Bytes;
 use rankd_column::Key;
 use rankd_edge::answer::Answer;
 use rankd_edge::arrow;
-use rankd_edge::input::{self, Input, RefusedRequest};
-use rankd_edge::request_id;
 use rankd_engine::clock::timeout_at;
 use rankd_engine::deadline::Deadline;
 use rankd_engine::{Linked, Outcome, RunError, codes};
@@ -19,20 +17,6 @@ use std::sync::Arc;
 const BYTES_ON_THE_LOOP: usize = 32 << 10;
 /// An answer that weighs more, in cells, is written on the pool. So much takes about as long.
 const CELLS_ON_THE_LOOP: usize = 4096;
-/// How many large parts of a loop's requests are on the pool at a time. Others wait: a plan's computations must not stand in
-/// line behind a crowd of them.
-pub(crate) const AT_A_TIME: usize = 2;
-
-/// Reads a request.
-pub(crate) async fn read(
-    scope: &RequestScope,
-    bytes: &Bytes,
-    registry: &Arc<Registry>,
-) -> Result<Input, RefusedRequest> {
-    let registry = registry.clone();
-    let read = parse(scope, bytes, move |bytes| input::read(bytes, &registry)).await;
-    read.unwrap_or_else(|error| Err(RefusedRequest { request_id: request_id::make(), error: Box::new(error) }))
-}
 
 /// Makes something of a body.
 pub(crate) async fn parse<T: Send + 'static>(
@@ -41,11 +25,11 @@ pub(crate) async fn parse<T: Send + 'static>(
     parse: impl FnOnce(&Bytes) -> T + Send + 'static,
 ) -> Result<T, RunError> {
     if bytes.len() <= BYTES_ON_THE_LOOP {
-        return Ok(scope.acceptor.admission.timed(|| parse(bytes)).0);
+        return Ok(scope.loop_state.admission.timed(|| parse(bytes)).0);
     }
     let bytes = bytes.clone();
     // What limit the request itself sets is not known before it is read.
-    let deadline = scope.acceptor.loop_handle.deadline(scope.since, None);
+    let deadline = scope.loop_state.loop_handle.deadline(scope.since, None);
     offload(scope, deadline, move || parse(&bytes)).await
 }
 
@@ -66,7 +50,7 @@ pub(crate) async fn write(scope: &RequestScope, spec: AnswerSpec<'_>, outcome: O
     let (request_id, keys) = (scope.request_id.as_str(), output_keys.as_deref());
     let answer = Answer { request_id, plan, registry, output_keys: keys, with_trace };
     if answer.weight(&outcome) <= CELLS_ON_THE_LOOP {
-        let reply = scope.acceptor.admission.timed(|| reply(&answer, arrow, &outcome)).0;
+        let reply = scope.loop_state.admission.timed(|| reply(&answer, arrow, &outcome)).0;
         return (reply, Some(outcome));
     }
     let (request_id, plan, registry) = (scope.request_id.clone(), plan.clone(), registry.clone());
@@ -104,13 +88,13 @@ async fn offload<T: Send + 'static>(
     deadline: Option<Deadline>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RunError> {
-    let acceptor = &scope.acceptor;
-    let slot = acceptor.off_loop.acquire();
+    let loop_state = &scope.loop_state;
+    let slot = loop_state.off_loop.acquire();
     let slot = match deadline {
         None => slot.await,
         Some(deadline) => timeout_at(deadline.at, slot).await.ok_or_else(|| RunError::timeout(&deadline))?,
     };
     // Held until the work is done. Nobody closes the places.
     let _slot = slot.map_err(|_| RunError::bug("there is no place for a large request"))?;
-    acceptor.loop_handle.offload(deadline, work).await
+    loop_state.loop_handle.offload(deadline, work).await
 }

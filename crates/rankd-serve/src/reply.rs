@@ -1,7 +1,6 @@
 //! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
 
 use crate::status;
-use crate::unread_answers::AnswerBody;
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -56,15 +55,10 @@ impl Reply {
         self.body.len()
     }
 
-    /// As HTTP; `outgoing` makes the body of the bytes. For HEAD there is only the head, which tells how long the body would be.
-    pub(crate) fn into_response(
-        self,
-        close: bool,
-        only_head: bool,
-        outgoing: impl FnOnce(Bytes) -> AnswerBody,
-    ) -> Response<AnswerBody> {
+    /// As HTTP; `body` makes the body of the bytes. For HEAD there is only the head, which tells how long the body would be.
+    pub(crate) fn into_response<B>(self, close: bool, only_head: bool, body: impl FnOnce(Bytes) -> B) -> Response<B> {
         let length = self.body.len();
-        let mut response = Response::new(outgoing(if only_head { Bytes::new() } else { self.body }));
+        let mut response = Response::new(body(if only_head { Bytes::new() } else { self.body }));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         if only_head {

@@ -7,8 +7,8 @@ use rankd_plan::json::Writer;
 
 pub(crate) fn record(scope: &RequestScope, plan: &Linked, outcome: &Outcome) {
     let Some(trace) = &outcome.trace else { return };
-    scope.acceptor.metrics.count_trace(plan, trace);
-    let log = &scope.acceptor.app.log;
+    scope.loop_state.metrics.count_trace(plan, trace);
+    let log = &scope.loop_state.app.log;
     if !log.audit {
         return;
     }

@@ -2,19 +2,11 @@
 //! connection and for its loop, from the moment it is handed over until its last byte is written to the socket.
 //!
 //! A client that announces no window for its answers, or that does not read, makes the server keep them. What follows from the
-//! counts is decided elsewhere: `connection` closes one whose client does not read in time, `acceptor` bounds all of them together.
+//! counts is decided elsewhere: `connection` closes one whose client does not read in time, `loop_state` bounds all of them together.
 
-use crate::acceptor::Acceptor;
-use crate::connection_state::ConnectionState;
-use bytes::{Buf, Bytes};
-use hyper::body::{Body, Frame, SizeHint};
 use rankd_engine::clock::Instant;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 
 /// What an answer costs besides its bytes: its head, its stream and its entries in tables.
 const ANSWER_COST: usize = 2 << 10;
@@ -60,7 +52,7 @@ impl UnreadAnswers {
         since.min()
     }
 
-    fn add(&self, cost: usize, since: Instant) -> u64 {
+    pub(crate) fn add(&self, cost: usize, since: Instant) -> u64 {
         let number = self.next.get();
         self.next.set(number + 1);
         self.bytes.set(self.bytes.get() + cost);
@@ -68,86 +60,19 @@ impl UnreadAnswers {
         number
     }
 
-    fn note(&self, number: u64, taken: usize) {
+    pub(crate) fn note(&self, number: u64, taken: usize) {
         // There are as many as one connection may have requests under way, and mostly one.
         if let Some(answer) = self.answers.borrow_mut().iter_mut().find(|answer| answer.number == number) {
             answer.taken += taken;
         }
     }
 
-    fn remove(&self, cost: usize, number: u64) {
+    pub(crate) fn remove(&self, cost: usize, number: u64) {
         self.bytes.set(self.bytes.get() - cost);
         let mut answers = self.answers.borrow_mut();
         if let Some(at) = answers.iter().position(|answer| answer.number == number) {
             answers.remove(at);
         }
-    }
-}
-
-/// The body of an answer.
-pub(crate) struct AnswerBody(Option<AnswerBytes>);
-
-impl AnswerBody {
-    /// Counts an answer that is handed over now.
-    pub(crate) fn new(bytes: Bytes, acceptor: &Rc<Acceptor>, state: &Rc<ConnectionState>, now: Instant) -> AnswerBody {
-        if bytes.is_empty() {
-            return AnswerBody(None);
-        }
-        let cost = cost(bytes.len());
-        acceptor.count_unread(|all| all + cost);
-        let number = state.unread.add(cost, now);
-        AnswerBody(Some(AnswerBytes { bytes, cost, number, acceptor: acceptor.clone(), state: state.clone() }))
-    }
-}
-
-impl Body for AnswerBody {
-    type Data = AnswerBytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<AnswerBytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |piece| piece.bytes.len() as u64))
-    }
-}
-
-/// The bytes of an answer. The protocol keeps them until they are written, or until the connection is gone.
-pub(crate) struct AnswerBytes {
-    bytes: Bytes,
-    cost: usize,
-    number: u64,
-    acceptor: Rc<Acceptor>,
-    state: Rc<ConnectionState>,
-}
-
-impl Buf for AnswerBytes {
-    fn remaining(&self) -> usize {
-        self.bytes.len()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.bytes.advance(count);
-        self.state.unread.note(self.number, count);
-    }
-}
-
-impl Drop for AnswerBytes {
-    fn drop(&mut self) {
-        self.state.unread.remove(self.cost, self.number);
-        self.acceptor.count_unread(|all| all - self.cost);
     }
 }
 

@@ -1,14 +1,15 @@
 //! `POST /explain`: what a plan that is served does, node by node; with `analyze`, also what one run of it was like.
 
-use crate::body::RequestBody;
+use crate::audience::Audience;
 use crate::content_headers;
 use crate::off_loop;
-use crate::rank;
-use crate::reply::Reply;
+use crate::reply::{JSON, Reply};
 use crate::request_scope::RequestScope;
+use crate::route::{About, Call, Failures, Page, Schema, Shape};
+use crate::run;
 use crate::traced_run;
 use bytes::Bytes;
-use hyper::http::request::Parts;
+use hyper::Method;
 use rankd_edge::explain::Explanation;
 use rankd_edge::prepare::{ANY_USER, Tracing, prepare};
 use rankd_engine::{ErrorKind, RunError, codes};
@@ -25,56 +26,74 @@ struct ExplainRequest {
     request: Bytes,
 }
 
-pub(crate) async fn explain(scope: &mut RequestScope, head: &Parts, body: &mut RequestBody) -> Reply {
-    if let Err(error) = content_headers::check(&head.headers, scope.acceptor.app.settings.lenient) {
-        return Reply::error(scope.id(), None, &error);
-    }
-    let acceptor = scope.acceptor.clone();
-    let read = match body.read().await {
-        Ok(read) => read,
-        Err(error) => return Reply::error(scope.id(), None, &error),
+pub(crate) struct Explain;
+
+impl Page for Explain {
+    const ABOUT: About = About {
+        method: Method::POST,
+        path: "/explain",
+        audience: Audience::Operators,
+        operation: "Explain",
+        summary: "Describe a plan, node by node; with analyze, also run it and report on the run",
+        schema: Schema {
+            takes: Some(Shape::Component("Question")),
+            gives: &[(JSON, Shape::Json(r#"{"type":"object"}"#))],
+            failures: Failures::OfRuns,
+            components: &[("Question", QUESTION)],
+        },
     };
-    let ExplainRequest { plan, analyze, request } = match off_loop::parse(scope, &read.bytes, read_question).await {
-        Ok(Ok(question)) => question,
-        Ok(Err(error)) | Err(error) => return Reply::error(scope.id(), None, &error),
-    };
-    let catalog = acceptor.app.catalog.load_full();
-    let served = match acceptor.app.find_plan(&catalog, &plan) {
-        Ok(served) => served,
-        Err(error) => return Reply::error(scope.id(), None, &error),
-    };
-    let good = match served.version() {
-        Ok(good) => good,
-        Err(error) => return Reply::error(scope.id(), Some(&plan), &error),
-    };
-    let mut outcome = None;
-    if analyze {
-        let (registry, name) = (catalog.registry.clone(), plan.clone());
-        let prepare = move |bytes: &Bytes| prepare(bytes, &registry, &name, Tracing::Recorded);
-        let prepared = match off_loop::parse(scope, &request, prepare).await {
-            Ok(Ok(prepared)) => prepared,
-            Ok(Err(refused)) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
+
+    async fn answer(scope: &mut RequestScope, call: &mut Call) -> Reply {
+        if let Err(error) = content_headers::check(&call.head.headers, scope.loop_state.app.settings.lenient) {
+            return Reply::error(scope.id(), None, &error);
+        }
+        let loop_state = scope.loop_state.clone();
+        let read = match call.body.read().await {
+            Ok(read) => read,
+            Err(error) => return Reply::error(scope.id(), None, &error),
+        };
+        let ExplainRequest { plan, analyze, request } = match off_loop::parse(scope, &read.bytes, read_question).await {
+            Ok(Ok(question)) => question,
+            Ok(Err(error)) | Err(error) => return Reply::error(scope.id(), None, &error),
+        };
+        let catalog = loop_state.app.catalog.load_full();
+        let served = match loop_state.app.find_plan(&catalog, &plan) {
+            Ok(served) => served,
+            Err(error) => return Reply::error(scope.id(), None, &error),
+        };
+        let good = match served.version() {
+            Ok(good) => good,
             Err(error) => return Reply::error(scope.id(), Some(&plan), &error),
         };
-        scope.plan = Some(served.clone());
-        let ran = rank::run(scope, &good.linked, prepared.request).await;
-        traced_run::record(scope, &good.linked, &ran);
-        if let Err(error) = &ran.result
-            && error.code.kind == ErrorKind::Overloaded
-        {
-            return Reply::error(scope.id(), Some(&plan), error);
+        let mut outcome = None;
+        if analyze {
+            let (registry, name) = (catalog.registry.clone(), plan.clone());
+            let prepare = move |bytes: &Bytes| prepare(bytes, &registry, &name, Tracing::Recorded);
+            let prepared = match off_loop::parse(scope, &request, prepare).await {
+                Ok(Ok(prepared)) => prepared,
+                Ok(Err(refused)) => return Reply::error(&refused.request_id, Some(&plan), &refused.error),
+                Err(error) => return Reply::error(scope.id(), Some(&plan), &error),
+            };
+            scope.plan = Some(served.clone());
+            let ran = run::run(scope, &good.linked, prepared.request).await;
+            traced_run::record(scope, &good.linked, &ran);
+            if let Err(error) = &ran.result
+                && error.code.kind == ErrorKind::Overloaded
+            {
+                return Reply::error(scope.id(), Some(&plan), error);
+            }
+            outcome = Some(ran);
         }
-        outcome = Some(ran);
+        let settings = &loop_state.app.engine;
+        let explanation = Explanation {
+            plan: &good.linked,
+            scheduler: settings.scheduler,
+            policy: &settings.policy,
+            limits_nodes: settings.node_timeout.is_some(),
+            analyzed: outcome.as_ref(),
+        };
+        Reply::json(explanation.to_json())
     }
-    let settings = &acceptor.app.engine;
-    let explanation = Explanation {
-        plan: &good.linked,
-        scheduler: settings.scheduler,
-        policy: &settings.policy,
-        limits_nodes: settings.node_timeout.is_some(),
-        analyzed: outcome.as_ref(),
-    };
-    Reply::json(explanation.to_json())
 }
 
 fn read_question(bytes: &Bytes) -> Result<ExplainRequest, RunError> {
@@ -111,6 +130,10 @@ fn read_question(bytes: &Bytes) -> Result<ExplainRequest, RunError> {
     let request = request.map_or(Bytes::from_static(ANY_USER), |request| bytes.slice_ref(request.as_bytes()));
     Ok(ExplainRequest { plan, analyze, request })
 }
+
+const QUESTION: &str = r#"{"type":"object","required":["plan"],"additionalProperties":false,"properties":{
+  "plan":{"type":"string"},"analyze":{"type":"boolean","description":"Run it once"},
+  "request":{"type":"object","description":"What to run it with; by default for user 1"}}}"#;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,12 @@
+//! The pages of the server, one file each. A page names its path and its schema and answers requests; `routes` lists them.
+
+pub(crate) mod explain;
+pub(crate) mod healthz;
+pub(crate) mod metrics;
+pub(crate) mod openapi;
+pub(crate) mod plan;
+pub(crate) mod plans;
+pub(crate) mod rank;
+pub(crate) mod readyz;
+pub(crate) mod tasks;
+pub(crate) mod version;

@@ -1,0 +1,87 @@
+//! `GET /plans`: all plans and their state.
+
+use crate::audience::Audience;
+use crate::catalog::{RefusedVersion, ServedPlan};
+use crate::readiness::{Warning, Warnings};
+use crate::reply::{JSON, Reply};
+use crate::request_scope::RequestScope;
+use crate::route::{About, Call, Failures, Page, Schema, Shape};
+use crate::time_slice::TimeSlice;
+use hyper::Method;
+use rankd_plan::json::Writer;
+
+pub(crate) struct PlansPage;
+
+impl Page for PlansPage {
+    const ABOUT: About = About {
+        method: Method::GET,
+        path: "/plans",
+        audience: Audience::Operators,
+        operation: "Plans",
+        summary: "List the plans and their state",
+        schema: Schema {
+            takes: None,
+            gives: &[(JSON, Shape::ListOf("Plan"))],
+            failures: Failures::OfPages(&[]),
+            components: &[("Plan", PLAN)],
+        },
+    };
+
+    /// In time slices, because there may be thousands.
+    async fn answer(scope: &mut RequestScope, _: &mut Call) -> Reply {
+        let app = &scope.loop_state.app;
+        let (catalog, warnings, mut slice) = (app.catalog.load_full(), app.readiness.warnings(), TimeSlice::begin());
+        let mut out = String::from("[");
+        for (at, plan) in catalog.list().iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            let mut writer = Writer::new();
+            writer.object(|w| summarize(plan, &warnings, w));
+            out.push_str(&writer.finish());
+            slice.yield_if_over().await;
+        }
+        out.push(']');
+        Reply::json(out)
+    }
+}
+
+/// What the listing says about a plan.
+pub(super) fn summarize(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) {
+    w.field("plan").string(&plan.name);
+    w.field("file").string(&plan.file);
+    w.field("ok").bool(plan.good.is_some() && plan.problem.is_none());
+    w.field("serving").bool(plan.good.is_some());
+    if let Some(good) = &plan.good {
+        w.field("version").int(good.version as i64);
+        w.field("sha256").string(&good.sha256);
+        w.field("loaded_at").string(&good.loaded_at);
+        w.field("nodes").int(good.linked.nodes.len() as i64);
+        w.field("outputs").array(|w| {
+            for output in &good.linked.outputs {
+                w.string(&good.linked.node(*output).id);
+            }
+        });
+    }
+    if let Some(RefusedVersion { at, message, .. }) = &plan.problem {
+        w.field("problem").object(|w| {
+            w.field("at").string(at);
+            w.field("message").string(message);
+        });
+    }
+    // Every plan is then built with the previous registry.
+    if let Some(Warning { at, message }) = &warnings.registry {
+        w.field("registry_problem").object(|w| {
+            w.field("at").string(at).field("message").string(message);
+        });
+    }
+}
+
+const PLAN: &str = r#"{"type":"object","required":["plan","file","ok","serving"],"properties":{
+  "plan":{"type":"string"},"file":{"type":"string"},
+  "ok":{"type":"boolean","description":"Whether the version in service matches the file"},
+  "serving":{"type":"boolean"},"version":{"type":"integer"},"sha256":{"type":"string"},"loaded_at":{"type":"string"},
+  "nodes":{"type":"integer"},"outputs":{"type":"array","items":{"type":"string"}},
+  "problem":{"type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "registry_problem":{"description":"Why the registry on disk is not the one that the plan was built with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "graph":{"type":"array","items":{"type":"object"}},"diagnostics":{"type":"array","items":{"type":"object"}}}}"#;

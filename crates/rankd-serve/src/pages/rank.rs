@@ -1,0 +1,115 @@
+//! `POST /rank` and `POST /rank/{plan}`: a request's JSON in, a plan run on this loop, rows out, as JSON or as Arrow.
+
+use crate::accept_header;
+use crate::audience::Audience;
+use crate::catalog::ServedPlan;
+use crate::content_headers;
+use crate::off_loop::{self, AnswerSpec};
+use crate::reply::{JSON, Reply};
+use crate::request_scope::RequestScope;
+use crate::route::{About, Call, Failures, Page, Schema, Shape};
+use crate::run;
+use crate::spans::TracedRun;
+use hyper::Method;
+use rankd_edge::arrow;
+use rankd_edge::input::{self, RefusedRequest};
+use rankd_edge::prepare::{Prepared, Tracing, plan_name};
+use rankd_engine::{Linked, RunError, codes};
+use std::sync::Arc;
+
+/// The plan is named by the path, or by the request.
+pub(crate) struct RankPage<const IN_PATH: bool>;
+
+impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
+    const ABOUT: About = About {
+        method: Method::POST,
+        path: if IN_PATH { "/rank/{plan}" } else { "/rank" },
+        audience: Audience::Callers,
+        operation: if IN_PATH { "RankPlan" } else { "Rank" },
+        summary: if IN_PATH { "Run a plan" } else { "Run the plan that the request names" },
+        schema: Schema {
+            takes: Some(Shape::Component("Request")),
+            // In Arrow, the candidates are a table; the rest of the response is JSON in the schema's metadata, under "response".
+            gives: &[(JSON, Shape::Component("Response")), (arrow::MEDIA_TYPE, Shape::Json("{}"))],
+            failures: Failures::OfRuns,
+            components: if IN_PATH { &[] } else { &[("Request", REQUEST), ("Response", RESPONSE)] },
+        },
+    };
+
+    async fn answer(scope: &mut RequestScope, call: &mut Call) -> Reply {
+        scope.begin_ranking();
+        if let Err(error) = content_headers::check(&call.head.headers, scope.loop_state.app.settings.lenient) {
+            return Reply::error(scope.id(), None, &error);
+        }
+        let (prepared, plan, linked) = match prepare(scope, call).await {
+            Ok(prepared) => prepared,
+            Err(reply) => return *reply,
+        };
+        let Prepared { request, output_keys, with_trace } = prepared;
+        let deadline = scope.loop_state.loop_handle.deadline(scope.since, request.deadline);
+        let outcome = run::run(scope, &linked, request).await;
+        run::record(scope, &linked, &outcome);
+        let arrow = accept_header::arrow(&call.head.headers);
+        let spec = AnswerSpec { plan: &linked, registry: &plan.registry, output_keys, with_trace, arrow, deadline };
+        let (reply, outcome) = off_loop::write(scope, spec, outcome).await;
+        if outcome.is_none() {
+            scope.rows = 0;
+        }
+        let trace = outcome.and_then(|outcome| outcome.trace);
+        scope.run = trace.map(|trace| TracedRun { plan: linked, trace, began_ns: scope.began_ns });
+        reply
+    }
+}
+
+/// Everything up to the run: the body, the request in it, the plan that it is for.
+async fn prepare(
+    scope: &mut RequestScope,
+    call: &mut Call,
+) -> Result<(Prepared, Arc<ServedPlan>, Arc<Linked>), Box<Reply>> {
+    let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
+    let read = call.body.read().await;
+    let named = Some(call.name()).filter(|name| !name.is_empty());
+    let read = read.map_err(|error| failed(scope.id(), named, &error))?;
+    scope.bytes_in = read.bytes.len();
+    let loop_state = scope.loop_state.clone();
+    let catalog = loop_state.app.catalog.load();
+    let registry = catalog.registry.clone();
+    let input = off_loop::parse(scope, &read.bytes, move |bytes| input::read(bytes, &registry)).await;
+    let input = match input.map_err(|error| failed(scope.id(), named, &error))? {
+        Ok(input) => input,
+        Err(RefusedRequest { request_id, error }) => {
+            scope.request_id = request_id;
+            return Err(failed(&scope.request_id, named, &error));
+        }
+    };
+    scope.request_id.clone_from(&input.request.request_id);
+    let id = &scope.request_id;
+    let name = plan_name(named, &input).map_err(|error| failed(id, named, &error))?.ok_or_else(|| {
+        let message = "which plan? Name it in \"plan\", or use /rank/{plan}";
+        failed(id, None, &RunError::new(codes::NO_PLAN_NAMED, message))
+    })?;
+    let plan = loop_state.app.find_plan(&catalog, name).map_err(|error| failed(id, None, &error))?;
+    scope.plan = Some(plan.clone());
+    let linked = plan.version().map_err(|error| failed(id, Some(name), &error))?.linked.clone();
+    let every = loop_state.app.settings.trace_every;
+    let recorded = loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled;
+    let tracing = if recorded { Tracing::Recorded } else { Tracing::AsAsked };
+    Ok((Prepared::new(input, tracing), plan.clone(), linked))
+}
+
+const REQUEST: &str = r#"{"type":"object","required":["user_id"],"additionalProperties":false,"properties":{
+  "user_id":{"description":"Or the same as a decimal string","oneOf":[{"type":"integer","minimum":1,"maximum":9223372036854775807},{"type":"string","pattern":"^[0-9]{1,18}$"}]},
+  "request_id":{"type":"string","maxLength":32,"description":"At most 128 bytes"},
+  "plan":{"type":"string","description":"Needed unless the path names it"},
+  "params":{"type":"object","description":"Parameters of the registry, by name"},
+  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}},"description":"Rows for the task candidates"},
+  "output_keys":{"type":"array","items":{"type":"string"}},
+  "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
+  "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
+  "trace":{"type":["boolean","null"]}}}"#;
+
+const RESPONSE: &str = r#"{"type":"object","required":["request_id","plan","candidates"],"properties":{
+  "request_id":{"type":"string"},"plan":{"type":"string"},
+  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}},
+  "outputs":{"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}}},
+  "trace":{"type":"object"}}}"#;

@@ -1,0 +1,84 @@
+//! One run of a plan for a request on this loop, through admission, and what is logged and counted of it.
+
+use crate::connection_state::ConnectionState;
+use crate::limiter::Refusal;
+use crate::request_scope::RequestScope;
+use crate::traced_run;
+use rankd_engine::clock::{self, nanos_between};
+use rankd_engine::run::{Cancel, Cpu};
+use rankd_engine::{ErrorKind, Linked, Outcome, Request, RunError, codes};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs a plan if it may run now.
+pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request: Request) -> Outcome {
+    let loop_state = scope.loop_state.clone();
+    let deadline = loop_state.loop_handle.deadline(scope.since, request.deadline).map(|deadline| deadline.at);
+    let counters = scope.plan.as_ref().map(|plan| &plan.counters);
+    let start = || async {
+        let cancel_on_stop = CancelOnStop::new(&scope.state);
+        loop_state.loop_handle.run(linked, request, scope.since, cancel_on_stop.cancel.clone()).await
+    };
+    let outcome = match loop_state.admission.run(&*loop_state, deadline, counters, start).await {
+        Ok((outcome, queued_ns)) => {
+            scope.queued_ns = queued_ns;
+            outcome
+        }
+        Err(refusal) => refused(refusal),
+    };
+    if scope.sampled {
+        let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
+        scope.began_ns = nanos_between(scope.since, clock::now()).saturating_sub(took_ns);
+    }
+    outcome
+}
+
+/// What became of a run that was not admitted.
+fn refused(refusal: Refusal) -> Outcome {
+    let (code, message) = match refusal {
+        Refusal::Behind | Refusal::Queue => (codes::OVERLOADED, "the server is overloaded; try again"),
+        Refusal::PlanLimit => (codes::PLAN_LIMIT, "this plan has reached its concurrency limit; try again"),
+    };
+    let result = Err(Box::new(RunError::new(code, message)));
+    Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default() }
+}
+
+/// Counts rows and nodes, and logs what operators should know.
+pub(crate) fn record(scope: &mut RequestScope, linked: &Linked, outcome: &Outcome) {
+    traced_run::record(scope, linked, outcome);
+    let error = match &outcome.result {
+        Ok(outputs) => {
+            scope.rows = outputs.iter().map(|rows| rows.len() as u64).sum();
+            return;
+        }
+        Err(error) => error,
+    };
+    let log = &scope.loop_state.app.log;
+    if error.code.kind == ErrorKind::Bug {
+        log.event("error", &format!("bug: plan {}, request {}: {error}", linked.name, scope.request_id));
+    }
+    if let Some(detail) = error.detail.as_ref().filter(|_| scope.loop_state.should_log_store_failure()) {
+        log.event("warn", &format!("plan {}, request {}: {detail}", linked.name, scope.request_id));
+    }
+}
+
+/// Lets a run be cancelled when the process stops, until it is dropped.
+struct CancelOnStop {
+    state: Rc<ConnectionState>,
+    cancel: Arc<Cancel>,
+}
+
+impl CancelOnStop {
+    fn new(state: &Rc<ConnectionState>) -> CancelOnStop {
+        let cancel = Arc::new(Cancel::default());
+        state.runs.borrow_mut().push(cancel.clone());
+        CancelOnStop { state: state.clone(), cancel }
+    }
+}
+
+impl Drop for CancelOnStop {
+    fn drop(&mut self) {
+        self.state.runs.borrow_mut().retain(|run| !Arc::ptr_eq(run, &self.cancel));
+    }
+}
