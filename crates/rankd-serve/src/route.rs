@@ -88,30 +88,23 @@ pub(crate) type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<Ans
 /// A page as the table of routes has it.
 pub(crate) struct Route {
     pub(crate) about: About,
-    /// The length of what is before `{name}`, in a path that has it.
-    name_at: Option<usize>,
+    /// What is before `{name}`, in a path that has it.
+    pub(crate) before_name: Option<&'static str>,
     pub(crate) answer: fn(RequestScope, Call) -> ResponseFuture,
 }
 
 impl Route {
     pub(crate) const fn of<P: Page + 'static>() -> Route {
         let about = P::ABOUT;
-        Route { name_at: name_at(about.path), about, answer: respond::<P> }
-    }
-
-    /// Where what stands for `{name}` begins, or the path's end, if the path is one of this route's.
-    pub(crate) fn match_path(&self, path: &str) -> Option<usize> {
-        let Some(at) = self.name_at else { return (self.about.path == path).then_some(path.len()) };
-        let name = path.strip_prefix(&self.about.path[..at])?;
-        (!name.is_empty() && !name.contains('/')).then_some(at)
+        Route { before_name: before_name(about.path), about, answer: respond::<P> }
     }
 }
 
-const fn name_at(path: &str) -> Option<usize> {
+const fn before_name(path: &'static str) -> Option<&'static str> {
     let mut at = 0;
     while at < path.len() {
         if path.as_bytes()[at] == b'{' {
-            return Some(at);
+            return Some(path.split_at(at).0);
         }
         at += 1;
     }

@@ -43,7 +43,12 @@ pub(crate) enum RouteMatch {
 pub(crate) fn find(listener: Listener, method: &Method, path: &str) -> RouteMatch {
     let mut found = RouteMatch::Nowhere;
     for (at, route) in ROUTES.iter().enumerate() {
-        let Some(name_at) = route.match_path(path) else { continue };
+        let is_name = |name: &str| !name.is_empty() && !name.contains('/');
+        let name_at = match route.before_name {
+            Some(before) if path.strip_prefix(before).is_some_and(is_name) => before.len(),
+            None if route.about.path == path => path.len(),
+            _ => continue,
+        };
         if !listener.can_serve(route.about.audience) {
             found = RouteMatch::OtherListener;
             continue;
