@@ -113,7 +113,7 @@ fn task(writer: &mut Writer, signature: &Signature) {
                 w.object(|w| {
                     w.field("name").string(param.name);
                     w.field("option").string(&camel(param.name));
-                    w.field("kind").string(reader(param.kind));
+                    w.field("kind").string(param.kind.row().reader);
                     w.field("required").bool(is_required(param));
                     if let ParamKind::Choice(choices) = param.kind {
                         w.field("choices").array(|w| {
@@ -139,22 +139,6 @@ fn usage(signature: &Signature) -> String {
         camel(param.name) + optional
     });
     format!("{}({{ {} }})", camel(signature.op), options.collect::<Vec<_>>().join(", "))
-}
-
-/// Which function of the runtime reads an option of this kind.
-fn reader(kind: ParamKind) -> &'static str {
-    match kind {
-        ParamKind::Endpoint(_) => "endpoint",
-        ParamKind::Int { .. } => "int",
-        ParamKind::Bool => "bool",
-        ParamKind::Text | ParamKind::Choice(_) => "text",
-        ParamKind::Key => "key",
-        ParamKind::Keys => "keys",
-        ParamKind::Expr { .. } => "expr",
-        ParamKind::Pred => "pred",
-        ParamKind::Node => "node",
-        ParamKind::Columns { .. } => "columns",
-    }
 }
 
 #[cfg(test)]

@@ -118,6 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_parameter_has_a_reader() {
+        let has = |kind: &ParamKind| {
+            format!("if (typeof readers.{0} !== \"function\") throw new Error(\"{0}\");", kind.row().reader)
+        };
+        let looks: String = ParamKind::EACH.iter().map(has).collect();
+        let code =
+            format!("import {{ readers }} from \"rankd:options\"; export const tests = {{ all() {{ {looks} }} }};");
+        assert_eq!(failures("rankd:tests/main", &code), Vec::<String>::new());
+    }
+
+    #[test]
     fn a_failing_test_of_the_runtime_is_noticed() {
         let code = "import { equal } from \"rankd:tests/checks\"; export const tests = { wrong() { equal(1, 2); } };";
         let failed = failures("rankd:tests/main", code);

@@ -78,6 +78,7 @@ fn methods(out: &mut String, tasks: &[Signature], inputs: Inputs) {
 fn about(param: &Param) -> String {
     match param.need {
         Need::Default(Literal::Int(value)) => format!("{} (default {value})", param.doc),
+        Need::Default(Literal::Float(value)) => format!("{} (default {value:?})", param.doc),
         Need::Default(Literal::Bool(value)) => format!("{} (default {value})", param.doc),
         Need::Default(Literal::Text(value)) => format!("{} (default {value:?})", param.doc),
         Need::Required | Need::Optional => param.doc.to_owned(),
@@ -86,7 +87,7 @@ fn about(param: &Param) -> String {
 
 /// A type variable for each option that takes keys.
 fn variables(params: &[Param]) -> String {
-    let keys = params.iter().filter(|param| matches!(param.kind, ParamKind::Key | ParamKind::Keys));
+    let keys = params.iter().filter(|param| param.kind.row().typescript.contains(KEY));
     let list: Vec<String> = keys.map(|param| format!("{} extends Expr", variable(param.name))).collect();
     if list.is_empty() { String::new() } else { format!("<{}>", list.join(", ")) }
 }
@@ -96,31 +97,20 @@ fn variable(param: &str) -> String {
     camel(&format!("_{param}"))
 }
 
+/// What stands for the type of a key in the row of a kind, and for the key that an expression is written to.
+const KEY: &str = "{key}";
+const INTO: &str = "{into}";
+
 fn option_type(param: &Param, contract: &Contract) -> String {
     let key = match contract.writes_to(param) {
         true => format!("OutKeyArg<{}>", variable(param.name)),
         false => format!("KeyArg<{}>", variable(param.name)),
     };
-    match param.kind {
-        ParamKind::Endpoint(kinds) => {
-            kinds.iter().map(|kind| format!("Endpoint<\"{kind}\">")).collect::<Vec<_>>().join(" | ")
-        }
-        ParamKind::Int { .. } => "number | bigint".to_owned(),
-        ParamKind::Bool => "boolean".to_owned(),
-        ParamKind::Text => "string".to_owned(),
-        ParamKind::Choice(choices) => {
-            choices.iter().map(|choice| format!("{choice:?}")).collect::<Vec<_>>().join(" | ")
-        }
-        ParamKind::Key => key,
-        ParamKind::Keys => format!("readonly {key}[]"),
-        ParamKind::Expr { into } => match into {
-            Some(into) => format!("ValueOf<{}> | null", variable(into.name())),
-            None => "Expr".to_owned(),
-        },
-        ParamKind::Pred => "boolean".to_owned(),
-        ParamKind::Node => "Rows".to_owned(),
-        ParamKind::Columns { .. } => "Columns".to_owned(),
-    }
+    let into = match param.kind {
+        ParamKind::Expr { into: Some(into) } => variable(into.name()),
+        _ => String::new(),
+    };
+    param.kind.row().typescript.replace(KEY, &key).replace(INTO, &into)
 }
 
 fn entry_line(out: &mut String, entry: &Entry, brand: &str) {

@@ -65,6 +65,7 @@ fn param_to_json(param: &Param, w: &mut Writer) {
         w.field("default");
         match literal.value() {
             Value::Int(value) => w.int(value),
+            Value::Float(value) => w.float(value),
             Value::Bool(value) => w.bool(value),
             Value::Str(value) => w.string(&value),
             _ => w.null(),

@@ -43,3 +43,9 @@ limits! {
     DIAGNOSTICS_MAX = 1_000, "diagnostics kept for a plan; further ones are counted";
     REGISTRY_BYTES_MAX = 4 << 20, "bytes of a registry file";
 }
+
+/// Texts of one list-valued task parameter.
+pub const TEXTS_MAX: usize = 1_000;
+
+/// Bytes of a name in a task parameter that gives keys by name.
+pub const MAP_NAME_BYTES_MAX: usize = 256;

@@ -48,18 +48,24 @@ impl Node {
     }
 }
 
+/// Keys by the names that the plan gives them, in its order.
+pub type NamedKeys = Vec<(Arc<str>, Key)>;
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
     /// Optional and not given.
     Absent,
     Int(i64),
+    Float(f64),
     Bool(bool),
     Text(Arc<str>),
+    Texts(Vec<Arc<str>>),
     /// Position in the registry.
     Endpoint(u32),
     Key(Key),
     Keys(Vec<Key>),
+    KeyMap(NamedKeys),
     Expr(Arc<Program>),
     Pred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
@@ -73,11 +79,14 @@ impl Arg {
         match self {
             Arg::Key(key) => vec![*key],
             Arg::Keys(keys) => keys.clone(),
+            Arg::KeyMap(keys) => keys.iter().map(|(_, key)| *key).collect(),
             Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
             Arg::Absent
             | Arg::Int(_)
+            | Arg::Float(_)
             | Arg::Bool(_)
             | Arg::Text(_)
+            | Arg::Texts(_)
             | Arg::Endpoint(_)
             | Arg::Expr(_)
             | Arg::Pred(_)

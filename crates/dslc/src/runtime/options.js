@@ -46,6 +46,12 @@ export const readers = {
     const help = isExpression(x) ? "it must be known when the plan is compiled: expressions belong into vm and filter" : undefined;
     return wrongOption(at, option, `${option} takes a whole number, not ${describe(x)}`, help);
   },
+  float(x, { at, option }) {
+    if (typeof x === "number" && isFinite(x)) return numberText(x);
+    if (typeof x === "bigint" && intText(x) !== null) return intText(x);
+    const help = isExpression(x) ? "it must be known when the plan is compiled: expressions belong into vm and filter" : undefined;
+    return wrongOption(at, option, `${option} takes a number, not ${describe(x)}`, help);
+  },
   bool(x, { at, option }) {
     if (typeof x === "boolean") return `${x}`;
     return wrongOption(at, option, `${option} takes true or false, not ${describe(x)}`);
@@ -54,6 +60,16 @@ export const readers = {
     if (typeof x === "string" && x.isWellFormed()) return json(x);
     const help = param?.choices ? `one of ${param.choices.map((it) => json(it)).join(", ")}` : undefined;
     return wrongOption(at, option, `${option} takes a text, not ${describe(x)}`, help);
+  },
+  texts(x, { at, option }) {
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of texts, not ${describe(x)}`, '["new", "popular"]');
+    const texts = [];
+    for (const item of [...x]) {
+      if (isBroken(item)) return null;
+      if (typeof item !== "string" || !item.isWellFormed()) return wrongOption(at, option, `${option} takes texts, not ${describe(item)}`);
+      texts.push(json(item));
+    }
+    return `[${texts.join(",")}]`;
   },
   key(x, { at, option }) {
     if (isExpression(x) && irOf(x).op === "key_ref") return json(irOf(x).name);
@@ -70,6 +86,20 @@ export const readers = {
       names.push(json(irOf(item).name));
     }
     return `[${names.join(",")}]`;
+  },
+  key_map(x, { at, option }) {
+    const help = "{ country: Key.viewer_country }";
+    if (!isPlain(x)) return wrongOption(at, option, `${option} takes an object of keys by name, not ${describe(x)}`, help);
+    const fields = [];
+    for (const name of keys(x)) {
+      const item = x[name];
+      if (isBroken(item)) return null;
+      if (!isExpression(item) || irOf(item).op !== "key_ref" || !name.isWellFormed()) {
+        return wrongOption(at, option, `${option} takes keys by name, not ${describe(item)}`, help);
+      }
+      fields.push(`${json(name)}:${json(irOf(item).name)}`);
+    }
+    return `{${fields.join(",")}}`;
   },
   expr: (x, { at, option, plan }) => entry(plan, plan.exprs, "e", written(x, `${at}:${option}`)),
   pred: (x, { at, option, plan }) => entry(plan, plan.preds, "p", pred(x, `${at}:${option}`)),

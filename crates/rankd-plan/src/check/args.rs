@@ -6,14 +6,17 @@ use crate::check::{Checker, Data, Draft};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
-use crate::limits::{LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX};
-use crate::plan::{Arg, ColumnData, Generator};
+use crate::limits::{
+    LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX, TEXTS_MAX,
+};
+use crate::plan::{Arg, ColumnData, Generator, NamedKeys};
 use crate::signature::{
     Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
 use crate::wire::cursor::Cursor;
 use rankd_column::{Key, Type, Value};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// Reads the parameters of node `at` into its draft.
 pub(super) fn read(
@@ -48,6 +51,7 @@ pub(super) fn read(
             (Some((_, text)), _) => reading.value(param, text, found),
             (None, Need::Optional) => Some(Arg::Absent),
             (None, Need::Default(Literal::Int(value))) => Some(Arg::Int(*value)),
+            (None, Need::Default(Literal::Float(value))) => Some(Arg::Float(*value)),
             (None, Need::Default(Literal::Bool(value))) => Some(Arg::Bool(*value)),
             (None, Need::Default(Literal::Text(value))) => Some(Arg::Text((*value).into())),
             (None, Need::Required) => {
@@ -84,9 +88,9 @@ impl Reading<'_, '_, '_, '_> {
         pointer: String,
         found: &mut Diagnostics,
     ) -> Result<Option<Arg>, Fault> {
-        let kind = Reader::new(text, usize::MAX).peek()?;
-        if !takes(param.kind, kind) {
-            let message = format!("{} takes {}, not {}", param.name, param.kind.name(), kind.name());
+        let (kind, row) = (Reader::new(text, usize::MAX).peek()?, param.kind.row());
+        if !row.json.contains(&kind) {
+            let message = format!("{} takes {}, not {}", param.name, row.name, kind.name());
             found.push(Diagnostic::new(Code::WrongParamType, pointer, message));
             return Ok(None);
         }
@@ -94,16 +98,10 @@ impl Reading<'_, '_, '_, '_> {
         Ok(match param.kind {
             ParamKind::Endpoint(kinds) => self.checker.names.endpoint(&mut cursor, kinds)?.map(Arg::Endpoint),
             ParamKind::Int { min, max } => int(&mut cursor, param, min, max)?.map(Arg::Int),
+            ParamKind::Float { min, max } => float(&mut cursor, param, min, max)?.map(Arg::Float),
             ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
-            ParamKind::Text => {
-                let text = cursor.text()?.unwrap_or_default();
-                if !is_plain(&text) {
-                    let message = format!("{} is 1 to {TEXT_BYTES_MAX} letters, digits, _, : or -", param.name);
-                    cursor.report(Code::ParamOutOfRange, message);
-                    return Ok(None);
-                }
-                Some(Arg::Text(text.as_ref().into()))
-            }
+            ParamKind::Text => plain_text(&mut cursor, param.name)?.map(Arg::Text),
+            ParamKind::Texts => texts(&mut cursor, param)?.map(Arg::Texts),
             ParamKind::Choice(choices) => {
                 let text = cursor.text()?.unwrap_or_default();
                 let choice = choices.iter().find(|choice| **choice == text);
@@ -116,6 +114,7 @@ impl Reading<'_, '_, '_, '_> {
             }
             ParamKind::Key => self.checker.names.key(&mut cursor, self.access(param))?.map(Arg::Key),
             ParamKind::Keys => self.keys(&mut cursor, param)?.map(Arg::Keys),
+            ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
@@ -206,6 +205,27 @@ impl Reading<'_, '_, '_, '_> {
         Ok((cursor.errors() == before).then_some(keys))
     }
 
+    /// Keys by name: `{name: key, …}`, each key once.
+    fn key_map(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<NamedKeys>, Fault> {
+        let before = cursor.errors();
+        let mut keys = NamedKeys::new();
+        cursor.each_field(|cursor, name| {
+            if name.is_empty() || name.len() > MAP_NAME_BYTES_MAX {
+                cursor.report(Code::ParamOutOfRange, format!("a name has 1 to {MAP_NAME_BYTES_MAX} bytes"));
+            }
+            let Some(key) = self.checker.names.key(cursor, self.access(param))? else { return Ok(()) };
+            match keys.iter().any(|(_, known)| *known == key) {
+                true => cursor.report(Code::ParamOutOfRange, "this key has a name already"),
+                false => keys.push((name.as_ref().into(), key)),
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && keys.is_empty() {
+            cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(keys))
+    }
+
     /// Literal columns: `{key: [values…]}` or `{key: {generator: …}}`.
     fn columns(
         &self,
@@ -237,23 +257,6 @@ impl Reading<'_, '_, '_, '_> {
     }
 }
 
-/// Whether a parameter of this kind is written as this kind of JSON.
-fn takes(param: ParamKind, json: Kind) -> bool {
-    match param {
-        ParamKind::Int { .. } => json == Kind::Number,
-        ParamKind::Bool => json == Kind::Bool,
-        ParamKind::Key => matches!(json, Kind::String | Kind::Number),
-        ParamKind::Keys => json == Kind::Array,
-        ParamKind::Columns { .. } => json == Kind::Object,
-        ParamKind::Endpoint(_)
-        | ParamKind::Text
-        | ParamKind::Choice(_)
-        | ParamKind::Expr { .. }
-        | ParamKind::Pred
-        | ParamKind::Node => json == Kind::String,
-    }
-}
-
 fn int(cursor: &mut Cursor<'_, '_>, param: &Param, min: i64, max: i64) -> Result<Option<i64>, Fault> {
     match cursor.number()? {
         Number::Int(value) if (min..=max).contains(&value) => return Ok(Some(value)),
@@ -264,6 +267,47 @@ fn int(cursor: &mut Cursor<'_, '_>, param: &Param, min: i64, max: i64) -> Result
         _ => cursor.report(Code::ParamOutOfRange, format!("{} takes {}", param.name, param.kind.name())),
     }
     Ok(None)
+}
+
+/// A number in the range; an int is taken as a float.
+fn float(cursor: &mut Cursor<'_, '_>, param: &Param, min: f64, max: f64) -> Result<Option<f64>, Fault> {
+    let value = match cursor.number()? {
+        Number::Int(value) => Some(value as f64),
+        Number::Float(value) => Some(value),
+        Number::OutOfRange => None,
+    };
+    let value = value.filter(|value| (min..=max).contains(value));
+    if value.is_none() {
+        cursor.report(Code::ParamOutOfRange, format!("{} takes {}", param.name, param.kind.name()));
+    }
+    Ok(value)
+}
+
+fn plain_text(cursor: &mut Cursor<'_, '_>, name: &str) -> Result<Option<Arc<str>>, Fault> {
+    let Some(text) = cursor.text()? else { return Ok(None) };
+    if !is_plain(&text) {
+        let message = format!("{name} is 1 to {TEXT_BYTES_MAX} letters, digits, _, : or -");
+        cursor.report(Code::ParamOutOfRange, message);
+        return Ok(None);
+    }
+    Ok(Some(text.as_ref().into()))
+}
+
+fn texts(cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<Arc<str>>>, Fault> {
+    let before = cursor.errors();
+    let mut texts = Vec::new();
+    cursor.array(|cursor, at| {
+        if at >= TEXTS_MAX {
+            cursor.report(Code::ParamOutOfRange, format!("{} has at most {TEXTS_MAX} texts", param.name));
+            return Err(Fault::TOLD);
+        }
+        texts.extend(plain_text(cursor, "each text")?);
+        Ok(())
+    })?;
+    if cursor.errors() == before && texts.is_empty() {
+        cursor.report(Code::ParamOutOfRange, format!("{} needs at least one text", param.name));
+    }
+    Ok((cursor.errors() == before).then_some(texts))
 }
 
 fn values(cursor: &mut Cursor<'_, '_>, type_of: Type, data: &Cell<Data>) -> Result<Vec<Value>, Fault> {

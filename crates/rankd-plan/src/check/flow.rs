@@ -142,7 +142,9 @@ fn report_gaps(
 /// The keys of an argument that may have no value for a row, and for which row.
 fn gaps(arg: Option<&Arg>, reads_a_store: bool) -> Vec<(Key, &'static str)> {
     match arg {
-        Some(Arg::Keys(keys)) if reads_a_store => keys.iter().map(|key| (*key, "a row without the field")).collect(),
+        Some(arg @ (Arg::Keys(_) | Arg::KeyMap(_))) if reads_a_store => {
+            arg.keys().into_iter().map(|key| (key, "a row without the field")).collect()
+        }
         Some(Arg::Columns(columns)) => {
             let has_null = |data: &ColumnData| match data {
                 ColumnData::Values(values) | ColumnData::Generated(Generator::Cycle { values }) => {

@@ -35,7 +35,7 @@ impl Contract {
         let mut at = 0;
         while at < self.reads.len() {
             match self.kind_of(self.reads[at], self.params.len()) {
-                Some(ParamKind::Key | ParamKind::Keys) => {}
+                Some(ParamKind::Key | ParamKind::Keys | ParamKind::KeyMap) => {}
                 Some(_) => return Some("what `reads` refers to does not take a key"),
                 None => return Some("`reads` refers to a parameter that is not there"),
             }
@@ -45,7 +45,7 @@ impl Contract {
             let mut at = 0;
             while at < params.len() {
                 match self.kind_of(params[at], self.params.len()) {
-                    Some(ParamKind::Key | ParamKind::Keys | ParamKind::Columns { .. }) => {}
+                    Some(ParamKind::Key | ParamKind::Keys | ParamKind::KeyMap | ParamKind::Columns { .. }) => {}
                     Some(_) => return Some("what `writes` refers to does not take a key"),
                     None => return Some("`writes` refers to a parameter that is not there"),
                 }
@@ -71,6 +71,9 @@ impl Contract {
         }
         match kind {
             ParamKind::Int { min, max } if min > max => return Some("the range of a number is empty"),
+            ParamKind::Float { min, max } if min.is_nan() || max.is_nan() || min > max => {
+                return Some("the range of a number is empty");
+            }
             ParamKind::Choice([]) => return Some("a choice has at least one word"),
             ParamKind::Expr { into: Some(into) } => match self.kind_of(into, at) {
                 Some(ParamKind::Key) => {}
@@ -88,6 +91,7 @@ impl Contract {
         let Need::Default(default) = need else { return None };
         let fits = match (kind, default) {
             (ParamKind::Int { min, max }, Literal::Int(value)) => min <= value && value <= max,
+            (ParamKind::Float { min, max }, Literal::Float(value)) => min <= value && value <= max,
             (ParamKind::Bool, Literal::Bool(_)) => true,
             (ParamKind::Text, Literal::Text(text)) => is_plain(text),
             (ParamKind::Choice(words), Literal::Text(text)) => is_one_of(text, words),
@@ -241,14 +245,19 @@ mod tests {
     #[test]
     fn a_default_is_one_of_the_values_that_its_parameter_takes() {
         const WORDS: ParamKind = ParamKind::Choice(&["asc", "desc"]);
-        const RIGHT: [Contract; 4] = [
+        const HALF: ParamKind = ParamKind::Float { min: 0.0, max: 0.5 };
+        const RIGHT: [Contract; 5] = [
+            of(&[param("x", HALF).or(Literal::Float(0.5))]),
             of(&[param("x", COUNT).or(Literal::Int(9))]),
             of(&[param("x", WORDS).or(Literal::Text("desc"))]),
             of(&[param("x", ParamKind::Text).or(Literal::Text("user:1"))]),
             of(&[param("x", ParamKind::Bool).or(Literal::Bool(true))]),
         ];
         RIGHT.iter().for_each(|contract| assert_eq!(contract.problem(), None));
-        const WRONG: [Contract; 5] = [
+        const WRONG: [Contract; 8] = [
+            of(&[param("x", HALF).or(Literal::Float(0.6))]),
+            of(&[param("x", HALF).or(Literal::Float(f64::NAN))]),
+            of(&[param("x", HALF).or(Literal::Int(0))]),
             of(&[param("x", COUNT).or(Literal::Int(10))]),
             of(&[param("x", COUNT).or(Literal::Bool(true))]),
             of(&[param("x", WORDS).or(Literal::Text("up"))]),

@@ -1,14 +1,16 @@
 //! What a task declares about itself, as data: what it takes, reads, writes and does to rows.
 //!
 //! Checks, documentation, generated types and the scheduler all read the same declaration. The task's code is elsewhere, and
-//! with it where it runs. `param` has the parameters as data, [`typed`] the same as a struct, `consistent` the rules that a
+//! with it where it runs. `param` has the parameters as data, `kinds` a row for each kind, [`typed`] the same as a struct, `consistent` the rules that a
 //! declaration keeps.
 
 mod consistent;
+mod kinds;
 mod param;
 pub mod typed;
 
 pub(crate) use consistent::{TEXT_BYTES_MAX, is_plain};
+pub use kinds::KindRow;
 pub use param::{Literal, Need, Param, ParamKind, ParamRef, TRACE};
 
 /// A task as the rest of the program sees it.

@@ -49,6 +49,7 @@ pub enum Need {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
     Int(i64),
+    Float(f64),
     Bool(bool),
     Text(&'static str),
 }
@@ -57,6 +58,7 @@ impl Literal {
     pub fn value(self) -> Value {
         match self {
             Literal::Int(v) => Value::Int(v),
+            Literal::Float(v) => Value::Float(v),
             Literal::Bool(v) => Value::Bool(v),
             Literal::Text(v) => Value::str(v),
         }
@@ -72,13 +74,21 @@ pub enum ParamKind {
         min: i64,
         max: i64,
     },
+    Float {
+        min: f64,
+        max: f64,
+    },
     Bool,
     /// Text of letters, digits, `_`, `:` and `-`.
     Text,
+    /// A list of such texts.
+    Texts,
     Choice(&'static [&'static str]),
     /// A key that is read or written, as `reads` and `writes` say.
     Key,
     Keys,
+    /// Keys by any names, such as those of a store's fields.
+    KeyMap,
     /// An expression whose result is written to the key that the parameter `into` gives.
     Expr {
         into: Option<ParamRef>,
@@ -92,33 +102,23 @@ pub enum ParamKind {
     },
 }
 
-impl ParamKind {
-    /// The kind in a word or two, for listings.
-    pub fn name(self) -> String {
-        match self {
-            ParamKind::Endpoint(kinds) => format!("{} endpoint", kinds.join(" or ")),
-            ParamKind::Int { min, max } if max == i64::MAX => format!("int ≥ {min}"),
-            ParamKind::Int { min, max } => format!("int {min}..={max}"),
-            ParamKind::Bool => "bool".into(),
-            ParamKind::Text => "text".into(),
-            ParamKind::Choice(choices) => choices.join(" | "),
-            ParamKind::Key => "key".into(),
-            ParamKind::Keys => "list of keys".into(),
-            ParamKind::Expr { .. } => "expression".into(),
-            ParamKind::Pred => "predicate".into(),
-            ParamKind::Node => "node".into(),
-            ParamKind::Columns { .. } => "columns".into(),
-        }
-    }
-}
-
 /// What `params!` adds to a kind.
 #[expect(clippy::panic, reason = "this is how a mistake in a declaration becomes an error of the build")]
 impl ParamKind {
-    /// The same kind, with other bounds. For numbers.
+    /// The same kind, with other bounds. For ints.
     pub const fn within(self, min: i64, max: i64) -> ParamKind {
         match self {
             ParamKind::Int { .. } => ParamKind::Int { min, max },
+            ParamKind::Float { .. } => panic!("the range of a float is written with floats, such as 0.0..=1.0"),
+            _ => panic!("only a number has a range"),
+        }
+    }
+
+    /// The same kind, with other bounds. For floats.
+    pub const fn within_floats(self, min: f64, max: f64) -> ParamKind {
+        match self {
+            ParamKind::Float { .. } => ParamKind::Float { min, max },
+            ParamKind::Int { .. } => panic!("the range of an int is written with ints, such as 1..=10"),
             _ => panic!("only a number has a range"),
         }
     }

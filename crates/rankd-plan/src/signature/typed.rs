@@ -5,7 +5,7 @@
 //! task does not check again.
 
 use super::{Literal, Param, ParamKind, ParamRef};
-use crate::plan::{Arg, ColumnData};
+use crate::plan::{Arg, ColumnData, NamedKeys};
 use rankd_column::Key;
 use rankd_column::expr::Program;
 use std::ops::{RangeFrom, RangeInclusive};
@@ -182,9 +182,27 @@ impl Written<RangeInclusive<i64>> {
     }
 }
 
+impl Written<RangeFrom<f64>> {
+    pub const fn bound(self, kind: ParamKind) -> ParamKind {
+        kind.within_floats(self.0.start, f64::MAX)
+    }
+}
+
+impl Written<RangeInclusive<f64>> {
+    pub const fn bound(self, kind: ParamKind) -> ParamKind {
+        kind.within_floats(*self.0.start(), *self.0.end())
+    }
+}
+
 impl Written<i64> {
     pub const fn literal(self) -> Literal {
         Literal::Int(self.0)
+    }
+}
+
+impl Written<f64> {
+    pub const fn literal(self) -> Literal {
+        Literal::Float(self.0)
     }
 }
 
@@ -223,6 +241,12 @@ pub enum Millis {}
 /// Letters, digits, `_`, `:` and `-`.
 pub enum PlainText {}
 
+/// A list of such texts.
+pub enum Texts {}
+
+/// Keys by any names, such as those of a store's fields.
+pub enum KeyMap {}
+
 /// An expression whose result is written to a key: `#[into(out_key)]`.
 pub enum Expr {}
 
@@ -255,11 +279,14 @@ macro_rules! types {
 types! {
     bool as bool: ParamKind::Bool, Arg::Bool(value) => *value;
     i64 as i64: ParamKind::Int { min: i64::MIN, max: i64::MAX }, Arg::Int(value) => *value;
+    f64 as f64: ParamKind::Float { min: f64::MIN, max: f64::MAX }, Arg::Float(value) => *value;
     Count as usize: FROM_0, Arg::Int(value) => usize::try_from(*value).unwrap_or(usize::MAX);
     Millis as Duration: FROM_0, Arg::Int(value) => Duration::from_millis(value.unsigned_abs());
     PlainText as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
+    Texts as Vec<Arc<str>>: ParamKind::Texts, Arg::Texts(value) => value.clone();
     Key as Key: ParamKind::Key, Arg::Key(value) => *value;
     Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();
+    KeyMap as NamedKeys: ParamKind::KeyMap, Arg::KeyMap(value) => value.clone();
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;

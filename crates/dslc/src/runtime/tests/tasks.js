@@ -27,6 +27,8 @@ export const tests = {
     equal(read("endpoint", endpoint), JSON.stringify(Object.keys(EP.redis)[0]));
     equal([read("int", 5), read("int", -0), read("int", 2n ** 60n)], ["5", "0", "1152921504606846976"]);
     equal([read("bool", true), read("text", "a\n"), read("key", Key.age), read("keys", [Key.age, Key.title])], ["true", '"a\\n"', '"age"', '["age","title"]']);
+    equal([read("float", 0.5), read("float", 2), read("float", 2n), read("texts", ["a", "b"])], ["0.5", "2", "2", '["a","b"]']);
+    equal(read("key_map", { title: Key.title, "/meta/age": Key.age }), '{"title":"title","/meta/age":"age"}');
     equal(read("columns", { age: [1, null], title: { cycle: ["a"] } }), '{"age":[1,null],"title":{"cycle":["a"]}}');
   },
   "an option of another kind is refused"() {
@@ -36,6 +38,11 @@ export const tests = {
     equal(reported(() => read("text", 1)), ["D017 5: it takes a text, not 1"]);
     equal(reported(() => read("key", "age")), ['D017 5: it takes a key, not "age"']);
     equal(reported(() => read("keys", ["age"])), ['D017 5: it takes keys, not "age"']);
+    equal(reported(() => read("float", Infinity)), ["D017 5: it takes a number, not Infinity"]);
+    equal(reported(() => read("texts", "a")), ['D017 5: it takes a list of texts, not "a"']);
+    equal(reported(() => read("texts", [1])), ["D017 5: it takes texts, not 1"]);
+    equal(reported(() => read("key_map", [Key.age])), ["D017 5: it takes an object of keys by name, not a list"]);
+    equal(reported(() => read("key_map", { age: "age" })), ['D017 5: it takes keys by name, not "age"']);
     equal(reported(() => read("node", 1, blank())), ["D017 5: it takes a set of rows, not 1"]);
     equal(reported(() => read("columns", { age: [Key.age] })), ["D017 5: it takes an object of plain values by key name, not an object"]);
   },

@@ -1,0 +1,233 @@
+//! Every kind of parameter on its whole way: from an option in TypeScript over the artifact and the checks to what a task is made
+//! of. The task is one that no release has.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test says what is wrong, as an assertion would")]
+
+use dslc::Dslc;
+use rankd_column::{Batch, Key, RowSet};
+use rankd_engine::error::TaskError;
+use rankd_engine::store::KeyedEndpoint;
+use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, LinkContext, Make};
+use rankd_engine::{Linked, Tasks};
+use rankd_plan::registry::Text;
+use rankd_plan::signature::typed::{Columns, Count, Expr, Input, KeyMap, Millis, PlainText, Predicate, Texts};
+use rankd_plan::signature::*;
+use rankd_plan::source::{Compiler, Folder, Unreadable};
+use rankd_plan::{Registry, Severity};
+use rankd_plan::{choices, params};
+use std::sync::Mutex;
+
+choices! {
+    enum Side -> bool { "left" => true, "right" => false }
+}
+
+params! {
+    struct Params {
+        /// An endpoint
+        endpoint: KeyedEndpoint,
+        /// An int
+        #[range(-5..=5)]
+        int: i64,
+        /// A number of rows
+        count: Count = 2,
+        /// A time
+        time_ms: Millis,
+        /// A float
+        #[range(0.0..=1.0)]
+        share: f64,
+        /// A float that nobody gave
+        #[range(0.0..)]
+        weight: f64 = 1.5,
+        /// A flag
+        flag: bool = true,
+        /// A text
+        text: PlainText,
+        /// A text that nobody gave
+        note: Option<PlainText>,
+        /// A list of texts
+        texts: Texts,
+        /// A choice
+        side: Side = "left",
+        /// A key that is read
+        key: Key,
+        /// Keys that are read
+        keys: Vec<Key>,
+        /// Keys that are written
+        fields: KeyMap,
+        /// A key that is written
+        out_key: Key,
+        /// An expression
+        #[into(out_key)]
+        expr: Expr,
+        /// A condition
+        pred: Predicate,
+        /// More rows
+        rhs: Input,
+        /// Literal columns
+        #[rows(count)]
+        columns: Columns,
+    }
+}
+
+/// What the task was made of, but for what can only be looked at here.
+static MADE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Every;
+
+impl Make for Every {
+    type Params = Params;
+
+    fn make(p: Params, cx: &LinkContext<'_>) -> Every {
+        let name = |key: &Key| cx.field(*key).name;
+        let fields: Vec<_> = p.fields.iter().map(|(field, key)| (field, name(key))).collect();
+        let columns: Vec<_> = p.columns.iter().map(|(key, data)| (name(key), data)).collect();
+        *MADE.lock().unwrap() = vec![
+            format!("{:?} {} {} {:?}", p.endpoint, p.int, p.count, p.time_ms),
+            format!("{} {} {} {} {:?} {:?} {}", p.share, p.weight, p.flag, p.text, p.note, p.texts, p.side),
+            format!(
+                "{} {:?} {fields:?} {}",
+                name(&p.key),
+                p.keys.iter().map(name).collect::<Vec<_>>(),
+                name(&p.out_key)
+            ),
+            format!("{:?} {:?} {}", p.expr.keys(), p.pred.keys(), p.rhs),
+            format!("{columns:?}"),
+        ];
+        Every
+    }
+}
+
+impl Compute for Every {
+    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs.take(0))
+    }
+}
+
+const EVERY: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Same,
+    reads: &[Params::key, Params::keys],
+    writes: Writes::Params(&[Params::fields, Params::out_key, Params::columns]),
+    params: Params::PARAMS,
+    cost: Cost::Unknown,
+};
+
+params! {
+    struct First {}
+}
+
+impl Compute for First {
+    fn run(&self, _: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(RowSet::new(Batch::new(vec![1, 2])))
+    }
+}
+
+const FIRST: Contract = Contract {
+    inputs: Inputs::None,
+    rows: RowEffect::Source,
+    reads: &[],
+    writes: Writes::AnyKey,
+    params: First::PARAMS,
+    cost: Cost::Trivial,
+};
+
+fn tasks() -> Tasks {
+    let every = Definition::of::<Every, _>("every_kind", "Take a parameter of every kind.", &EVERY);
+    Tasks::new([every, Definition::of::<First, _>("first", "Give two rows.", &FIRST)]).unwrap()
+}
+
+fn registry() -> Registry {
+    let text = |text| Text { file: "", text };
+    let (registry, problems) = Registry::parse(
+        text(include_str!("../../../registry/keys.toml")),
+        text(include_str!("../../../registry/params.toml")),
+        text(include_str!("../../../registry/endpoints.local.toml")),
+    );
+    assert!(problems.is_empty(), "the registry is good");
+    registry
+}
+
+struct OnePlan(String);
+
+impl Folder for OnePlan {
+    fn read(&self, _: &str) -> Result<String, Unreadable> {
+        Ok(self.0.clone())
+    }
+}
+
+const OPTIONS: &str = r#"
+    endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, text: "user:1", texts: ["new", "popular"], side: "right",
+    key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes }, outKey: Key.score,
+    expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), columns: { views: [1, 2] },"#;
+
+/// Compiles a plan with these options and gives what the task was made of, or what is wrong.
+fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
+    let (tasks, registry) = (tasks(), registry());
+    let code = format!(
+        "import {{ definePlan }} from \"@ranking-dsl/runtime\";\n\
+         export default definePlan({{ name: \"every\", build: (ctx) => ctx.first().everyKind({{ {options} }}) }});\n"
+    );
+    let compiled = Dslc.compile("every.plan.ts", &OnePlan(code), &registry, tasks.signatures());
+    let Some(plan) = compiled.checked.plan else {
+        let found = compiled.checked.diagnostics.list().iter();
+        let found = found.filter(|found| found.code.severity() == Severity::Error);
+        return Err(found.map(|found| format!("{} {}", found.code, found.message)).collect());
+    };
+    Linked::link(&plan, &tasks, &registry).unwrap_or_else(|error| panic!("{error}"));
+    Ok(MADE.lock().unwrap().clone())
+}
+
+#[test]
+fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
+    let made = made(OPTIONS).unwrap();
+    assert_eq!(made[0], "KeyedEndpoint(0) -3 2 250ms");
+    assert_eq!(made[1], "0.25 1.5 true user:1 None [\"new\", \"popular\"] false");
+    assert_eq!(made[2], "age [\"country\", \"age\"] [(\"title\", \"title\"), (\"/meta/likes\", \"likes\")] score");
+    let registry = registry();
+    let key = |name| Key(registry.keys.named(name).unwrap());
+    assert_eq!(made[3], format!("{:?} {:?} 1", [key("likes")], [key("age")]));
+    assert_eq!(made[4], "[(\"views\", Values([Int(1), Int(2)]))]");
+    // Every kind there is was looked at.
+    let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
+    assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
+}
+
+#[test]
+fn an_option_outside_its_kind_is_refused() {
+    let wrong = |from: &str, to: &str| made(&OPTIONS.replace(from, to)).unwrap_err();
+    assert_eq!(wrong("share: 0.25", "share: 1.5"), ["P405 share takes float 0..=1"]);
+    assert_eq!(wrong("share: 0.25", "share: \"a\""), ["D017 share takes a number, not \"a\""]);
+    assert_eq!(wrong("share: 0.25", "share: 0.25, weight: -1"), ["P405 weight takes float ≥ 0"]);
+    assert_eq!(wrong("int: -3", "int: -6"), ["P405 int takes int -5..=5"]);
+    assert_eq!(wrong("[\"new\", \"popular\"]", "[]"), ["P405 texts needs at least one text"]);
+    assert_eq!(wrong("\"popular\"", "\"po pular\""), ["P405 each text is 1 to 64 letters, digits, _, : or -"]);
+    assert_eq!(wrong("title: Key.title, \"/meta/likes\": Key.likes", ""), ["P405 fields needs at least one key"]);
+    assert_eq!(wrong("\"/meta/likes\": Key.likes", "other: Key.title"), ["P405 this key has a name already"]);
+    assert_eq!(wrong("title: Key.title", "id: Key.id"), ["P311 the key \"id\" cannot be written"]);
+    assert_eq!(wrong("views: [1, 2]", "views: [1]"), ["P405 1 values for 2 rows"]);
+}
+
+#[test]
+fn editors_know_the_type_of_every_kind() {
+    let declared = dslc::types::declarations(tasks().signatures(), &registry());
+    for line in [
+        "endpoint: Endpoint<\"redis\">;",
+        "int: number | bigint;",
+        "count?: number | bigint;",
+        "share: number;",
+        "/** A float that nobody gave (default 1.5) */",
+        "note?: string;",
+        "texts: readonly string[];",
+        "side?: \"left\" | \"right\";",
+        "key: KeyArg<Key>;",
+        "keys: readonly KeyArg<Keys>[];",
+        "fields: { readonly [name: string]: OutKeyArg<Fields> };",
+        "outKey: OutKeyArg<OutKey>;",
+        "expr: ValueOf<OutKey> | null;",
+        "pred: boolean;",
+        "rhs: Rows;",
+        "columns: Columns;",
+    ] {
+        assert!(declared.contains(line), "{line}\n{declared}");
+    }
+}
