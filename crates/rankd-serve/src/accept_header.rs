@@ -5,7 +5,7 @@ use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 use rankd_edge::arrow;
 
-/// Whether a caller would rather have Arrow than JSON: only one who names it. Of two that are named and wanted alike, JSON.
+/// Whether a caller prefers Arrow to JSON: only one that names it does. Where both are named with the same quality, JSON wins.
 pub(crate) fn arrow(headers: &HeaderMap) -> bool {
     if !headers.contains_key(ACCEPT) {
         return false;

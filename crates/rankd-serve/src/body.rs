@@ -17,7 +17,7 @@ use std::io;
 use std::rc::Rc;
 use tokio::time::timeout_at;
 
-/// So much of a body that nobody needs is read. A client that sends more finds its connection closed or its stream reset.
+/// How much of a body that is not needed is read and thrown away. A client that sends more finds its connection closed or its stream reset.
 const DISCARDED_MAX: usize = 16 * REQUEST_BYTES_MAX;
 
 /// A body that is here. What it takes counts for its loop until it is dropped.
@@ -155,7 +155,7 @@ fn too_slow(loop_state: &LoopState) -> RunError {
     RunError::new(codes::BODY_TOO_SLOW, message)
 }
 
-/// A body that ended before its end: the client wrote something that is no body, or it is gone and nobody will read this.
+/// A body that broke off: the client wrote something that is not a body, or it is gone and will not read this.
 fn broken(error: &hyper::Error) -> RunError {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     match cause.map(io::Error::kind) {

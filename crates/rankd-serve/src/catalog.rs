@@ -18,7 +18,7 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     pub(crate) fn new(registry: Arc<Registry>, plans: HashMap<String, Arc<ServedPlan>>) -> Catalog {
-        // Sorted here and not by those who ask: with thousands of plans it would keep an event loop busy for milliseconds.
+        // Sorted here and not for each request: with thousands of plans it would keep an event loop busy for milliseconds.
         let mut in_order: Vec<_> = plans.values().cloned().collect();
         in_order.sort_by(|a, b| a.name.cmp(&b.name));
         Catalog { registry, plans, in_order }
@@ -118,7 +118,7 @@ impl PlanCounters {
         PlanCounters { metrics: PlanMetrics::new(loops), running: AtomicUsize::new(0), limit }
     }
 
-    /// Counts a run in, unless so many are under way already.
+    /// Counts a run in, unless the plan's limit is reached.
     pub(crate) fn enter(self: &Arc<PlanCounters>) -> Option<CountedRun> {
         let Some(limit) = self.limit else { return Some(CountedRun(None)) };
         if self.running.fetch_add(1, Ordering::Relaxed) >= limit {

@@ -33,7 +33,7 @@ const PORT: u16 = 4318;
 #[derive(Clone, Debug)]
 pub struct CollectorSettings {
     pub to: Destination,
-    /// One request in so many, besides those that the caller records; 0 for only those.
+    /// One request in this many, besides those that the caller records; 0 for only those.
     pub sample: u64,
 }
 

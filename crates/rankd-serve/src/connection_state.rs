@@ -137,7 +137,7 @@ impl ConnectionState {
     }
 
     /// Whether the protocol shall not know yet that the client has closed its side. To us, a client that is gone is the same as one
-    /// that has said all it had to say: only what is written to it tells. So runs are given a moment before they are stopped.
+    /// that has sent everything: only writing to it shows which it is. So runs are given a moment before they are stopped.
     fn hold_back_close(&self) -> bool {
         if self.stalled_since.get().is_some() {
             return true;

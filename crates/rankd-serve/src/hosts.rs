@@ -20,7 +20,7 @@ pub enum Hosts {
 }
 
 impl Hosts {
-    /// What a listener on this address answers to where nobody says.
+    /// What a listener on this address answers to by default.
     pub fn of(address: SocketAddr) -> Hosts {
         if address.ip().is_loopback() { Hosts::Loopback(address.ip()) } else { Hosts::All }
     }

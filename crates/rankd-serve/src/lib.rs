@@ -117,7 +117,7 @@ pub struct Start {
     pub reload: ReloadSettings,
     /// Where spans go; `None` for nowhere.
     pub collector: Option<CollectorSettings>,
-    /// How often the plans are looked at; `None` for never.
+    /// How often the plan folder is checked; `None` for never.
     pub watch: Option<Duration>,
     /// How long requests in flight may take once the server is stopped.
     pub drain: Duration,
@@ -227,7 +227,7 @@ impl Server {
     fn stop(&self) {
         self.app.readiness.reach(Phase::Stopping);
         self.app.log.event("info", "stopping: requests under way are finished");
-        // Without a loop there is nobody to tell.
+        // Without a loop nothing listens.
         let _ = self.stop.send(Some(clock::now() + self.drain));
         self.engine.stop(self.drain + AFTER_DRAIN);
         if let Some(collector) = &self.app.collector {

@@ -1,4 +1,4 @@
-//! The listeners of one address: how they come to be the only ones on it, and how they are closed without resetting anybody.
+//! The listeners of one address: how they become the only ones on it, and how they are closed without resetting connections.
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
@@ -37,9 +37,9 @@ pub fn listen(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListener>>
     Ok(listeners)
 }
 
-/// Lets nobody else knock: new connections are no longer begun, those that have begun are completed and can be accepted.
+/// Holds off new connections; those that were begun are completed and can be accepted.
 ///
-/// Closing a listener resets every connection that the system has completed and nobody has accepted. So the packets that ask for
+/// Closing a listener resets every connection that the system has completed and that was not accepted. So the packets that ask for
 /// a new one are dropped first. Their clients ask again after a second and are refused by then.
 #[cfg(target_os = "linux")]
 pub(crate) fn stop_new_connections(listener: &impl AsFd) -> io::Result<()> {
@@ -61,7 +61,7 @@ pub(crate) fn stop_new_connections(listener: &impl AsFd) -> io::Result<()> {
     ])
 }
 
-/// Other systems have no such filter: whoever connects between the last look and the close is reset.
+/// Other systems have no such filter: a client that connects between the last accept and the close is reset.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn stop_new_connections(_: &impl AsFd) -> io::Result<()> {
     Ok(())

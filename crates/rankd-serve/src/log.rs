@@ -40,7 +40,7 @@ enum Line {
     Event(String),
     Access(String),
     Audit(String),
-    /// Files are opened anew, because somebody has moved them away.
+    /// Files are reopened, because they were moved away.
     Reopen,
     End,
 }
@@ -232,7 +232,7 @@ enum Flushed {
         lines: u64,
         first: Option<io::Error>,
     },
-    /// They were written, after so many had been lost.
+    /// They were written, after this many had been lost.
     Again {
         lost: u64,
     },

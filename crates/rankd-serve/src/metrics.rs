@@ -1,5 +1,5 @@
-//! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; whoever asks for
-//! the metrics adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
+//! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; the
+//! metrics page adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
 
 use crate::connection_state::CloseReason;
 use crate::limiter::Refusal;

@@ -17,7 +17,7 @@ pub(crate) struct Reply {
     body: Bytes,
     allow: Option<&'static str>,
     retry_after: bool,
-    /// The kind of error that it tells, if it tells one.
+    /// The kind of error that it reports, if any.
     pub(crate) failure: Option<ErrorKind>,
 }
 
@@ -55,7 +55,7 @@ impl Reply {
         self.body.len()
     }
 
-    /// As HTTP; `body` makes the body of the bytes. For HEAD there is only the head, which tells how long the body would be.
+    /// As HTTP; `body` makes the body of the bytes. For HEAD there is only the head, which says how long the body would be.
     pub(crate) fn into_response<B>(self, close: bool, only_head: bool, body: impl FnOnce(Bytes) -> B) -> Response<B> {
         let length = self.body.len();
         let mut response = Response::new(body(if only_head { Bytes::new() } else { self.body }));

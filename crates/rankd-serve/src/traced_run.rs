@@ -1,4 +1,4 @@
-//! What a traced run tells: the metrics of its ops, and a line for each of its nodes where `--audit_log` asks for them.
+//! What is recorded of a traced run: the metrics of its ops, and a line for each of its nodes where `--audit_log` asks for them.
 
 use crate::request_scope::RequestScope;
 use rankd_edge::date;

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long a trial run may take where requests have no deadline, and the most where they have a long one.
 const DEADLINE: Duration = Duration::from_secs(1);
 const DEADLINE_MAX: Duration = Duration::from_secs(5);
-/// A version that times out so many times in a row always does.
+/// A version that times out this many times in a row always does.
 const TRIES: usize = 2;
 
 /// A version that is served, and the registry that it was linked with.

@@ -13,7 +13,7 @@ const ANSWER_COST: usize = 2 << 10;
 /// How much of an answer, or the rest of it, has to be read for that to count as progress.
 const PROGRESS: usize = 16 << 10;
 
-/// What an answer of so many bytes counts for.
+/// What an answer of this many bytes counts for.
 pub(crate) fn cost(bytes: usize) -> usize {
     bytes + ANSWER_COST
 }
@@ -61,7 +61,7 @@ impl UnreadAnswers {
     }
 
     pub(crate) fn note(&self, number: u64, taken: usize) {
-        // There are as many as one connection may have requests under way, and mostly one.
+        // There are at most as many as a connection may have requests in flight, and mostly one.
         if let Some(answer) = self.answers.borrow_mut().iter_mut().find(|answer| answer.number == number) {
             answer.taken += taken;
         }

@@ -1,4 +1,4 @@
-//! The plan folder, looked at again and again: which files are new, have changed and stopped changing, or are gone.
+//! The plan folder, checked periodically: which files are new, have changed and stopped changing, or are gone.
 //!
 //! Files are compared by their time, size and inode, not by notifications: that works on every file system and through the links
 //! that a mounted configuration swaps. A look takes time for every plan, so the more of them there are the less often the whole folder
@@ -17,12 +17,12 @@ use std::time::Duration;
 /// Looking may take half a hundredth of a core.
 const SHARE: u32 = 200;
 
-/// Why the plans are looked at.
+/// Why the plans are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LookReason {
     /// It is time to look: what has changed is taken once it has stopped changing.
     Watch,
-    /// Somebody wants everything to be read again, now.
+    /// Everything is to be read again, now.
     Asked,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct WatchedFolder {
     seen: HashMap<PathBuf, Look>,
     /// What has changed since, and may still be changing.
     changing: HashMap<PathBuf, Look>,
-    /// Plans whose file was not there when last looked at.
+    /// Plans whose file was missing at the last check.
     missing: HashSet<String>,
     /// What plans in TypeScript may import.
     shared: Arc<[Stamp]>,
@@ -121,7 +121,7 @@ impl WatchedFolder {
             self.changing.remove(path);
             return false;
         }
-        // Somebody may still be writing: wait until two looks see the same.
+        // It may still be being written: wait until two checks see the same.
         if reason == LookReason::Watch && known.is_some() && self.changing.get(path) != Some(&look) {
             self.changing.insert(path.to_owned(), look);
             return false;
@@ -131,7 +131,7 @@ impl WatchedFolder {
         true
     }
 
-    /// Plans whose files are gone, and were gone when last looked at: a file that is replaced may be missing for a moment.
+    /// Plans whose files are gone, and were gone at the last check: a file that is being replaced may be missing for a moment.
     fn gone<'n>(&mut self, all: &[PathBuf], served: impl Iterator<Item = &'n str>, reason: LookReason) -> Vec<String> {
         let names: HashSet<String> = all.iter().map(|path| library::name_of(path)).collect();
         let missing: HashSet<String> = served.filter(|name| !names.contains(*name)).map(str::to_owned).collect();

@@ -1,6 +1,6 @@
-//! A linked plan told to people and programs: as it was written, as it runs, and what one run of it was like.
+//! A linked plan explained to people and programs: as it was written, as it runs, and what one run of it was like.
 //!
-//! Reading order: this file (what is told of a step), `json`, `tree` (for a terminal), `graph` (DOT and Mermaid). Nothing here
+//! Reading order: this file (what is shown of a step), `json`, `tree` (for a terminal), `graph` (DOT and Mermaid). Nothing here
 //! runs anything or prints.
 
 mod graph;
