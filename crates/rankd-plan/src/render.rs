@@ -16,11 +16,11 @@ pub struct Report<'a> {
 }
 
 /// Gives the text of a source file if it is still the one that was compiled.
-pub type SourceText<'a> = &'a dyn Fn(&SourceSpan) -> Option<String>;
+pub type SourceLookup<'a> = &'a dyn Fn(&SourceSpan) -> Option<String>;
 
 impl Report<'_> {
     /// For a terminal: one block for each diagnostic.
-    pub fn for_people(&self, colour: bool, source_text: SourceText<'_>) -> String {
+    pub fn for_people(&self, colour: bool, source_text: SourceLookup<'_>) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let places = self.places();
         let mut out = String::new();

@@ -14,7 +14,7 @@ use rankd_column::expr::{Ix, Op, Program, Tree, TypeError, TypeFault, Want};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-struct Table {
+struct TableEntry {
     /// `None` where something in it was reported, so that what uses it is not judged, and for a predicate.
     decoded: Option<Decoded>,
     used: bool,
@@ -35,8 +35,8 @@ pub(super) struct Tables<'r> {
     /// The regular expressions of all tables.
     literals: Literals,
     /// In the artifact's order, so that reports are too.
-    exprs: Vec<(String, Table)>,
-    preds: Vec<(String, Table)>,
+    exprs: Vec<(String, TableEntry)>,
+    preds: Vec<(String, TableEntry)>,
     expr_at: HashMap<String, usize>,
     pred_at: HashMap<String, usize>,
 }
@@ -49,7 +49,7 @@ impl<'r> Tables<'r> {
             let mut tables = Vec::with_capacity(entries.len());
             for (id, text) in entries {
                 let pointer = format!("/{field}/{}", segment(id));
-                let mut table = Table { decoded: None, used: false, programs: Vec::new() };
+                let mut table = TableEntry { decoded: None, used: false, programs: Vec::new() };
                 if !too_large(&size) {
                     let decoded =
                         decode_one(text, pointer, sort, names, &wire.sources, &mut literals, &mut size, found);
@@ -78,7 +78,7 @@ impl<'r> Tables<'r> {
             };
             found.push(Diagnostic::new(Code::ExpressionTooLarge, "/expr_table", message));
         }
-        let index = |tables: &[(String, Table)]| {
+        let index = |tables: &[(String, TableEntry)]| {
             tables.iter().enumerate().map(|(at, (id, _))| (id.clone(), at)).collect::<HashMap<_, _>>()
         };
         let (expr_at, pred_at) = (index(&exprs), index(&preds));

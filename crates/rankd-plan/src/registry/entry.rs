@@ -54,16 +54,16 @@ impl Entry {
 
 /// Which of the two files is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum EntryKind {
     Key,
     Param,
 }
 
-impl Sort {
+impl EntryKind {
     fn names(self) -> (&'static str, &'static str, &'static [&'static str]) {
         match self {
-            Sort::Key => ("key", "key_id", &FIELDS_KEY),
-            Sort::Param => ("param", "param_id", &FIELDS_PARAM),
+            EntryKind::Key => ("key", "key_id", &FIELDS_KEY),
+            EntryKind::Param => ("param", "param_id", &FIELDS_PARAM),
         }
     }
 }
@@ -75,7 +75,7 @@ const fn fields(id: &'static str) -> [&'static str; 10] {
     [id, "name", "type", "nullable", "doc", "default", "status", "replaced_by", "allow_read", "allow_write"]
 }
 
-pub(super) fn parse(text: &str, sort: Sort, found: &mut Diagnostics) -> Named<Entry> {
+pub(super) fn parse(text: &str, sort: EntryKind, found: &mut Diagnostics) -> Named<Entry> {
     let (table, id_field, fields) = sort.names();
     let mut read: Vec<(Entry, Range<usize>)> = Vec::new();
     each_entry(
@@ -89,7 +89,7 @@ pub(super) fn parse(text: &str, sort: Sort, found: &mut Diagnostics) -> Named<En
         },
     );
     // Rows are built on `id`, so it has position 0 wherever the file lists it.
-    if let (Sort::Key, Some(at)) = (sort, read.iter().position(|(entry, _)| entry.name == "id")) {
+    if let (EntryKind::Key, Some(at)) = (sort, read.iter().position(|(entry, _)| entry.name == "id")) {
         let id = read.remove(at);
         read.insert(0, id);
     }

@@ -12,7 +12,7 @@ pub use entry::{Absent, Entry, Status};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::signature::{ParamKind, Signature};
-use entry::Sort;
+use entry::EntryKind;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
 use std::collections::HashMap;
@@ -143,13 +143,13 @@ impl Registry {
             }
         };
         let mut found = Diagnostics::default();
-        registry.keys = entry::parse(keys.text, Sort::Key, &mut found);
+        registry.keys = entry::parse(keys.text, EntryKind::Key, &mut found);
         if found.list().iter().all(|diagnostic| diagnostic.code != Code::BadToml) {
             check_id_key(&registry.keys, &mut found);
         }
         keep(keys.file, found);
         let mut found = Diagnostics::default();
-        registry.params = entry::parse(params.text, Sort::Param, &mut found);
+        registry.params = entry::parse(params.text, EntryKind::Param, &mut found);
         keep(params.file, found);
         let mut found = Diagnostics::default();
         registry.endpoints = endpoint::parse(endpoints.text, &mut found);
