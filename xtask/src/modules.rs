@@ -5,9 +5,7 @@
 use crate::tidy::{files, read};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates that define a type name more than once: none, and it should stay so.
-const REPEATED_TYPES: &[&str] = &[];
-/// Crates with rings among their modules.
+/// Crates that still have rings among their modules; no other may.
 const RINGS: &[&str] = &["rankd-column", "rankd-engine", "rankd-plan"];
 /// Every file in this folder is a task, and what it defines is its own business.
 const TASKS: &str = "crates/rankd-tasks/src/tasks/";
@@ -35,18 +33,15 @@ pub(crate) fn check(wrong: &mut Vec<String>) {
     for (name, mut modules) in crates {
         let tests = test_modules(&modules);
         modules.retain(|module| !tests.iter().any(|test| module.path.starts_with(test)));
-        let repeated = repeated_types(&modules);
-        report(wrong, &name, repeated, REPEATED_TYPES, "defines a type name once");
-        report(wrong, &name, rings(&modules), RINGS, "has no ring among its modules");
-    }
-}
-
-/// Reports what was found, unless the crate is one of those that are known to break the rule. Those that no longer do leave the list.
-fn report(wrong: &mut Vec<String>, name: &str, found: Vec<String>, known: &[&str], rule: &str) {
-    match (found.is_empty(), known.contains(&name)) {
-        (true, true) => wrong.push(format!("{name} now {rule}: take it off the list in xtask/src/modules.rs")),
-        (false, false) => wrong.extend(found),
-        _ => {}
+        wrong.extend(repeated_types(&modules));
+        let rings = rings(&modules);
+        match (rings.is_empty(), RINGS.contains(&name.as_str())) {
+            (true, true) => {
+                wrong.push(format!("{name} has no ring any more: take it off the list in xtask/src/modules.rs"))
+            }
+            (false, false) => wrong.extend(rings),
+            (true, false) | (false, true) => {}
+        }
     }
 }
 
