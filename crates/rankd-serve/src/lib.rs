@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | [`app`], [`readiness`], [`loop_state`] | what all loops share, and what the requests of one loop share |
-//! | [`listen`], [`acceptor`], [`connection`], [`connection_state`] | listeners, connections and their timeouts |
+//! | [`mod@listen`], [`acceptor`], [`connection`], [`connection_state`] | listeners, connections and their timeouts |
 //! | [`responder`], [`request_scope`], [`hosts`], [`trace_context`] | one request: where it goes and what is recorded of it |
 //! | [`routes`], [`route`], [`audience`], [`pages`], [`openapi`] | the pages, one file each |
 //! | [`content_headers`], [`accept_header`], [`body`], [`off_loop`] | reading a body; what is too large for the loop |
