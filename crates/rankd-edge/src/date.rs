@@ -18,6 +18,7 @@ pub fn millis() -> u64 {
     nanos() / 1_000_000
 }
 
+/// A moment in milliseconds since 1970, as RFC 3339 writes it, in UTC.
 pub fn rfc3339(millis: u64) -> String {
     let (seconds, millis) = (millis / 1000, millis % 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);

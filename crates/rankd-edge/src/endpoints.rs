@@ -18,6 +18,7 @@ const DATA_BYTES_MAX: usize = 1 << 30;
 const CA_BYTES_MAX: usize = 1 << 20;
 
 /// Why an endpoint cannot be used.
+#[expect(missing_docs, reason = "the line of a variant says what its fields are")]
 #[derive(Debug)]
 pub enum EndpointError {
     /// The data file of the embedded store cannot be read.
@@ -31,8 +32,10 @@ pub enum EndpointError {
 }
 
 /// What is wrong with the registry's entry of an endpoint on servers.
+#[expect(missing_docs, reason = "the line of a variant says what its fields are")]
 #[derive(Debug)]
 pub enum SettingsError {
+    /// The address cannot be read.
     Address(BadAddress),
     /// The file of certificates cannot be read.
     CaFile {

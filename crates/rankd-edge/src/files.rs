@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// What came of reading a file.
 pub enum Contents {
+    /// What is in the file.
     Bytes(Vec<u8>),
     /// The file is larger than the limit; it was not read.
     TooLarge(u64),

@@ -5,6 +5,8 @@
 //! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
 //! [`process`] (what the system says).
 
+#![warn(missing_docs)]
+
 pub mod answer;
 pub mod arrow;
 pub mod date;

@@ -27,10 +27,12 @@ pub struct Library {
 }
 
 impl Library {
+    /// A library for these tasks and this compiler.
     pub fn new(tasks: Tasks, compiler: Arc<dyn Compiler>) -> Library {
         Library { tasks, compiler }
     }
 
+    /// The tasks that plans may use.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
@@ -135,9 +137,11 @@ impl Library {
 
 /// The registry of one environment and all that is wrong with it.
 pub struct LoadedRegistry {
+    /// What could be read.
     pub registry: Registry,
     /// File name, text where there is one, and what was found in it.
     pub problems: Vec<(String, Option<String>, Diagnostics)>,
+    /// What the files say.
     pub texts: RegistryTexts,
     /// The name of the file of endpoints.
     pub endpoints_file: String,
@@ -179,6 +183,7 @@ impl RegistryTexts {
 }
 
 impl LoadedRegistry {
+    /// Whether a problem keeps the registry from being used.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|(.., found)| found.has_errors())
     }
@@ -220,9 +225,11 @@ fn nearest_environment(folder: &Path, file: &str) -> Option<String> {
 
 /// A plan file that was looked at.
 pub struct PlanFile {
+    /// The file.
     pub path: PathBuf,
     /// The artifact's text. `None` where it could not be read, is too large or is not text, and for a plan in TypeScript.
     pub text: Option<String>,
+    /// The plan, if nothing is wrong with it, and what there is to say about it.
     pub checked: Checked,
     /// What a plan in TypeScript was compiled to, if it could be.
     pub artifact: Option<String>,
@@ -236,6 +243,7 @@ impl PlanFile {
         self.checked.diagnostics.list().iter().any(|found| found.code == Code::StaleArtifact)
     }
 
+    /// The path, as people read it.
     pub fn file(&self) -> String {
         self.path.display().to_string()
     }

@@ -1,18 +1,22 @@
 //! A plain table for people: columns as wide as their widest cell.
 
+/// The rows of a table.
 pub struct Listing {
     rows: Vec<Vec<String>>,
 }
 
 impl Listing {
+    /// A table with these headings.
     pub fn new(head: &[&str]) -> Listing {
         Listing { rows: vec![head.iter().map(|cell| cell.to_string()).collect()] }
     }
 
+    /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
+    /// The table as lines of text.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

@@ -62,6 +62,7 @@ impl Perfetto {
         }
     }
 
+    /// All events as one JSON document.
     pub fn finish(mut self) -> String {
         for (lane, name) in self.lanes.iter().enumerate() {
             self.events.object(|w| {

@@ -26,6 +26,7 @@ pub enum Tracing {
 /// A request that can run, and what its answer needs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
+    /// What runs.
     pub request: Request,
     /// `None` for every key that the output has.
     pub output_keys: Option<Vec<Key>>,

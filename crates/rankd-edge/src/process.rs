@@ -21,6 +21,7 @@ pub fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
+/// The memory that the process has now.
 pub fn resident_bytes() -> Option<u64> {
     status("VmRSS:")
 }
@@ -36,6 +37,7 @@ fn status(field: &str) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
+/// How many descriptors are open.
 pub fn open_descriptors() -> Option<usize> {
     files::list(Path::new("/proc/self/fd")).ok().map(|all| all.len())
 }

@@ -21,6 +21,7 @@ thread_local! {
     static SUPPLY: RefCell<Supply> = const { RefCell::new(Supply { bytes: [[0; EACH]; AT_A_TIME], left: 0 }) };
 }
 
+/// A new id.
 pub fn make() -> String {
     let random = SUPPLY.with_borrow_mut(Supply::take);
     let id = match random {

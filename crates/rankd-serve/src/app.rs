@@ -17,10 +17,14 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// How a server treats its clients.
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
+    /// How long clients may take.
     pub timeouts: ClientTimeouts,
+    /// How many runs are admitted, and how long requests queue.
     pub admission: AdmissionSettings,
+    /// How many connections may be open.
     pub connections_max: usize,
     /// Bytes of bodies that one loop holds at most.
     pub body_bytes_max: usize,

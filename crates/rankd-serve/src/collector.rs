@@ -32,6 +32,7 @@ const PORT: u16 = 4318;
 /// Where spans go, and whose.
 #[derive(Clone, Debug)]
 pub struct CollectorSettings {
+    /// Where the collector is.
     pub to: Destination,
     /// One request in this many, besides those that the caller records; 0 for only those.
     pub sample: u64,
@@ -48,7 +49,9 @@ pub struct Destination {
 /// Why a URL is not the address of a collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadDestination {
+    /// It does not begin with `http://`.
     Scheme,
+    /// What follows is not a host and port.
     Malformed,
 }
 

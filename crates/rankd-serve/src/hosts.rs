@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// The hosts that requests to one listener may be for.
 #[derive(Clone, Debug)]
 pub enum Hosts {
+    /// Any host.
     All,
     /// Names and addresses of loopback, and the address that is listened on.
     Loopback(IpAddr),
@@ -106,6 +107,7 @@ fn address(name: &str) -> Option<IpAddr> {
 pub enum NotAHost {
     /// It has a port; the host without it.
     HasPort(String),
+    /// It is not a host name.
     Malformed,
 }
 

@@ -15,6 +15,8 @@
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`metrics`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
+#![warn(missing_docs)]
+
 mod accept_header;
 mod acceptor;
 mod admission;
@@ -107,13 +109,17 @@ pub struct Start {
     pub loaded: LoadedRegistry,
     /// Data files that are read before the plans.
     pub late: LateData,
+    /// The engine that runs plans, with the stores of the registry's endpoints.
     pub engine: Engine,
+    /// Where events, requests and nodes are logged.
     pub log: Log,
     /// What reads plans and registries, with the tasks that there are.
     pub library: Library,
     /// What compiles plans in TypeScript.
     pub compiler: Box<dyn PlanCompiler>,
+    /// How clients are treated.
     pub settings: ServeSettings,
+    /// Where plans and registries are, and how they are reloaded.
     pub reload: ReloadSettings,
     /// Where spans go; `None` for nowhere.
     pub collector: Option<CollectorSettings>,

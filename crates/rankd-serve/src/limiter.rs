@@ -10,6 +10,7 @@ use rankd_engine::clock::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// How many runs are admitted, and how long requests queue.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionSettings {
     /// The longest that a request with a deadline may queue.

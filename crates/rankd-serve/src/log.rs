@@ -26,11 +26,14 @@ const GATHERED_MAX: usize = 64 << 10;
 /// Where one kind of line goes; `-` is stderr.
 #[derive(Clone, Debug)]
 pub enum LogTarget {
+    /// The error output of the process.
     Stderr,
+    /// A file, which is appended to.
     File(PathBuf),
 }
 
 impl LogTarget {
+    /// `-` is stderr; anything else is a path.
     pub fn parse(text: &str) -> LogTarget {
         if text == "-" { LogTarget::Stderr } else { LogTarget::File(text.into()) }
     }
@@ -45,6 +48,7 @@ enum Line {
     End,
 }
 
+/// Takes lines and writes them by a thread of its own.
 pub struct Log {
     lines: Sender<Line>,
     ended: Receiver<()>,

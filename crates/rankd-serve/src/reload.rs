@@ -28,8 +28,11 @@ use std::time::Duration;
 /// Which plans, and how they are looked at.
 #[derive(Clone, Debug)]
 pub struct ReloadSettings {
+    /// The folder of plans.
     pub plan_dir: PathBuf,
+    /// The folder of registry files.
     pub registry: PathBuf,
+    /// Which `endpoints.NAME.toml` is used.
     pub env: String,
     /// Whether a new version must get through a run before it replaces another.
     pub trial: bool,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 /// Why a server, or a part of it, cannot be started.
+#[expect(missing_docs, reason = "the line of a variant says what its fields are")]
 #[derive(Debug)]
 pub enum StartError {
     /// None was given, or the first has no address.
@@ -19,6 +20,7 @@ pub enum StartError {
         purpose: &'static str,
         error: io::Error,
     },
+    /// There is no runtime to wait on.
     Runtime(io::Error),
 }
 

@@ -23,6 +23,7 @@ pub fn of(code: &ErrorCode) -> StatusCode {
     specific.map_or_else(|| of_kind(code.kind), |(_, status)| *status)
 }
 
+/// The status of a kind.
 pub fn of_kind(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::BadRequest => StatusCode::BAD_REQUEST,

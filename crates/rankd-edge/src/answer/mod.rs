@@ -16,15 +16,20 @@ const AROUND_ROWS: usize = 256;
 
 /// What a response is made of, besides its outcome.
 pub struct Answer<'a> {
+    /// The id that the answer repeats.
     pub request_id: &'a str,
+    /// The plan that ran.
     pub plan: &'a Linked,
+    /// The registry that names the keys.
     pub registry: &'a Registry,
+    /// The keys that were asked for; `None` for every key that the output has.
     pub output_keys: Option<&'a [Key]>,
     /// Whether the caller asked how the answer came about.
     pub with_trace: bool,
 }
 
 impl Answer<'_> {
+    /// The answer as one line of JSON: rows, or why there are none.
     pub fn render(&self, outcome: &Outcome) -> Vec<u8> {
         let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
         match &outcome.result {

@@ -18,14 +18,18 @@ pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// A column besides `id`. All of them may have nulls.
 pub struct ArrowField<'a> {
+    /// The key of the column.
     pub key: Key,
+    /// Its name in the registry.
     pub name: &'a str,
+    /// Its type.
     pub type_of: Type,
 }
 
 /// A column of strings is longer than the format can count: 2 GiB.
 #[derive(Debug)]
 pub struct TooMuchText {
+    /// The key whose texts are too much for one column.
     pub key: String,
 }
 

@@ -5,6 +5,7 @@ use rankd_plan::plan::NodeIx;
 use std::fmt::Write;
 
 impl Explanation<'_> {
+    /// The plan as it runs, for Graphviz.
     pub fn to_dot(&self) -> String {
         let mut out = String::from("digraph plan {\n  rankdir=TB;\n  node [shape=box];\n");
         for (group, nodes) in self.groups() {
@@ -27,6 +28,7 @@ impl Explanation<'_> {
         out
     }
 
+    /// The plan as it runs, for Mermaid.
     pub fn to_mermaid(&self) -> String {
         let mut out = String::from("flowchart TB\n");
         for (group, nodes) in self.groups() {

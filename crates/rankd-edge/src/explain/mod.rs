@@ -16,11 +16,15 @@ use rankd_plan::plan::NodeIx;
 
 /// A plan, how it is to be run, and a run of it if there was one.
 pub struct Explanation<'a> {
+    /// The plan.
     pub plan: &'a Linked,
+    /// The scheduler that would run it.
     pub scheduler: Scheduler,
+    /// How that scheduler decides where steps run.
     pub policy: &'a Policy,
     /// Whether each node has a time limit: then each runs by itself.
     pub limits_nodes: bool,
+    /// Its run, where there was one.
     pub analyzed: Option<&'a Outcome>,
 }
 

@@ -35,7 +35,9 @@ const FIELDS: &[&str] = &[
 /// A request and what the answer should look like.
 #[derive(Debug)]
 pub struct Input {
+    /// The request, without what its caller decides.
     pub request: Request,
+    /// The plan that the request names, if any.
     pub plan: Option<String>,
     /// `None` for every key that the output has.
     pub output_keys: Option<Vec<Key>>,
@@ -46,7 +48,9 @@ pub struct Input {
 /// A request that is refused before it runs.
 #[derive(Debug)]
 pub struct RefusedRequest {
+    /// The id of the request, made up where it has none.
     pub request_id: String,
+    /// Why it is refused.
     pub error: Box<RunError>,
 }
 
