@@ -81,7 +81,7 @@ impl<'a> Compiling<'a> {
                 reporter.unmatchable(&artifact, &mut self.found);
                 Some(artifact)
             }
-            // The runtime writes JSON that can be read, so this is a bug, and it is said rather than guessed around.
+            // The runtime writes JSON that can be read, so this is a bug, which is reported rather than worked around.
             Some(Err(fault)) => {
                 self.found.push(Diagnostic::new(Code::PlanThrew, "", format!("the plan was lost: {}", fault.message)));
                 None

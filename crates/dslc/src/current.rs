@@ -21,7 +21,7 @@ struct Made {
 }
 
 /// Whether this artifact was made by this version of the compiler, from the file `entry` of the folder and all that it imports as
-/// they are now, with such a registry, and was not changed since.
+/// they are now, with an equal registry, and was not changed since.
 pub(crate) fn is_current(artifact: &str, entry: &str, folder: &dyn Folder, registry: &Registry) -> bool {
     let Ok(made) = made(artifact) else { return false };
     let Some(above) = artifact.rfind(BUILT_BY).and_then(|at| artifact.get(..at)) else { return false };

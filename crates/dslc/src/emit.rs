@@ -211,8 +211,8 @@ fn sources(files: &[SourceFile], spans: &[(u32, Span)]) -> String {
     writer.finish()
 }
 
-/// What of the registry a plan's meaning, and what is said of it, depends on. Addresses of endpoints do not count: they differ
-/// between environments. Neither do the words for people.
+/// The digest of what a plan's meaning and its reports depend on in the registry. Addresses of endpoints do not count: they differ
+/// between environments. Neither do descriptions.
 pub(crate) fn registry_digest(registry: &Registry) -> String {
     let mut text = String::new();
     for (what, entries) in [("key", &registry.keys), ("param", &registry.params)] {

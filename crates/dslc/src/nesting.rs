@@ -2,8 +2,8 @@
 //!
 //! The parser and everything after it recurse as deeply as the code nests, and code nests by brackets (`((((`), but also without
 //! them (`!!!!x`, `a => b => c`, `1 + 1 + 1`). So this counts, at every open bracket, the words and signs since the last `;` or
-//! `,`: no code nests deeper than the sum of these. It is no parser: where it cannot tell a regular expression from a division,
-//! it stops believing closing brackets, and so only ever takes code for deeper than it is.
+//! `,`: no code nests deeper than the sum of these. It is no parser: where a regular expression cannot be distinguished from a division,
+//! it ignores closing brackets from there on, and so can only overestimate the depth.
 
 /// The largest sum that is let through: what the compiler's stack has room for, many times what people write.
 pub(crate) const NESTING_MAX: usize = 3_000;
@@ -106,7 +106,7 @@ struct Scan<'t> {
     /// `}` stood last.
     after_brace: bool,
     after_line_end: bool,
-    believes_closing: bool,
+    counts_closing: bool,
 }
 
 /// The byte at which the nesting becomes too deep, if it does.
@@ -120,7 +120,7 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
         word_heads_statement: false,
         after_brace: false,
         after_line_end: false,
-        believes_closing: true,
+        counts_closing: true,
     };
     while scan.at < scan.text.len() {
         scan.step();
@@ -224,7 +224,7 @@ impl Scan<'_> {
 
     fn closing(&mut self, byte: u8) {
         self.at += 1;
-        let closed = (self.believes_closing && self.open.len() > 1).then(|| self.open.pop()).flatten();
+        let closed = (self.counts_closing && self.open.len() > 1).then(|| self.open.pop()).flatten();
         let Some(open) = closed else { return self.token(Last::Unsure) };
         self.depth -= open.run;
         self.after_line_end = false;
@@ -250,7 +250,7 @@ impl Scan<'_> {
                 self.token(Last::Value);
             }
             Last::Unsure => {
-                self.believes_closing = false;
+                self.counts_closing = false;
                 self.at += 1;
                 self.token(Last::Operator);
             }
@@ -267,8 +267,8 @@ impl Scan<'_> {
                 b']' => in_class = false,
                 b'/' if !in_class => break,
                 b'\n' => {
-                    // It was none.
-                    self.believes_closing = false;
+                    // It was no regular expression.
+                    self.counts_closing = false;
                     return;
                 }
                 _ => {}
@@ -284,7 +284,7 @@ impl Scan<'_> {
             match self.peek(0) {
                 b'\\' => self.at += 1,
                 b'\n' => {
-                    self.believes_closing = false;
+                    self.counts_closing = false;
                     return;
                 }
                 byte if byte == quote => break,

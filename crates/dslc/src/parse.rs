@@ -102,7 +102,7 @@ fn imports(program: &Program<'_>) -> Vec<(String, Span)> {
     sources.map(|source| (source.value.to_string(), source.span)).collect()
 }
 
-/// A complaint of the parser in our words and with our place.
+/// A problem that the parser found, in our words and with our place.
 fn syntax(file: &SourceFile, diagnostic: &OxcDiagnostic) -> Diagnostic {
     let label = diagnostic.labels.first();
     let span = label.map_or((0, 0), |label| (label.offset(), label.offset() + label.len()));

@@ -417,7 +417,7 @@ impl<'a> VisitMut<'a> for Rewrite<'a, '_> {
         self.inside_lazy -= u32::from(lazy);
     }
 
-    /// What iterating code answers by is a condition that JavaScript decides by.
+    /// JavaScript uses the `done` that an iterator returns as a condition.
     fn visit_object_property(&mut self, it: &mut ObjectProperty<'a>) {
         walk_mut::walk_object_property(self, it);
         if it.key.static_name().is_some_and(|name| name == "done") && !it.method && it.kind == PropertyKind::Init {

@@ -1,7 +1,7 @@
 //! Runs plan code in a JavaScript engine that has nothing but the language and the DSL, for a bounded time and in bounded memory.
 //!
 //! The host gives the engine no function at all: what a plan computes comes back as text when it has ended. Each run has an engine of
-//! its own. These are limits for mistakes and mischief in plan code; they are no protection from a bug in the engine itself.
+//! its own. These limits are for mistakes and abuse in plan code; they do not protect from a bug in the engine itself.
 
 use crate::resolve::{Import, RUNTIME_MODULE, resolve};
 use crate::{operations, runtime};
@@ -20,17 +20,17 @@ use std::time::Duration;
 
 const MEMORY_BYTES_MAX: usize = 40 << 20;
 const STACK_BYTES_MAX: usize = 1 << 20;
-/// Larger, so that the engine notices the end of its share before the thread comes to its own.
+/// Larger, so that the engine reaches its own limit before the thread runs out of stack.
 const THREAD_STACK_BYTES: usize = 8 << 20;
-/// How long plan code may run, in time of the processor: a busy machine does not make a good plan a bad one. What comes before and
+/// How long plan code may run, in processor time: a busy machine does not make a valid plan fail. What comes before and
 /// after is bounded by the size of the sources.
 const TIME_MAX: Duration = Duration::from_millis(1500);
 /// How much later than that the engine itself may notice.
 const GRACE: Duration = Duration::from_millis(200);
-/// How long plan code may take in all, however little of the processor it got.
+/// How long plan code may take in all, however little processor time it got.
 const WALL_MAX: Duration = Duration::from_secs(15);
 
-/// How a run ended that did not end well.
+/// How a run failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
@@ -75,7 +75,7 @@ pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: Strin
             Ok(context) => context.with(|ctx| Run { ctx, late }.run(&entry)),
             Err(error) => failed(FailureKind::Memory, error.to_string()),
         };
-        // Nobody listens any more when it was late.
+        // If the run was late, the receiver is gone, and the outcome is not needed.
         let _ = send.send(outcome);
     };
     let thread = std::thread::Builder::new().name("dslc-plan".to_owned()).stack_size(THREAD_STACK_BYTES).spawn(work);

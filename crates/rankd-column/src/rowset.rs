@@ -1,7 +1,7 @@
 //! A row set: a batch and the ordered rows of it that are looked at.
 //!
 //! `filter`, `sort` and `take` make a new view (at most four bytes a row) and never copy or move column data.
-//! What a batch holds at rows outside the view is nobody's business and may be anything.
+//! What a batch holds at rows outside the view means nothing and may be anything.
 
 use crate::batch::{Batch, Key};
 use crate::column::Column;
@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
 }
 
 impl RowSet {
-    /// All rows of `batch`. Rows are numbered with 32 bits; a larger batch is a bug in the caller, who bounds its reads.
+    /// All rows of `batch`. Rows are numbered with 32 bits; a larger batch is a bug in the caller, which bounds its reads.
     pub fn new(batch: Batch) -> RowSet {
         assert!(u32::try_from(batch.len()).is_ok(), "more rows than a view can number");
         let len = batch.len();

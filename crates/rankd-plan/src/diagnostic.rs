@@ -9,7 +9,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceSpan {
     pub path: String,
-    /// What the compiler recorded of the file, to tell whether the file at hand is still the same.
+    /// What the compiler recorded of the file, to find out whether the file at hand is still the same.
     pub sha256: String,
     pub line: u32,
     pub column: u32,
@@ -31,7 +31,7 @@ pub struct Diagnostic {
     pub message: String,
     /// JSON pointer into the plan; empty for the whole file and for registries.
     pub pointer: String,
-    /// Where in the checked text, in bytes; for syntax errors and registries. Otherwise the pointer tells.
+    /// Where in the checked text, in bytes; for syntax errors and registries. Otherwise the pointer gives the place.
     pub bytes: Option<Range<usize>>,
     /// Where the author wrote it, when the artifact knows.
     pub source: Option<SourceSpan>,
@@ -169,7 +169,7 @@ impl Diagnostics {
         }
     }
 
-    /// Says that there was too much wrong to look at the rest.
+    /// Reports that there were too many problems to look at the rest.
     pub fn cut_short(&mut self) {
         self.cut_short = true;
     }

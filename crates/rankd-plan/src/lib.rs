@@ -1,7 +1,7 @@
 //! From text to a checked plan, or to everything that is wrong with it.
 //!
 //! Knows no task's code and nothing that runs: tasks are described by [`signature`]s, which are data. Reading order:
-//! [`limits`], [`codes`] and [`diagnostic`] (how problems are told), [`json`] (the strict reader), [`registry`] (keys,
+//! [`limits`], [`codes`] and [`diagnostic`] (how problems are reported), [`json`] (the strict reader), [`registry`] (keys,
 //! parameters, endpoints), [`signature`], [`signatures`], [`wire`] (the artifact as written), [`mod@check`] (the passes), [`plan`] (the result),
 //! [`source`] (what compiles plans) and [`render`] (diagnostics for people and programs).
 

@@ -18,8 +18,8 @@ pub trait Compiler: Send + Sync {
     fn is_current(&self, artifact: &str, entry: &str, folder: &dyn Folder, registry: &Registry) -> bool;
 }
 
-/// Where the texts of a plan come from. Paths are inside the plan's folder; that a link does not lead out of it is the folder's
-/// business.
+/// Where the texts of a plan come from. Paths are inside the plan's folder; that a link does not lead out of it is for the folder
+/// to ensure.
 pub trait Folder: Sync {
     /// The text at a path, if it is no larger than [`SOURCE_BYTES_MAX`].
     fn read(&self, path: &str) -> Result<String, Unreadable>;

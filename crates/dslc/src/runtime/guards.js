@@ -64,7 +64,7 @@ export function guardLanguage(runtime) {
     const length = getOwnPropertyDescriptor(Object(x), "length");
     return length === undefined || !(length.value <= listMax);
   };
-  // Functions that take descriptions of properties, whose flags JavaScript decides by.
+  // Functions that take descriptions of properties, whose flags JavaScript uses as conditions.
   const FLAGS = ["enumerable", "configurable", "writable"];
   const checkDescriptor = (it) => {
     if (typeof it === "object" && it !== null) for (const flag of FLAGS) if (isExpression(it[flag])) now(it[flag]);

@@ -27,7 +27,7 @@ pub(super) fn estimate(pattern: &str, ignore_case: bool, bounds: &Bounds) -> Res
     Ok(estimate)
 }
 
-/// What is wrong, without the drawing of where.
+/// What is wrong, without the drawing of the place.
 pub(super) fn syntax(error: &impl ToString) -> BadPattern {
     let text = error.to_string();
     BadPattern::Syntax(text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned())
@@ -44,7 +44,7 @@ const CHARACTER: u64 = 256;
 const RANGE: u64 = 1 << 10;
 /// `\w`, `\p{Greek}` and their kind: hundreds of ranges, once as ranges and once for each repeat as a program.
 const NAMED: u64 = 32 << 10;
-/// So many characters of such a class are looked at, each, where case is ignored.
+/// How many characters of such a class are looked at, one by one, where case is ignored.
 const NAMED_WIDTH: u64 = 64 << 10;
 /// All characters there are.
 const EVERYTHING: u64 = 0x11_0000;
@@ -95,7 +95,7 @@ impl Estimate {
         self.ignore_case |= flags.flag_state(Flag::CaseInsensitive) == Some(true);
     }
 
-    /// So many more characters in the class that is open.
+    /// Adds this number of characters to the class that is open.
     fn holds(&mut self, width: u64) {
         if let Some(class) = self.classes.last_mut() {
             *class = class.saturating_add(width).min(EVERYTHING);

@@ -136,18 +136,18 @@ pub(super) enum Root<'c> {
     Rows(&'c [Cell]),
 }
 
-/// What becomes of the chunks of an evaluation, in turn.
+/// Receives the chunks of an evaluation, in turn.
 pub(super) trait Sink {
     /// Runs the steps of a chunk. True when an int operation overflowed on some row.
     fn run(&mut self, chunk: &mut Chunk<'_>) -> bool {
         chunk.run()
     }
 
-    /// Takes the root on, with the stored rows that it is for.
+    /// Takes the values of the root, with the stored rows that they are for.
     fn put(&mut self, rows: Rows<'_>, root: Root<'_>) -> Result<(), (usize, Fault)>;
 }
 
-/// Hands on for which rows of each chunk a predicate holds.
+/// Passes on for which rows of each chunk a predicate holds.
 pub(super) struct Tested<F> {
     pub(super) root: Operand,
     pub(super) then: F,

@@ -88,7 +88,7 @@ impl fmt::Display for PassError {
 #[derive(Debug)]
 pub struct Pass {
     parts: Vec<Part>,
-    /// So many parts at the front evaluate programs.
+    /// How many parts at the front evaluate programs.
     evaluated: usize,
     /// The keys of the columns that are made, in the order of their parts.
     made: Vec<Key>,

@@ -47,7 +47,7 @@ pub enum BadPattern {
         bytes: usize,
         max: usize,
     },
-    /// What the parser says, without its drawing of where.
+    /// The parser's message, without its drawing of the place.
     Syntax(String),
     /// Compiling it would take too much memory and time.
     TooCostly {
@@ -169,13 +169,13 @@ impl Kept {
     fn find(&self, pattern: &str, ignore_case: bool) -> Option<Arc<OnceLock<Compilation>>> {
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         let at = patterns.iter().position(|entry| entry.ignore_case == ignore_case && *entry.pattern == *pattern)?;
-        // The last is the one that was used last.
+        // The last one is the most recently used.
         patterns[at..].rotate_left(1);
         patterns.last().map(|entry| entry.made.clone())
     }
 
     fn add(&self, pattern: &str, ignore_case: bool, estimate: usize) -> Arc<OnceLock<Compilation>> {
-        // Another thread may have come first since; then there is one twice, until it makes room.
+        // Another thread may have added it meanwhile; then it is there twice, until one of them is removed.
         let made = Arc::<OnceLock<Compilation>>::default();
         let entry = Entry { pattern: pattern.into(), ignore_case, estimate, made: made.clone() };
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,7 +10,7 @@ use crate::expr::tree::{Compare, Ix, Op, Tree};
 use crate::value::{Type, Value};
 use std::fmt;
 
-/// What a tree needs to know of the world: the types behind its names.
+/// What a tree needs to know from outside: the types behind its names.
 pub trait Schema {
     fn key_type(&self, key: Key) -> Type;
     fn param_type(&self, param: u32) -> Type;
@@ -51,7 +51,7 @@ pub enum TypeFault {
     NotANumber(Kind),
     /// Two operands that must agree and do not.
     Mismatch(Kind, Kind),
-    /// `<` and its kin on bools.
+    /// `<` and the like on bools.
     NoOrder,
     /// A predicate where a value belongs, or the other way round.
     Misplaced { wanted: &'static str, found: Kind },

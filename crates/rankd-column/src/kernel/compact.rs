@@ -6,7 +6,7 @@ use crate::rowset::Rows;
 /// Rows of a run whose mask is looked at together.
 pub(super) const LANES: usize = 8;
 
-/// Rows compacted together, in a buffer small enough to be cleared in no time.
+/// Rows compacted together, in a buffer small enough to be cleared quickly.
 const BLOCK: usize = 256;
 
 /// By the bits of a mask: which lanes are kept, those first.

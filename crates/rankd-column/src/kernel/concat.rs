@@ -1,7 +1,7 @@
 //! Two row sets end to end.
 //!
 //! Columns are the union of both sides. Dictionaries merge the same way every time: the left's entries in order, then the
-//! right's that the left has not; equal dictionaries are reused as they are.
+//! right's that the left does not have; equal dictionaries are reused as they are.
 
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};

@@ -186,7 +186,7 @@ struct Window {
 }
 
 impl Window {
-    /// As wide as leaves few ties among so many evenly spread ranks: a third digit costs more than the ties.
+    /// Wide enough to leave few ties among `len` evenly spread ranks: a third digit costs more than the ties.
     fn new(significant_bits: u32, len: usize) -> Window {
         let digit_bits = if len < RADIX_MIN { 16 } else { (len.ilog2() / 2 + 2).clamp(8, 11) };
         Window { shift: significant_bits.saturating_sub(2 * digit_bits), digit_bits }
@@ -248,7 +248,7 @@ fn order_ties(packed: &mut [u64], ranks: &[u64]) {
         if run.len() < RADIX_MIN {
             run.sort_unstable_by_key(|&packed| (ranks[packed as u32 as usize], packed));
         } else {
-            // Ranks crowd together here: sort them by the bits that differ among them, of which the window took its share.
+            // Ranks are close together here: sort them by the bits that differ among them, which are below the window.
             let positions: Vec<u32> = run.iter().map(|&packed| packed as u32).collect();
             let crowded: Vec<u64> = positions.iter().map(|&position| ranks[position as usize]).collect();
             let mut arranged = Vec::with_capacity(run.len());

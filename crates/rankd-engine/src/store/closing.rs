@@ -1,7 +1,7 @@
 //! The closing line of a data file: how many lines stand before it, and the SHA-256 of their bytes.
 //!
-//! With it, a file that was cut, damaged or edited is refused. Without it, a changed byte would change answers and nobody would
-//! know.
+//! With it, a file that was cut, damaged or edited is refused. Without it, a changed byte would change answers without
+//! being noticed.
 
 use crate::store::memory::BadLine;
 use rankd_plan::json::{Number, Reader, Writer};

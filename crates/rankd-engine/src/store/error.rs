@@ -12,7 +12,7 @@ pub enum StoreError {
     Unavailable(String),
     /// A key holds another type than the read wants.
     WrongType { key: String },
-    /// The embedded store was told to fail here.
+    /// The embedded store was configured to fail here.
     Injected { command: &'static str },
     /// The server did not answer in the time that the endpoint allows.
     TimedOut { address: String, ms: u64 },

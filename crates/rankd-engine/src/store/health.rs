@@ -1,4 +1,4 @@
-//! How an endpoint is doing, counted by all threads that use it and read by whoever wants to show it. Decides nothing.
+//! How an endpoint is doing, counted by all threads that use it and read by whatever shows it. Decides nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum BreakerState {
     /// They are.
     Closed,
-    /// The server was sick and is being tried: one attempt decides.
+    /// The server failed and is being tried: one attempt decides.
     HalfOpen,
     /// They fail at once, until the next attempt.
     Open,
@@ -53,7 +53,7 @@ pub struct Snapshot {
     pub steps: u64,
     /// Commands in them.
     pub commands: u64,
-    /// Steps that were not sent, because the same one was under way.
+    /// Steps that were not sent, because an identical one was in flight.
     pub shared: u64,
     /// Steps that failed, whether sent or not.
     pub errors: u64,
@@ -111,7 +111,7 @@ impl Health {
         counter(self).fetch_add(by, Ordering::Relaxed);
     }
 
-    /// A connection goes from one state to another; `None` is before its time and after it.
+    /// A connection goes from one state to another; `None` is before it is made and after it is dropped.
     pub(crate) fn move_connection(&self, from: Option<BreakerState>, to: Option<BreakerState>) {
         if from == to {
             return;

@@ -27,7 +27,7 @@ impl ParamType for KeyedEndpoint {
     }
 }
 
-/// Reads that are sent and answered together: the same for many ids.
+/// Reads that are sent and answered together: the same for many ids. Elsewhere also called a step.
 #[derive(Clone, Debug)]
 pub struct ReadBatch<'a> {
     pub read: KeyedRead<'a>,
@@ -43,7 +43,7 @@ pub enum KeyedRead<'a> {
     HashAll,
     /// Some fields of a hash.
     HashFields(&'a [Arc<str>]),
-    /// The ids at the head of a list, at most so many.
+    /// The ids at the head of a list, at most this number.
     ListHead(usize),
 }
 

@@ -1,6 +1,6 @@
 //! The embedded store: answers the tasks' reads in the process, from data that was read at start and never changes.
 //!
-//! It can be told to be slow or to fail, so that plans and schedulers can be tried without a network.
+//! It can be configured to be slow or to fail, so that plans and schedulers can be tried without a network.
 
 use crate::clock;
 use crate::store::closing;
@@ -137,7 +137,7 @@ fn read_scalar(reader: &mut Reader<'_>) -> Result<Option<String>, Fault> {
     })
 }
 
-/// The data of an endpoint and the trouble it is to make.
+/// The data of an endpoint and the faults that it is to inject.
 pub struct MemoryEndpoint {
     name: String,
     pub data: Arc<Data>,
@@ -170,9 +170,9 @@ struct MemoryStore {
 }
 
 impl Keyed for MemoryStore {
-    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
+    fn read<'a>(&'a self, batch: ReadBatch<'a>) -> Answer<'a> {
         Box::pin(async move {
-            let command = redis::command(step.read);
+            let command = redis::command(batch.read);
             let (mut latency_us, mut fails) = (0, false);
             for (rule, seen) in self.inject.iter().zip(&*self.seen) {
                 if rule.command.as_ref().is_some_and(|only| only != command) {
@@ -181,27 +181,27 @@ impl Keyed for MemoryStore {
                 latency_us = latency_us.max(rule.latency_us);
                 if rule.fail_every > 0 {
                     let every = u64::from(rule.fail_every);
-                    let before = seen.fetch_add(step.ids.len() as u64, Ordering::Relaxed);
-                    fails |= (before + step.ids.len() as u64) / every > before / every;
+                    let before = seen.fetch_add(batch.ids.len() as u64, Ordering::Relaxed);
+                    fails |= (before + batch.ids.len() as u64) / every > before / every;
                 }
             }
             if latency_us > 0 {
                 clock::sleep(Duration::from_micros(latency_us)).await;
             }
-            if fails { Err(StoreError::Injected { command }) } else { self.data.answer(&step) }
+            if fails { Err(StoreError::Injected { command }) } else { self.data.answer(&batch) }
         })
     }
 }
 
 impl Data {
-    fn answer(&self, step: &ReadBatch<'_>) -> Result<Replies, StoreError> {
+    fn answer(&self, batch: &ReadBatch<'_>) -> Result<Replies, StoreError> {
         let mut replies = Replies::default();
-        let mut key = String::with_capacity(step.prefix.len() + 20);
-        for id in step.ids {
+        let mut key = String::with_capacity(batch.prefix.len() + 20);
+        for id in batch.ids {
             key.clear();
             // Writing into a string cannot fail.
-            let _ = write!(key, "{}:{id}", step.prefix);
-            match (self.entries.get(&key), step.read) {
+            let _ = write!(key, "{}:{id}", batch.prefix);
+            match (self.entries.get(&key), batch.read) {
                 (Some(Held::Hash(hash)), KeyedRead::HashAll) => {
                     for (field, value) in hash {
                         replies.push_item(Some(field.as_bytes()));

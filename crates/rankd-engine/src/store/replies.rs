@@ -1,4 +1,4 @@
-//! The answers to a step: for each id what was stored for it, all in one place and not a value of its own each.
+//! The answers to a step: for each id what was stored for it, all in one buffer rather than a value for each.
 //!
 //! The fields of hashes are kept as bytes: a task knows which types they have. The elements of lists are ids and are read as
 //! such when they come in, so that what comes from a socket becomes a column without a copy between.

@@ -299,7 +299,7 @@ fn texts(cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<Arc<st
     cursor.array(|cursor, at| {
         if at >= TEXTS_MAX {
             cursor.report(Code::ParamOutOfRange, format!("{} has at most {TEXTS_MAX} texts", param.name));
-            return Err(Fault::TOLD);
+            return Err(Fault::REPORTED);
         }
         texts.extend(plain_text(cursor, "each text")?);
         Ok(())
@@ -318,7 +318,7 @@ fn values(cursor: &mut Cursor<'_, '_>, type_of: Type, data: &Cell<Data>) -> Resu
         if count > room {
             let message = format!("with these, the plan has more values than the limit of {LITERAL_VALUES_MAX}");
             cursor.report(Code::ParamOutOfRange, message);
-            return Err(Fault::TOLD);
+            return Err(Fault::REPORTED);
         }
         data.set(Data { values: data.get().values + 1, ..data.get() });
         if count > LITERAL_ROWS_MAX {

@@ -67,7 +67,7 @@ pub fn check(bytes: &[u8], registry: &Registry, tasks: &Signatures) -> Checked {
     let wire = match wire::decode(text, &mut found) {
         Ok(wire) => wire,
         Err(fault) => {
-            if fault != Fault::TOLD {
+            if fault != Fault::REPORTED {
                 found.push(Diagnostic::new(Code::Syntax, "", fault.message).bytes(fault.at..fault.at + 1));
             }
             return Checked { plan: None, diagnostics: found };
@@ -99,7 +99,7 @@ struct Checker<'a> {
     names: Names<'a>,
     tasks: &'a Signatures,
     by_id: HashMap<&'a str, NodeIx>,
-    /// What the plan brings along as data, so far.
+    /// How much data the plan contains, so far.
     data: Cell<Data>,
 }
 

@@ -1,4 +1,4 @@
-//! Looks up what a plan names, by name or by number, and judges whether it may be used so.
+//! Looks up what a plan names, by name or by number, and checks whether it may be used there.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, quoted};

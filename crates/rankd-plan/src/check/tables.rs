@@ -54,7 +54,7 @@ impl<'r> Tables<'r> {
                     let decoded =
                         decode_one(text, pointer, sort, names, &wire.sources, &mut literals, &mut size, found);
                     match (decoded, sort) {
-                        // A predicate is wanted as nothing else, so its tree has served.
+                        // A predicate has no other use, so its tree is no longer needed.
                         (Some((_, want, program)), Sort::Predicate) => {
                             table.programs.push((Use { want, settled: None }, Arc::new(program)));
                         }

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub fn locate<'p>(text: &str, pointers: impl Iterator<Item = &'p str> + Clone) -> HashMap<&'p str, Range<usize>> {
     let wanted: HashSet<&str> = pointers.clone().flat_map(ancestors).collect();
     let mut found = HashMap::new();
-    // A text that is no JSON was reported with its own place; what was found until then is good.
+    // A text that is not JSON was reported with its own place; what was found until then is valid.
     let _ = walk(text, &wanted, &mut found);
     for pointer in pointers {
         if let Some(place) = ancestors(pointer).find_map(|around| found.get(around).cloned()) {
@@ -39,7 +39,7 @@ fn walk<'p>(
     let mut open: Vec<Open> = Vec::new();
     let mut pointer = String::new();
     loop {
-        // Stand before a value.
+        // The reader is before a value.
         let kind = reader.peek()?;
         let start = reader.at();
         let inside = open.len() < deepest && matches!(kind, Kind::Object | Kind::Array);

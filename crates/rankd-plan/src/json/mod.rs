@@ -1,6 +1,6 @@
 //! Strict JSON: a pull reader for what others write, a writer for what we print.
 //!
-//! Ours because a plan's problems must all be told at once, each with its place; because a field given twice, a lone surrogate
+//! Ours because a plan's problems must all be reported at once, each with its place; because a field given twice, a lone surrogate
 //! or a number that does not fit is refused, not repaired; and because nothing may recurse or grow with hostile input.
 
 mod locate;

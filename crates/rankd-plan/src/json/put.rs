@@ -1,4 +1,4 @@
-//! Numbers as JSON, into room that is there already: whoever writes many looks once whether there is enough for all of them.
+//! Numbers as JSON, into space that is there already: a caller that writes many checks once whether there is enough for all of them.
 //!
 //! Bytes are copied in fixed lengths, longer than what is written, because that is faster than copying just what is needed.
 //! What stands behind the end that a function gives means nothing.

@@ -59,13 +59,13 @@ impl fmt::Display for Fault {
 
 impl Fault {
     /// Ends the reading where the reason has been reported already.
-    pub const TOLD: Fault = Fault { message: "", at: 0 };
+    pub const REPORTED: Fault = Fault { message: "", at: 0 };
 }
 
-/// More fields than this are refused: their names must be remembered to tell which come twice.
+/// More fields than this are refused: their names must be remembered to find those that come twice.
 const FIELDS_MAX: usize = 100_000;
 
-/// So many digits may not fit an int any more.
+/// An int of this many digits may not fit 64 bits.
 const INT_DIGITS: usize = 19;
 
 /// Powers of ten. Up to 1e22 they are floats without rounding.

@@ -3,7 +3,7 @@
 use super::plain::plain;
 use super::put::{NUMBER_ROOM, put_float, put_int};
 
-/// Builds one JSON value; commas are its own business.
+/// Builds one JSON value; it writes the commas itself.
 #[derive(Default)]
 pub struct Writer {
     out: Vec<u8>,
@@ -15,7 +15,7 @@ impl Writer {
         Writer::default()
     }
 
-    /// With room for so many bytes.
+    /// With room for this number of bytes.
     pub fn with_capacity(bytes: usize) -> Writer {
         Writer { out: Vec::with_capacity(bytes), comma: false }
     }
@@ -83,7 +83,7 @@ impl Writer {
         String::from_utf8(self.out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// For whoever sends it on as it is.
+    /// The text as bytes, for callers that send it on unchanged.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }

@@ -33,7 +33,7 @@ pub struct Entry {
     pub allow_write: bool,
 }
 
-/// What a cell of a key is where whoever writes the key has no value for the row; the same for a parameter of a request.
+/// What a cell of a key is where the task that writes the key has no value for the row; the same for a parameter of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Absent<'e> {
     Null,

@@ -218,15 +218,15 @@ impl Registry {
             let Some(theirs) = other.endpoints.named(&ours.name).map(|at| other.endpoints.get(at)) else { continue };
             let (a, b) = ((&ours.endpoint_id, &ours.kind), (&theirs.endpoint_id, &theirs.kind));
             if a != b {
-                let told = format!("{} of kind {} in {here} and {} of kind {} in {there}", a.0, a.1, b.0, b.1);
-                parts.push(format!("{} is {told}", ours.name));
+                let difference = format!("{} of kind {} in {here} and {} of kind {} in {there}", a.0, a.1, b.0, b.1);
+                parts.push(format!("{} is {difference}", ours.name));
             }
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
-/// Names in a row, as many as a reader takes in.
+/// A list of names, no longer than is easy to read.
 fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 12;
     match names.len() {

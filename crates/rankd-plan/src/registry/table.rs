@@ -1,4 +1,4 @@
-//! Reads `[[entry]]` tables of a TOML file field by field, telling every field that is unknown, missing or wrong.
+//! Reads `[[entry]]` tables of a TOML file field by field, and reports every field that is unknown, missing or wrong.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -20,7 +20,7 @@ pub(super) fn each_entry<'t>(
         let message = error.message().lines().next().unwrap_or("this is not TOML");
         found.push(Diagnostic::new(Code::BadToml, "", message).bytes(error.span().unwrap_or(0..0)));
     }
-    // What could be recovered of a broken file would only make for more complaints.
+    // What could be recovered of a broken file would only cause further reports.
     if !errors.is_empty() {
         return;
     }
@@ -76,7 +76,7 @@ impl<'a, 't> Table<'a, 't> {
         self.field(name).map_or(self.span(), Spanned::span)
     }
 
-    /// Tells that a required field is not there.
+    /// Reports that a required field is not there.
     pub(super) fn missing(&self, name: &str, found: &mut Diagnostics) {
         let message = format!("the field {name:?} is missing");
         found.push(Diagnostic::new(Code::MissingRegistryField, "", message).bytes(self.span()));

@@ -1,7 +1,7 @@
 //! Whether a contract holds together: what it refers to is there and of the right kind, and every default is allowed.
 //!
 //! Everything here can run while the program is built, so that a contract in a constant that does not hold together does not
-//! compile. It says the first problem, not all: whoever reads it is the task's author, with the compiler at hand.
+//! compile. It reports the first problem, not all: it is read by the task's author, with the compiler at hand.
 
 use super::{Contract, Inputs, Literal, Need, Param, ParamKind, ParamRef, RowEffect, TRACE, Writes};
 

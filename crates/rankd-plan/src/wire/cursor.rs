@@ -173,16 +173,16 @@ impl<'a, 'd> Cursor<'a, 'd> {
         Ok(())
     }
 
-    /// Ends the reading when there is more wrong than will be told.
+    /// Ends the reading when there are more problems than will be reported.
     fn go_on(&mut self) -> Result<(), Fault> {
         if self.found.is_full() {
             self.found.cut_short();
-            return Err(Fault::TOLD);
+            return Err(Fault::REPORTED);
         }
         Ok(())
     }
 
-    /// Whether the array at hand has more items than `max`; nothing is read for good.
+    /// Whether the array at hand has more items than `max`; the reader does not advance.
     pub(crate) fn has_more_than(&self, max: usize) -> Result<bool, Fault> {
         let mut ahead = self.reader.clone();
         let mut items = ahead.open_array()?;

@@ -122,7 +122,7 @@ pub(crate) fn decode(
     let (tree, parents) = Default::default();
     let mut decoder = Decoder { names, sources, found, tree, parents, size: 1, text: 0, broken: false, base: &base };
     let root = match decoder.read(text, &base) {
-        Err(fault) if fault == Fault::TOLD => decoder.stand_in(),
+        Err(fault) if fault == Fault::REPORTED => decoder.stand_in(),
         other => other?,
     };
     if sort == Sort::Predicate {
@@ -188,7 +188,7 @@ impl Decoder<'_, '_> {
             // The pointer of the place itself would be as long as the nesting is deep.
             let message = format!("nested deeper than the limit of {EXPRESSION_DEPTH_MAX}");
             self.wrong(Code::ExpressionTooDeep, self.base, message);
-            return Err(Fault::TOLD);
+            return Err(Fault::REPORTED);
         } else {
             self.grow(1)?;
             return Ok(None);
@@ -205,7 +205,7 @@ impl Decoder<'_, '_> {
         }
         let message = format!("larger than the limit of {EXPRESSION_NODES_MAX} operations and list items");
         self.wrong(Code::ExpressionTooLarge, self.base, message);
-        Err(Fault::TOLD)
+        Err(Fault::REPORTED)
     }
 
     /// Reads a field that is not an operation itself.
@@ -372,7 +372,7 @@ impl Decoder<'_, '_> {
         }
     }
 
-    /// Where a truth belongs, the constants true and false are truths; and a stand-in must not be complained about.
+    /// Where a truth belongs, the constants true and false are truths; and a stand-in must not be reported.
     fn as_predicate(&mut self, ix: u32) -> u32 {
         match *self.tree.op(ix) {
             Op::Const(Value::Bool(value)) => self.tree.replace(ix, Op::Truth(value)),

@@ -142,7 +142,7 @@ fn nodes<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Vec<WireNode<'a>>, Fault> {
     }
     if cursor.has_more_than(NODES_MAX)? {
         cursor.report(Code::TooManyNodes, format!("there are more nodes than the limit of {NODES_MAX}"));
-        return Err(Fault::TOLD);
+        return Err(Fault::REPORTED);
     }
     cursor.array(|cursor, _| {
         nodes.push(node(cursor)?);

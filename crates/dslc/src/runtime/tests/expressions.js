@@ -9,7 +9,7 @@ export const tests = {
   "an argument of a spread list is shown at the call"() {
     equal([argument(7, 2, 0), argument(7, 2, 1), argument(7, 2, 2)], [8, 9, 7]);
   },
-  "an expression is told from every other value"() {
+  "an expression is distinguished from every other value"() {
     equal([Key.age, P.weight, BROKEN, {}, null, 1, "x"].map(isExpression), [true, true, true, false, false, false, false]);
     equal([BROKEN, Key.age, null].map(isBroken), [true, false, false]);
   },

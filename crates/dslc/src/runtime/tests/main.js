@@ -1,4 +1,4 @@
-// Tests of what plan code finds: the guarded language, and names that nobody can change.
+// Tests of what plan code finds: the guarded language, and names that cannot be changed.
 import { equal, reported } from "rankd:tests/checks";
 import { finish, isReported, writtenProblems } from "rankd:main";
 import { REPORTED } from "rankd:problems";
@@ -16,16 +16,16 @@ export const tests = {
     equal(changed.length, 0);
   },
   "a function of the language refuses an expression"() {
-    const told = ", but its value is known only when the plan runs";
-    equal(reported(() => parseInt(Key.age)), [`D011 -2: Key.age is given to parseInt${told}`]);
-    equal(reported(() => [1].indexOf(Key.age)), [`D011 -2: Key.age is given to Array.indexOf${told}`]);
-    equal(reported(() => Math.sin(Key.age)), [`D011 -2: Key.age is given to Math.sin${told}`]);
-    equal(reported(() => [1].filter(() => Key.age)), [`D011 -2: Key.age is used as a JavaScript condition${told}`]);
+    const why = ", but its value is known only when the plan runs";
+    equal(reported(() => parseInt(Key.age)), [`D011 -2: Key.age is given to parseInt${why}`]);
+    equal(reported(() => [1].indexOf(Key.age)), [`D011 -2: Key.age is given to Array.indexOf${why}`]);
+    equal(reported(() => Math.sin(Key.age)), [`D011 -2: Key.age is given to Math.sin${why}`]);
+    equal(reported(() => [1].filter(() => Key.age)), [`D011 -2: Key.age is used as a JavaScript condition${why}`]);
   },
   "a function of the language that only moves values takes an expression"() {
     equal([[1].concat([Key.age]).length, Array.of(Key.age, Key.age).length], [2, 2]);
   },
-  "a mistake that was reported is told from every other error"() {
+  "a mistake that was reported is distinguished from every other error"() {
     equal([isReported(REPORTED), isReported(new Error("another"))], [true, false]);
   },
   "what a file exports must be a plan"() {

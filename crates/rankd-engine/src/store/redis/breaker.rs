@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// The pause before the first new attempt, and the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// So many steps in a row that a server refuses because of its own state open the breaker.
+/// The number of steps in a row that a server refuses because of its own state before the breaker opens.
 const REFUSALS_MAX: u32 = 5;
 
 pub(super) struct Breaker {
@@ -27,7 +27,7 @@ pub(super) struct Breaker {
 }
 
 enum State {
-    /// An attempt to connect is under way and worth waiting for.
+    /// An attempt to connect is running and worth waiting for.
     Connecting,
     Closed,
     Open {
@@ -82,7 +82,7 @@ impl Breaker {
                 Some(Ok(())) => return Ok(()),
                 None => changed.await,
                 Some(Err(why)) if gave_way => return Err(why),
-                // On a thread that runs only while somebody asks, the driver gets its turn here or never.
+                // On a thread that runs only while a read is waiting, the driver gets its turn here or never.
                 Some(Err(_)) => {
                     gave_way = true;
                     tokio::task::yield_now().await;
@@ -121,8 +121,8 @@ impl Breaker {
     }
 
     /// A step was answered, or refused for a reason that lies in the state of the server.
-    pub(super) fn answered(&self, sick: Option<StoreError>) {
-        match sick {
+    pub(super) fn answered(&self, refusal: Option<StoreError>) {
+        match refusal {
             None => {
                 self.refusals.set(0);
                 let tried = matches!(*self.state.borrow(), State::Trying { .. } | State::Refusing { .. });
@@ -149,12 +149,12 @@ impl Breaker {
         self.enter(State::Closed);
     }
 
-    /// The connection is gone, but is worth an attempt at once.
+    /// The connection is gone, but an attempt at once is worthwhile.
     pub(super) fn connect(&self) {
         self.enter(State::Connecting);
     }
 
-    /// The connection was given up although the server is well; says when the next attempt may begin. It is worth waiting for.
+    /// The connection was closed although the server answers; returns when the next attempt may begin. It is worth waiting for.
     pub(super) fn connect_soon(&self) -> Instant {
         self.enter(State::Connecting);
         self.next_attempt()
@@ -165,7 +165,7 @@ impl Breaker {
         matches!(*self.state.borrow(), State::Closed)
     }
 
-    /// The connection is gone; says when the next attempt may begin.
+    /// The connection is gone; returns when the next attempt may begin.
     pub(super) fn open(&self, why: StoreError) -> Instant {
         let next = self.next_attempt();
         self.enter(State::Open { why, next });

@@ -1,4 +1,4 @@
-//! How much may be asked again: a share of what was asked, so that retries never become a storm of their own.
+//! How much may be asked again: a share of what was asked, so that retries cannot multiply the load.
 
 use std::cell::Cell;
 
@@ -21,12 +21,12 @@ impl Budget {
         self.saved.set((self.saved.get() + self.percent * commands as u64).min(SAVED_MAX));
     }
 
-    /// Whether so many commands may be asked again.
+    /// Whether this number of commands may be asked again.
     pub(super) fn has_room(&self, commands: usize) -> bool {
         self.saved.get() >= 100 * commands as u64
     }
 
-    /// The same; if they may, they are paid for.
+    /// The same; if they may, the budget is charged for them.
     pub(super) fn take(&self, commands: usize) -> bool {
         let left = self.saved.get().checked_sub(100 * commands as u64);
         left.map(|left| self.saved.set(left)).is_some()

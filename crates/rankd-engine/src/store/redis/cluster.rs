@@ -37,9 +37,9 @@ struct Cluster {
     layout: RefCell<Option<Rc<Layout>>>,
     /// Why the layout could not be had the last time.
     failure: RefCell<Option<StoreError>>,
-    /// Somebody is asking for it.
+    /// The layout is being asked for.
     refreshing: Cell<bool>,
-    /// Before this it is not asked for again.
+    /// Before this time the layout is not asked for again.
     next_refresh: Cell<Option<Instant>>,
     refreshed: Notify,
 }
@@ -71,30 +71,30 @@ impl ClusterStore {
 }
 
 impl Keyed for ClusterStore {
-    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
-        match step.ids.len() {
+    fn read<'a>(&'a self, batch: ReadBatch<'a>) -> Answer<'a> {
+        match batch.ids.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),
-            1..=BATCH_IDS => Box::pin(self.0.send(step)),
-            _ => Box::pin(in_batches(step, |batch| self.0.send(batch))),
+            1..=BATCH_IDS => Box::pin(self.0.send(batch)),
+            _ => Box::pin(in_batches(batch, |part| self.0.send(part))),
         }
     }
 }
 
 impl Cluster {
-    async fn send(self: &Rc<Self>, step: ReadBatch<'_>) -> Result<Replies, StoreError> {
-        let result = self.ask(&step).await;
+    async fn send(self: &Rc<Self>, batch: ReadBatch<'_>) -> Result<Replies, StoreError> {
+        let result = self.ask(&batch).await;
         if result.is_err() {
             self.health.count(|health| &health.errors, 1);
         }
         result
     }
 
-    async fn ask(self: &Rc<Self>, step: &ReadBatch<'_>) -> Result<Replies, StoreError> {
+    async fn ask(self: &Rc<Self>, batch: &ReadBatch<'_>) -> Result<Replies, StoreError> {
         let layout = self.layout().await?;
-        self.budget.count_first_tries(step.ids.len());
-        let parts = split(step, &layout).inspect_err(|_| self.refresh())?;
-        let mut gathered = Gathered::new(step.ids.len());
-        let mut again = self.round(step, parts, &mut gathered).await?;
+        self.budget.count_first_tries(batch.ids.len());
+        let parts = split(batch, &layout).inspect_err(|_| self.refresh())?;
+        let mut gathered = Gathered::new(batch.ids.len());
+        let mut again = self.round(batch, parts, &mut gathered).await?;
         // Where it does not end after a few, something is wrong with the cluster.
         for _ in 0..SECOND_TRIES {
             let count = again.iter().map(|part| part.ids.len()).sum();
@@ -102,7 +102,7 @@ impl Cluster {
                 break;
             }
             self.health.count(|health| &health.retries, count as u64);
-            again = self.round(step, again, &mut gathered).await?;
+            again = self.round(batch, again, &mut gathered).await?;
         }
         match again.is_empty() {
             true => Ok(gathered.replies()),
@@ -110,23 +110,23 @@ impl Cluster {
         }
     }
 
-    /// Asks all nodes at once; gives what is to be asked again, and of whom.
+    /// Asks all nodes at once; returns what is to be asked again, and of which nodes.
     async fn round(
         self: &Rc<Self>,
-        step: &ReadBatch<'_>,
+        batch: &ReadBatch<'_>,
         parts: Vec<NodeBatch>,
         gathered: &mut Gathered,
     ) -> Result<Vec<NodeBatch>, StoreError> {
         let asked = parts.iter().map(|part| {
             let connections = self.node(&part.node);
-            let step = ReadBatch { ids: &part.ids, ..step.clone() };
-            async move { connections.read(step, part.asking, &self.budget).await }
+            let batch = ReadBatch { ids: &part.ids, ..batch.clone() };
+            async move { connections.read(batch, part.asking, &self.budget).await }
         });
         let answers: Vec<Result<Answered, Failed>> = join_all(asked).await;
         let mut again = Vec::new();
         for (part, answered) in parts.into_iter().zip(answers) {
             match answered {
-                Ok(answered) => self.gather(step, part, answered, gathered, &mut again)?,
+                Ok(answered) => self.gather(batch, part, answered, gathered, &mut again)?,
                 Err(failed) => {
                     // It may have been replaced.
                     self.refresh();
@@ -144,18 +144,18 @@ impl Cluster {
     /// Puts a part's replies in their places; what was sent elsewhere goes to `again`.
     fn gather(
         self: &Rc<Self>,
-        step: &ReadBatch<'_>,
+        batch: &ReadBatch<'_>,
         part: NodeBatch,
         answered: Answered,
         gathered: &mut Gathered,
         again: &mut Vec<NodeBatch>,
     ) -> Result<(), StoreError> {
         if let Some((at, what)) = answered.too_large {
-            return Err(too_large(step, part.places.get(at).copied().unwrap_or_default(), what));
+            return Err(too_large(batch, part.places.get(at).copied().unwrap_or_default(), what));
         }
         for (at, line) in &answered.refused {
             let (Some(&id), Some(&place)) = (part.ids.get(*at), part.places.get(*at)) else { continue };
-            let error = refused(step, place, line);
+            let error = refused(batch, place, line);
             let (node, asking) = match Trouble::of(line) {
                 Trouble::Moved => match self.redirected(line, &part.node) {
                     Some(redirected) => redirected,
@@ -202,7 +202,7 @@ impl Cluster {
         Peer { address: seed.address.at(&name.host, name.port), ..seed.clone() }
     }
 
-    /// The layout as far as it is known. While there is none and it was just asked for in vain, that is said at once.
+    /// The layout as far as it is known. If there is none and the last request for it has just failed, returns that error at once.
     async fn layout(self: &Rc<Self>) -> Result<Rc<Layout>, StoreError> {
         loop {
             // Registered before looking, so that a change in between is not missed.
@@ -222,10 +222,10 @@ impl Cluster {
         }
     }
 
-    /// Asks for the layout in the background, unless somebody does; when somebody just did, after a while.
+    /// Asks for the layout in the background, unless a request for it is running; if one has just ended, after a pause.
     fn refresh(self: &Rc<Self>) {
         let pause = self.next_refresh.get().filter(|next| clock::now() < *next);
-        // Without a layout everybody waits for it, and nobody is to wait for the pause.
+        // Without a layout every read waits for it, and no read is to wait for the pause.
         if self.refreshing.get() || (pause.is_some() && self.layout.borrow().is_none()) {
             return;
         }
@@ -248,7 +248,7 @@ impl Cluster {
     }
 
     fn adopt(&self, layout: Layout) {
-        // Nodes that have left are let go.
+        // Connections to nodes that have left the cluster are closed.
         self.nodes.borrow_mut().retain(|name, connections| {
             let stays = layout.masters.contains(name);
             if !stays {
@@ -281,9 +281,9 @@ impl Cluster {
     }
 }
 
-/// Asks one node who has which slots.
+/// Asks one node which nodes have which slots.
 pub(super) async fn ask_for_layout(peer: &Peer) -> Result<Layout, Refusal> {
-    let told = async {
+    let layout = async {
         let mut socket = peer.greet().await?;
         let (parts, bytes) = Peer::ask(&mut socket, &["CLUSTER", "SLOTS"]).await?;
         let host = peer.address.host();
@@ -291,17 +291,17 @@ pub(super) async fn ask_for_layout(peer: &Peer) -> Result<Layout, Refusal> {
         layout.ok_or_else(|| Refusal::Words("it returned no cluster layout".into()))
     };
     let late = |_| Refusal::Words("it did not return the cluster layout in time".into());
-    tokio::time::timeout(2 * peer.connect_timeout, told).await.map_err(late)?
+    tokio::time::timeout(2 * peer.connect_timeout, layout).await.map_err(late)?
 }
 
 /// The parts of a step by the master that each id belongs to.
-fn split(step: &ReadBatch<'_>, layout: &Layout) -> Result<Vec<NodeBatch>, StoreError> {
-    let slotter = Slotter::new(step.prefix);
+fn split(batch: &ReadBatch<'_>, layout: &Layout) -> Result<Vec<NodeBatch>, StoreError> {
+    let slotter = Slotter::new(batch.prefix);
     let mut parts: Vec<Option<NodeBatch>> = (0..layout.masters.len()).map(|_| None).collect();
-    for (place, &id) in step.ids.iter().enumerate() {
+    for (place, &id) in batch.ids.iter().enumerate() {
         let slot = slotter.slot(id);
-        let nobody = || StoreError::Unavailable(format!("no node of the cluster serves slot {slot}"));
-        let owner = layout.owner(slot).ok_or_else(nobody)?;
+        let unserved = || StoreError::Unavailable(format!("no node of the cluster serves slot {slot}"));
+        let owner = layout.owner(slot).ok_or_else(unserved)?;
         let part = parts[owner].get_or_insert_with(|| NodeBatch::new(layout.masters[owner].clone(), false));
         part.ids.push(id);
         part.places.push(place);

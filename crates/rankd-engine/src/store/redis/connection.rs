@@ -1,9 +1,9 @@
 //! One connection of one event loop: steps go in, are written together, and are answered in order.
 //!
 //! A driver task owns the socket. While it has none, steps fail at once instead of queueing behind the reconnect: see
-//! `breaker.rs`. Those who wait for a step that is overdue are told, and may ask elsewhere; the reply is still read when it comes.
+//! `breaker.rs`. Readers that wait for an overdue step are notified, and may ask elsewhere; the reply is still read when it comes.
 //! A step that is not answered in time, or a server from which nothing comes on any connection, closes the connection, whether or
-//! not anybody still waits, so that a late reply can never be taken for another's and a server that hangs is soon known to.
+//! not a reader still waits, so that a late reply can never be taken for another's and a hanging server is soon noticed.
 
 use crate::clock::{self, Instant};
 use crate::store::health::Health;
@@ -29,11 +29,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep_until, timeout};
 
 const READ_BYTES: usize = 64 << 10;
-/// What is read before others on the loop get their turn.
+/// The bytes that are read before other tasks on the loop get their turn.
 const TURN_BYTES: usize = 1 << 20;
-/// Nothing is asked: there is nothing to look for.
+/// How long the watch sleeps while nothing is asked.
 const IDLE: Duration = Duration::from_secs(3600);
-/// A connection that was up for so long and is then closed by the server gets a new attempt at once.
+/// A connection that was up for this long and is then closed by the server gets a new attempt at once.
 const SOUND_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Connection {
@@ -47,25 +47,25 @@ pub(super) struct Connection {
     /// Steps that were written and not yet answered; more wait in order.
     permits: Arc<Semaphore>,
     driven: Cell<bool>,
-    /// Nobody will ask any more.
+    /// Nothing will be asked any more.
     retired: Cell<bool>,
     /// Bytes to be written in the next turn of the driver.
     out: RefCell<Vec<u8>>,
     pending: RefCell<VecDeque<Pending>>,
-    /// The steps under way, by their commands. Empty where sharing is switched off.
+    /// The steps in flight, by their commands. Empty where sharing is switched off.
     flying: RefCell<HashMap<Rc<Vec<u8>>, Parcel<ReadOutcome>>>,
     driver: Cell<Option<Waker>>,
 }
 
 /// What is asked of a server: a step, or a part of one, as bytes.
 pub(super) struct Ask<'a> {
-    pub(super) step: ReadBatch<'a>,
+    pub(super) batch: ReadBatch<'a>,
     pub(super) commands: Rc<Vec<u8>>,
     /// Each command is preceded by one that is answered with a status.
     pub(super) asking: bool,
 }
 
-/// A step that was written and not yet answered; or a PING, for which nobody waits.
+/// A step that was written and not yet answered; or a PING, whose reply no reader waits for.
 struct Pending {
     since: Instant,
     expect: Expect,
@@ -76,7 +76,7 @@ struct Pending {
     answered: Answered,
     parcel: Parcel<ReadOutcome>,
     commands: Rc<Vec<u8>>,
-    /// Given back with the reply, also when nobody waits for it any more.
+    /// Given back with the reply, also when no reader waits for it any more.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -133,7 +133,7 @@ struct Line {
     /// Bytes that TLS may still hold back.
     unflushed: bool,
     heard: Instant,
-    /// When to ask for a sign of life again while nothing comes, and how long to wait after that.
+    /// When to send the next PING while nothing comes, and how long to wait after that.
     next_ping: Option<(Instant, Duration)>,
     watch: Pin<Box<Sleep>>,
 }
@@ -157,7 +157,7 @@ impl Connection {
         })
     }
 
-    /// Gives the connection up when what is under way has been answered.
+    /// Closes the connection when what is in flight has been answered.
     pub(super) fn retire(&self) {
         self.retired.set(true);
         self.wake_driver();
@@ -169,7 +169,7 @@ impl Connection {
     }
 
     /// Whether a step that is sent now will be answered as soon as is usual, as far as is known.
-    pub(super) fn is_well(&self) -> bool {
+    pub(super) fn is_responsive(&self) -> bool {
         self.is_up() && !self.lags.get() && self.pulse.hanging_because().is_none()
     }
 
@@ -187,7 +187,7 @@ impl Connection {
 
     /// Puts a step in line that has been let through, or shares one that is the same.
     pub(super) async fn start(&self, ask: &Ask<'_>) -> Result<Waiting<ReadOutcome>, Failed> {
-        // Almost always there is room, and nothing is waited for but the answer.
+        // Almost always there is room, and only the answer is waited for.
         if let Some(answer) = self.join(&ask.commands) {
             return Ok(answer);
         }
@@ -198,7 +198,7 @@ impl Connection {
                 let late = |_| self.late(limit);
                 // The semaphore is never closed.
                 let permit = timeout(limit, self.permits.clone().acquire_owned()).await.map_err(late)?.ok();
-                // While this step stood in line, the connection may have gone down, or its twin may have gone ahead.
+                // While this step waited, the connection may have gone down, or an identical step may have been sent.
                 self.breaker.pass().await?;
                 if let Some(answer) = self.join(&ask.commands) {
                     return Ok(answer);
@@ -209,7 +209,7 @@ impl Connection {
         Ok(self.send(ask, permit))
     }
 
-    /// Shares the answer of a step under way that is the same.
+    /// Shares the answer of an identical step in flight.
     pub(super) fn join(&self, commands: &Vec<u8>) -> Option<Waiting<ReadOutcome>> {
         let answer = self.flying.borrow().get(commands)?.wait();
         self.health.count(|health| &health.shared, 1);
@@ -218,8 +218,8 @@ impl Connection {
 
     /// Puts a step in line to be written.
     fn send(&self, ask: &Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<ReadOutcome> {
-        let Ask { step, commands, asking } = ask;
-        let (parcel, count) = (Parcel::new(), step.ids.len());
+        let Ask { batch, commands, asking } = ask;
+        let (parcel, count) = (Parcel::new(), batch.ids.len());
         let answer = parcel.wait();
         self.health.count(|health| &health.steps, 1);
         self.health.count(|health| &health.commands, count as u64);
@@ -229,7 +229,7 @@ impl Connection {
         }
         self.pending.borrow_mut().push_back(Pending {
             since: clock::now(),
-            expect: Expect::of(step.read),
+            expect: Expect::of(batch.read),
             is_ping: false,
             asking: *asking,
             left: if *asking { 2 * count } else { count },
@@ -242,7 +242,7 @@ impl Connection {
         answer
     }
 
-    /// Asks for a sign of life behind what is overdue. If a packet was lost, the next one that arrives shows the other side
+    /// Sends a PING behind what is overdue. If a packet was lost, the next one that arrives shows the other side
     /// which, and TCP sends it again at once instead of after its own, much longer time. If the server hangs, this stays
     /// unanswered, too.
     fn ping(&self, now: Instant) {
@@ -281,7 +281,7 @@ impl Connection {
         }
     }
 
-    /// Connects, serves, and connects again, for as long as somebody may ask.
+    /// Connects, serves, and connects again, for as long as something may be asked.
     async fn live(self: Rc<Self>) {
         while !self.retired.get() {
             self.health.count(|health| &health.connects, 1);
@@ -304,11 +304,11 @@ impl Connection {
         }
     }
 
-    /// Tells everybody who waits that the connection is gone; says when to try again, if not at once.
+    /// Fails every step that waits, because the connection is gone; returns when to try again, if not at once.
     fn give_up(&self, end: &SocketEnd, was_sound: bool) -> Option<Instant> {
         let silent = |limit: &Duration| self.unavailable(&format!("no answer within {} ms", limit.as_millis()));
-        let mut is_well = matches!(end, SocketEnd::Closed(_) | SocketEnd::TooLarge);
-        let (told, next) = match end {
+        let mut dropped = matches!(end, SocketEnd::Closed(_) | SocketEnd::TooLarge);
+        let (reported, next) = match end {
             SocketEnd::Closed(why) if was_sound => {
                 self.breaker.connect();
                 (self.unavailable(why), None)
@@ -321,7 +321,7 @@ impl Connection {
             SocketEnd::Late(limit) => {
                 // Only this connection is held up where the server is heard on another.
                 let stall = Duration::from_millis(self.policy.stall_timeout_ms.into()).min(*limit);
-                is_well = clock::now() < self.pulse.last_heard() + stall;
+                dropped = clock::now() < self.pulse.last_heard() + stall;
                 (self.late(*limit), Some(self.breaker.open(silent(limit))))
             }
             SocketEnd::Silent(limit) => {
@@ -329,7 +329,7 @@ impl Connection {
                 (self.late(*limit), Some(self.breaker.open(silent(limit))))
             }
             SocketEnd::TooLarge => {
-                // It is the fault of one step, which is told so. The server is well, and the others may ask again.
+                // It is the fault of one step, which gets that error. The server answers, and the others may ask again.
                 if let Some(mut first) = self.take_first() {
                     first.parcel.deliver(Ok(std::mem::take(&mut first.answered)));
                 }
@@ -342,7 +342,7 @@ impl Connection {
         };
         self.out.borrow_mut().clear();
         while let Some(first) = self.take_first() {
-            first.parcel.deliver(Err(Failed { error: told.clone(), dropped: is_well }));
+            first.parcel.deliver(Err(Failed { error: reported.clone(), dropped }));
         }
         next
     }
@@ -370,7 +370,7 @@ impl Connection {
     /// One turn of the driver: all that has come is read and handed out, all that was asked meanwhile is written.
     fn drive_once(&self, line: &mut Line, cx: &mut Context<'_>) -> Result<(), SocketEnd> {
         self.driver.set(Some(cx.waker().clone()));
-        // What has come is read before anybody is called late.
+        // What has come is read before any step is considered late.
         let mut bytes = 0;
         loop {
             line.incoming.bytes.reserve(READ_BYTES);
@@ -450,7 +450,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells whoever waits for what is overdue, and says when to look again; or that time is up. The first step in line decides:
+    /// Notifies the readers of overdue steps, and returns when to look again; or that time is up. The first step in line decides:
     /// one that comes later is due later.
     fn look(&self, line: &Line, now: Instant) -> Result<Instant, SocketEnd> {
         let mut pending = self.pending.borrow_mut();
@@ -483,7 +483,7 @@ impl Connection {
         Ok(next)
     }
 
-    /// The step that is first in line, which is then under way no longer.
+    /// Removes the step that is first in line, which is then no longer in flight.
     fn take_first(&self) -> Option<Pending> {
         let first = self.pending.borrow_mut().pop_front()?;
         self.flying.borrow_mut().remove(&first.commands);
@@ -534,8 +534,8 @@ impl Connection {
         self.health.record_latency(took);
         self.pulse.record_latency(took);
         let answered = std::mem::take(&mut first.answered);
-        let sick = answered.refused.iter().find(|(_, line)| Trouble::of(line).is_the_servers());
-        self.breaker.answered(sick.map(|(_, line)| StoreError::from_server(String::new(), line.clone())));
+        let refusal = answered.refused.iter().find(|(_, line)| Trouble::of(line).is_the_servers());
+        self.breaker.answered(refusal.map(|(_, line)| StoreError::from_server(String::new(), line.clone())));
         first.parcel.deliver(Ok(answered));
     }
 }

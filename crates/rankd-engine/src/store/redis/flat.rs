@@ -9,7 +9,7 @@ use std::ops::Range;
 /// The largest reply of this kind, in bytes.
 const BYTES_MAX: usize = 1 << 20;
 
-/// One value, or the opening of a list of so many.
+/// One value, or the opening of a list with its number of items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReplyPart {
     Text(Range<usize>),
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over so many values with all that is in them.
+    /// Passes over this number of values with all that is in them.
     pub(super) fn pass(&mut self, values: usize) -> Option<()> {
         let mut left = values;
         while left > 0 {

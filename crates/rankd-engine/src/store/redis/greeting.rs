@@ -1,6 +1,6 @@
 //! Opens a socket to a server and greets it: TLS, protocol, password, database. It is good when it has answered a PING.
 //!
-//! All of the greeting leaves at once. A server that does not know HELLO is spoken to in the older protocol.
+//! The whole greeting is sent at once. With a server that does not know HELLO, the older protocol is used.
 
 use crate::store::redis::Trouble;
 use crate::store::redis::address::{Address, ServerPlace};
@@ -87,7 +87,7 @@ impl Peer {
             Err(_) if login.is_empty() => {}
             Err(_) => {
                 for _ in &rest {
-                    // Without the login these were refused or for nothing. Now again, the old way.
+                    // Without the login these were refused or had no effect. They are sent again, in the older protocol.
                     let _ = heard.reply(&mut socket).await?;
                 }
                 rest.insert(0, &login);
@@ -97,7 +97,7 @@ impl Peer {
         for command in &rest {
             match heard.reply(&mut socket).await? {
                 Ok(()) => {}
-                // Whoever may not even ask for a sign of life has just got one.
+                // A server that refuses PING to this user has answered all the same, which is all that PING is for.
                 Err(ErrorLine(line))
                     if command.first() == Some(&"PING") && Trouble::of(&line) == Trouble::Forbidden => {}
                 Err(ErrorLine(line)) => return Err(Refusal::Line(line)),

@@ -1,5 +1,5 @@
-//! Fills servers with data, says beforehand what that would change, and asks whether they are there. For set-up, never on the way
-//! of a request.
+//! Fills servers with data, says beforehand what that would change, and asks whether they are there. For set-up, never while serving
+//! a request.
 
 use crate::store::memory::{Data, Held};
 use crate::store::redis::cluster::ask_for_layout;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-/// For a batch of keys to be taken.
+/// How long a server may take to answer a batch of keys.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that are sent before their replies are read.
 const BATCH: usize = 500;
@@ -26,13 +26,13 @@ pub type Entry<'a> = (&'a str, &'a Held);
 /// Why servers cannot be filled, compared or reached.
 #[derive(Debug)]
 pub enum SetUpError {
-    /// The process has no room for a runtime.
+    /// A runtime could not be started.
     Runtime(io::Error),
     /// A server does not let us in, does not answer, or refuses a command.
     Server { address: String, why: String },
     /// What each node of a cluster said; none knows the cluster.
     NoLayout(Vec<(String, String)>),
-    /// So many slots of a cluster are served by no node.
+    /// How many slots of a cluster are served by no node.
     Uncovered(usize),
     /// The server answered a question about a key with an error line.
     Key { key: String, line: String },
@@ -73,12 +73,12 @@ pub struct Preview<'a> {
     pub new: Vec<Entry<'a>>,
     /// Keys that hold something else.
     pub other: Vec<Entry<'a>>,
-    /// How many are there already, just so.
+    /// How many are there already and are equal.
     pub same: usize,
 }
 
 impl RedisEndpoint {
-    /// Compares every key of `data` with what the servers hold. `progress` is told how many keys are done.
+    /// Compares every key of `data` with what the servers hold. `progress` is called with how many keys are done.
     pub fn preview<'a>(&self, data: &'a Data, progress: impl FnMut(usize)) -> Result<Preview<'a>, SetUpError> {
         block_on(async {
             let mut targets = self.targets().await?;
@@ -86,7 +86,7 @@ impl RedisEndpoint {
         })
     }
 
-    /// Puts keys where they belong, in place of what was there. `progress` is told how many are done.
+    /// Puts keys where they belong, in place of what was there. `progress` is called with how many are done.
     pub fn load(&self, entries: &[Entry<'_>], progress: impl FnMut(usize)) -> Result<(), SetUpError> {
         block_on(async {
             let mut targets = self.targets().await?;
@@ -147,7 +147,7 @@ async fn find_layout(seeds: &[Peer]) -> Result<Layout, SetUpError> {
 }
 
 struct Targets {
-    /// Who has which slot, in a cluster.
+    /// Which node has which slot, in a cluster.
     layout: Option<Layout>,
     servers: Vec<Target>,
 }
@@ -183,7 +183,7 @@ impl Targets {
         Ok(())
     }
 
-    /// Lengths first: what is not there, or holds more or less, need not be read.
+    /// Compares lengths first: what is not there, or holds more or less, need not be read.
     async fn compare<'a>(
         &mut self,
         data: &'a Data,
@@ -193,8 +193,8 @@ impl Targets {
         let mut preview = Preview::default();
         for (number, batch) in entries.chunks(BATCH).enumerate() {
             let mut alike = Vec::new();
-            for (&(key, held), told) in batch.iter().zip(self.ask(batch, length_of).await?) {
-                let there = match told {
+            for (&(key, held), reply) in batch.iter().zip(self.ask(batch, length_of).await?) {
+                let there = match reply {
                     Ok(values) => values.first().and_then(|text| String::from_utf8_lossy(text).parse().ok()),
                     Err(ErrorLine(line)) if line.starts_with("WRONGTYPE") => None,
                     Err(ErrorLine(line)) => return Err(SetUpError::Key { key: key.to_owned(), line }),
@@ -233,12 +233,12 @@ impl Targets {
         let mut replies: Vec<Values> = entries.iter().map(|_| Ok(Vec::new())).collect();
         for (server, places) in self.servers.iter_mut().zip(asked) {
             let late = |_| Refusal::Words(format!("no answer within {} s", TIMEOUT.as_secs()));
-            let told = match timeout(TIMEOUT, server.answers(places.len())).await.map_err(late) {
-                Ok(told) => told,
+            let answers = match timeout(TIMEOUT, server.answers(places.len())).await.map_err(late) {
+                Ok(answers) => answers,
                 Err(late) => Err(late),
             };
-            let told = told.map_err(|why| from(&server.shown, &why))?;
-            places.into_iter().zip(told).for_each(|(place, values)| replies[place] = values);
+            let answers = answers.map_err(|why| from(&server.shown, &why))?;
+            places.into_iter().zip(answers).for_each(|(place, values)| replies[place] = values);
         }
         Ok(replies)
     }
@@ -278,7 +278,7 @@ impl Target {
         }
     }
 
-    /// Sends what is in `out`, and reads so many replies.
+    /// Sends what is in `out`, and reads `count` replies.
     async fn answers(&mut self, count: usize) -> Result<Vec<Values>, Refusal> {
         greeting::send(&mut self.socket, &self.out).await?;
         self.out.clear();

@@ -1,8 +1,8 @@
 //! Endpoints on Redis, one server or a cluster: our own thin client for the reads of a request.
 //!
-//! One set of connections for each event loop. All commands of a step leave in one pipeline for each server, and what several
-//! nodes and several requests ask in the same turn of the loop shares a flush. A step that is the same as one under way shares
-//! its answer. While a server does not answer, that is said at once and never waited for. Reading order: `resp.rs` and `flat.rs`
+//! One set of connections for each event loop. All commands of a step are sent in one pipeline to each server, and what several
+//! nodes and several requests ask in the same turn of the loop shares a flush. A step that is the same as one in flight shares
+//! its answer. While a server does not answer, reads of it fail at once and never wait. Reading order: `resp.rs` and `flat.rs`
 //! (the protocol), `greeting.rs` and `tls.rs`, `trouble.rs` (error lines), `breaker.rs`, `pulse.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and
 //! `cluster.rs` (many), `load.rs` (set-up).
 
@@ -38,10 +38,10 @@ use server::ServerStore;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of a huge step so many ids are asked for at a time, so that neither side holds all of its commands and others get their turn.
+/// The ids of a huge step that are asked for at a time, so that neither side holds all its commands and others get their turn.
 const BATCH_IDS: usize = 10_000;
 
-/// So often a step is asked again: once for each connection that it may find closed.
+/// How often a step is asked again: once for each connection that it may find closed.
 const SECOND_TRIES: usize = 2;
 
 /// An endpoint as the registry describes it.
@@ -107,32 +107,32 @@ impl Open for RedisEndpoint {
     }
 }
 
-/// Asks for the ids of a step batch by batch. What was answered together is bounded like one answer.
-async fn in_batches<'a, F>(step: ReadBatch<'a>, send: impl Fn(ReadBatch<'a>) -> F) -> Result<Replies, StoreError>
+/// Asks for the ids of a huge step part by part. All answers together are bounded like one.
+async fn in_batches<'a, F>(batch: ReadBatch<'a>, send: impl Fn(ReadBatch<'a>) -> F) -> Result<Replies, StoreError>
 where
     F: Future<Output = Result<Replies, StoreError>>,
 {
     let mut all = Replies::default();
-    for ids in step.ids.chunks(BATCH_IDS) {
-        all.append(&send(ReadBatch { ids, ..step }).await?);
+    for ids in batch.ids.chunks(BATCH_IDS) {
+        all.append(&send(ReadBatch { ids, ..batch }).await?);
         if all.byte_count() > limits::BATCH_BYTES {
-            return Err(too_large(&step, all.len() - 1, TooLarge::Batch));
+            return Err(too_large(&batch, all.len() - 1, TooLarge::Batch));
         }
     }
     Ok(all)
 }
 
 /// The error of a step one of whose commands was refused.
-fn refused(step: &ReadBatch<'_>, at: usize, line: &str) -> StoreError {
-    StoreError::from_server(key(step, at), line.to_owned())
+fn refused(batch: &ReadBatch<'_>, at: usize, line: &str) -> StoreError {
+    StoreError::from_server(key(batch, at), line.to_owned())
 }
 
 /// The error of a step one of whose replies is more than is read.
-fn too_large(step: &ReadBatch<'_>, at: usize, what: TooLarge) -> StoreError {
-    StoreError::TooLarge { key: key(step, at), what }
+fn too_large(batch: &ReadBatch<'_>, at: usize, what: TooLarge) -> StoreError {
+    StoreError::TooLarge { key: key(batch, at), what }
 }
 
 /// The key that a command of the step reads.
-fn key(step: &ReadBatch<'_>, at: usize) -> String {
-    step.ids.get(at).map(|id| format!("{}:{id}", step.prefix)).unwrap_or_default()
+fn key(batch: &ReadBatch<'_>, at: usize) -> String {
+    batch.ids.get(at).map(|id| format!("{}:{id}", batch.prefix)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! An answer that is on its way to all who asked for it, on one thread.
+//! An answer that is awaited by every task that asked for it, on one thread.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -6,14 +6,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// The sender's end, and what those who ask later join.
+/// The sender's end, which tasks that ask later join.
 pub(super) struct Parcel<T>(Rc<RefCell<Inside<T>>>);
 
 struct Inside<T> {
     content: Option<T>,
     /// It has taken longer than is usual.
     overdue: bool,
-    /// Who waits, by number; those who have gone leave their place empty.
+    /// The waiting tasks, by number; the place of one that has not been polled is empty.
     waiting: Vec<Option<Waker>>,
 }
 
@@ -35,7 +35,7 @@ impl<T: Clone> Parcel<T> {
         Waiting { number: inside.waiting.len() - 1, inside: self.0.clone(), knows_it_is_overdue: false }
     }
 
-    /// Tells all who wait, now and later, that it takes longer than is usual; only the first time.
+    /// Notifies all waiting tasks, present and later ones, that it takes longer than is usual; only the first call has an effect.
     pub(super) fn mark_overdue(&self) {
         let mut inside = self.0.borrow_mut();
         if std::mem::replace(&mut inside.overdue, true) {
@@ -46,13 +46,13 @@ impl<T: Clone> Parcel<T> {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Gives the answer to all who wait. They may have gone.
+    /// Gives the answer to all waiting tasks. Some may have stopped waiting.
     pub(super) fn deliver(self, content: T) {
         let mut inside = self.0.borrow_mut();
         inside.content = Some(content);
         let waiting = std::mem::take(&mut inside.waiting);
         drop(inside);
-        // The last one finds nobody else holding the parcel, and takes the answer without a copy.
+        // The last task finds no other holder of the parcel, and takes the answer without a copy.
         drop(self);
         waiting.into_iter().flatten().for_each(Waker::wake);
     }
@@ -64,7 +64,7 @@ pub(super) struct Waiting<T> {
     knows_it_is_overdue: bool,
 }
 
-/// What somebody who waits gets to know.
+/// What a waiting task receives.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News<T> {
     /// It takes longer than is usual. Said once; the answer may still come.
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_who_asked_get_the_answer_and_those_who_left_do_not_mind() {
+    async fn all_waiting_tasks_get_the_answer_and_a_dropped_one_does_no_harm() {
         let parcel = Parcel::new();
         let (mut first, second, mut third) = (parcel.wait(), parcel.wait(), parcel.clone().wait());
         drop(second);

@@ -1,7 +1,7 @@
 //! What all connections to one server have noticed of it together: when it was last heard, how long it usually takes to answer,
 //! and whether it hangs. Sends nothing.
 //!
-//! One connection alone cannot tell a server that hangs from a packet that was lost on the way: in both cases nothing comes for a
+//! One connection alone cannot distinguish a server that hangs from a packet that was lost: in both cases nothing comes for a
 //! while. Where the same server is heard on another connection, it was the packet.
 
 use crate::clock::{self, Instant};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The least time after which an answer is overdue. Much more than a server on the same network takes, much less than TCP waits
 /// before it sends a lost packet again.
 const OVERDUE_MIN: Duration = Duration::from_millis(20);
-/// How far one answer moves what is thought usual.
+/// How far one answer moves the usual time.
 const STEP: f64 = 0.05;
 const USUAL_MIN_US: f64 = 10.0;
 
@@ -20,7 +20,7 @@ pub(super) struct Pulse {
     heard: Cell<Instant>,
     /// Half of the answers take longer than this, in microseconds.
     usual_us: Cell<f64>,
-    /// Why the server is thought to hang: it is silent on all connections.
+    /// Why the server is considered hung: it is silent on all connections.
     hangs: RefCell<Option<StoreError>>,
 }
 
@@ -52,7 +52,7 @@ impl Pulse {
         self.hangs.borrow().clone()
     }
 
-    /// An answer took so long: the middle of all moves up or down a little. A few that were held up do not move it far.
+    /// An answer took this long: the median moves up or down a little. A few that were held up do not move it far.
     pub(super) fn record_latency(&self, took: Duration) {
         let (usual, took) = (self.usual_us.get(), took.as_secs_f64() * 1e6);
         let moved = if took > usual { usual * (1.0 + STEP) } else { usual / (1.0 + STEP) };
@@ -63,7 +63,7 @@ impl Pulse {
         Duration::from_secs_f64(self.usual_us.get() / 1e6)
     }
 
-    /// After so long an answer is worth asking for on another connection.
+    /// After this time an answer is worth asking for on another connection.
     pub(super) fn overdue(&self) -> Duration {
         (2 * self.usual()).max(OVERDUE_MIN)
     }

@@ -35,23 +35,23 @@ pub(crate) fn command(read: KeyedRead<'_>) -> &'static str {
     }
 }
 
-/// Appends one command for each id of a step. With `asking`, each has the leave to be asked of a node that is only about to
+/// Appends one command for each id of a step. With `asking`, each may be asked of a node that is only about to
 /// get its slot.
-pub(super) fn push_step(out: &mut Vec<u8>, step: &ReadBatch<'_>, asking: bool) {
+pub(super) fn push_step(out: &mut Vec<u8>, batch: &ReadBatch<'_>, asking: bool) {
     // What stands before and after the key is the same for all ids.
     let (mut before, mut after) = (Vec::with_capacity(64), Vec::with_capacity(64));
     if asking {
         push_command(&mut before, [&b"ASKING"[..]]);
     }
-    let more_words = match step.read {
+    let more_words = match batch.read {
         KeyedRead::HashAll => 0,
         KeyedRead::HashFields(fields) => fields.len(),
         KeyedRead::ListHead(_) => 2,
     };
     push_header(&mut before, b'*', 2 + more_words);
-    push_word(&mut before, command(step.read).as_bytes());
+    push_word(&mut before, command(batch.read).as_bytes());
     after.extend_from_slice(b"\r\n");
-    match step.read {
+    match batch.read {
         KeyedRead::HashAll => {}
         KeyedRead::HashFields(fields) => fields.iter().for_each(|field| push_word(&mut after, field.as_bytes())),
         KeyedRead::ListHead(count) => {
@@ -60,12 +60,12 @@ pub(super) fn push_step(out: &mut Vec<u8>, step: &ReadBatch<'_>, asking: bool) {
         }
     }
     let mut digits = itoa::Buffer::new();
-    out.reserve(step.ids.len() * (before.len() + after.len() + step.prefix.len() + 16));
-    for id in step.ids {
+    out.reserve(batch.ids.len() * (before.len() + after.len() + batch.prefix.len() + 16));
+    for id in batch.ids {
         let id = digits.format(*id);
         out.extend_from_slice(&before);
-        push_header(out, b'$', step.prefix.len() + 1 + id.len());
-        out.extend_from_slice(step.prefix.as_bytes());
+        push_header(out, b'$', batch.prefix.len() + 1 + id.len());
+        out.extend_from_slice(batch.prefix.as_bytes());
         out.push(b':');
         out.extend_from_slice(id.as_bytes());
         out.extend_from_slice(&after);
@@ -88,7 +88,7 @@ fn push_word(out: &mut Vec<u8>, word: &[u8]) {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expect {
     AtMost(usize),
-    /// A list of at most so many ids.
+    /// A list of at most this number of ids.
     Ids(usize),
     Exactly(usize),
     /// A status line, such as the answer to ASKING.
@@ -180,7 +180,7 @@ impl Incoming {
                 b'*' | b'~' => number(line)?,
                 b'%' => number(line)?.checked_mul(2).ok_or(Malformed("a map too large"))?,
                 b'>' => {
-                    // Nobody asked for it: it is no reply, and the next one is.
+                    // The server pushed it unasked: the reply is still to come.
                     let Some(end) = flat::skip(&self.bytes[self.at..])? else { return Ok(ReplyProgress::Incomplete) };
                     self.at += end;
                     return Ok(ReplyProgress::Pushed);
@@ -272,7 +272,7 @@ impl Incoming {
         self.passed_over = 0;
     }
 
-    /// Passes over what was pushed while nobody waits for a reply; false when it is not all there.
+    /// Passes over what was pushed while no reply is awaited; false when it is not all there.
     pub(super) fn pushed(&mut self) -> Result<bool, Malformed> {
         match self.reply(Expect::Exactly(0), &mut Replies::default())? {
             ReplyProgress::Pushed => Ok(true),

@@ -2,7 +2,7 @@
 //!
 //! A connection on which nothing comes may have lost a packet, which TCP sends again only after 200 ms and more. So a step whose
 //! answer is overdue is also asked on another connection, as far as the budget for second tries goes. The first answer counts; the
-//! other is read when it comes and thrown away. New steps take the connection that is well.
+//! other is read when it comes and thrown away. New steps take a connection that is responsive.
 
 use crate::store::health::Health;
 use crate::store::redis::Trouble;
@@ -35,22 +35,22 @@ impl ServerStore {
         ServerStore { connections, budget: Budget::new(policy.retry_percent), health: health.clone() }
     }
 
-    async fn send(&self, step: ReadBatch<'_>) -> Result<Replies, StoreError> {
-        self.budget.count_first_tries(step.ids.len());
-        let mut answered = self.connections.read(step.clone(), false, &self.budget).await;
+    async fn send(&self, batch: ReadBatch<'_>) -> Result<Replies, StoreError> {
+        self.budget.count_first_tries(batch.ids.len());
+        let mut answered = self.connections.read(batch.clone(), false, &self.budget).await;
         for _ in 0..SECOND_TRIES {
-            if !worth_another_try(&answered) || !self.budget.take(step.ids.len()) {
+            if !worth_another_try(&answered) || !self.budget.take(batch.ids.len()) {
                 break;
             }
-            self.health.count(|health| &health.retries, step.ids.len() as u64);
-            answered = self.connections.read(step.clone(), false, &self.budget).await;
+            self.health.count(|health| &health.retries, batch.ids.len() as u64);
+            answered = self.connections.read(batch.clone(), false, &self.budget).await;
         }
         let result = match answered {
             Err(failed) => Err(failed.error),
-            Ok(Answered { too_large: Some((at, what)), .. }) => Err(too_large(&step, at, what)),
+            Ok(Answered { too_large: Some((at, what)), .. }) => Err(too_large(&batch, at, what)),
             Ok(answered) => match answered.refused.first() {
                 None => return Ok(answered.replies),
-                Some((at, line)) => Err(refused(&step, *at, line)),
+                Some((at, line)) => Err(refused(&batch, *at, line)),
             },
         };
         self.health.count(|health| &health.errors, 1);
@@ -58,7 +58,7 @@ impl ServerStore {
     }
 }
 
-/// Whether the server closed the connection on it, or asked for it itself.
+/// Whether the server closed the connection before it answered, or asked for another try.
 fn worth_another_try(answered: &Result<Answered, Failed>) -> bool {
     match answered {
         Err(failed) => failed.dropped,
@@ -67,11 +67,11 @@ fn worth_another_try(answered: &Result<Answered, Failed>) -> bool {
 }
 
 impl Keyed for ServerStore {
-    fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
-        match step.ids.len() {
+    fn read<'a>(&'a self, batch: ReadBatch<'a>) -> Answer<'a> {
+        match batch.ids.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),
-            1..=BATCH_IDS => Box::pin(self.send(step)),
-            _ => Box::pin(in_batches(step, |batch| self.send(batch))),
+            1..=BATCH_IDS => Box::pin(self.send(batch)),
+            _ => Box::pin(in_batches(batch, |part| self.send(part))),
         }
     }
 }
@@ -103,10 +103,10 @@ impl Connections {
         }
     }
 
-    pub(super) async fn read(&self, step: ReadBatch<'_>, asking: bool, budget: &Budget) -> ReadOutcome {
+    pub(super) async fn read(&self, batch: ReadBatch<'_>, asking: bool, budget: &Budget) -> ReadOutcome {
         let mut commands = Vec::new();
-        resp::push_step(&mut commands, &step, asking);
-        let ask = Ask { step, commands: Rc::new(commands), asking };
+        resp::push_step(&mut commands, &batch, asking);
+        let ask = Ask { batch, commands: Rc::new(commands), asking };
         let connection = self.choose(&ask).await?;
         let mut first = connection.start(&ask).await?;
         if let News::Answer(outcome) = (&mut first).await {
@@ -124,21 +124,21 @@ impl Connections {
 
     /// The connection that a step is sent on. Waits for one only where that is worth it.
     async fn choose(&self, ask: &Ask<'_>) -> Result<&Rc<Connection>, StoreError> {
-        // By what is asked, so that the same step finds its twin; different ones spread evenly.
+        // Chosen by what is asked, so that identical steps meet on one connection; different ones spread evenly.
         let home = match self.all.as_slice() {
             [one] => one,
             several => &several[self.spread.hash_one(&*ask.commands) as usize % several.len()],
         };
-        if home.is_well() {
+        if home.is_responsive() {
             return Ok(home);
         }
         if let Some(why) = self.pulse.hanging_because() {
-            // The connection itself finds out when it does so no longer.
+            // The connection itself notices when the server no longer hangs.
             home.pass().await?;
             return if self.pulse.hanging_because().is_some() { Err(why) } else { Ok(home) };
         }
         let one = |is: fn(&Connection) -> bool| self.all.iter().chain(self.spare.get()).find(|other| is(other));
-        if let Some(other) = one(Connection::is_well).or_else(|| one(Connection::is_up)) {
+        if let Some(other) = one(Connection::is_responsive).or_else(|| one(Connection::is_up)) {
             return Ok(other);
         }
         match select(pin!(home.pass()), pin!(sleep(self.peer.connect_timeout / 2))).await {
@@ -155,7 +155,7 @@ impl Connections {
         }
     }
 
-    /// Asks on another connection what is overdue on the first, as soon as there is one that is well and the budget allows it;
+    /// Asks on another connection what is overdue on the first, as soon as one is responsive and the budget allows it;
     /// `sent` is set when it has been asked.
     async fn second_try(
         &self,
@@ -164,7 +164,7 @@ impl Connections {
         budget: &Budget,
         sent: &Cell<bool>,
     ) -> ReadOutcome {
-        let commands = ask.step.ids.len();
+        let commands = ask.batch.ids.len();
         loop {
             // Without a budget there is no second connection either.
             if budget.has_room(commands) && self.other_than(first).connected().await {
@@ -174,7 +174,7 @@ impl Connections {
                     return joined.answer().await;
                 }
                 // Behind another step that is overdue it would not be answered any sooner.
-                if other.is_well() && budget.take(commands) {
+                if other.is_responsive() && budget.take(commands) {
                     self.health.count(|health| &health.retries, commands as u64);
                     sent.set(true);
                     return other.start(ask).await?.answer().await;
@@ -184,18 +184,18 @@ impl Connections {
         }
     }
 
-    /// One that is well, if there is one.
+    /// Another connection, one that is responsive if there is any.
     fn other_than(&self, first: &Rc<Connection>) -> &Rc<Connection> {
         let mut others = self.all.iter().chain(self.spare.get()).filter(|other| !Rc::ptr_eq(other, first));
         let any = others.clone().next();
-        others.find(|other| other.is_well()).or(any).unwrap_or_else(|| {
+        others.find(|other| other.is_responsive()).or(any).unwrap_or_else(|| {
             self.spare.get_or_init(|| {
                 Connection::new(self.peer.clone(), self.policy, self.health.clone(), self.pulse.clone())
             })
         })
     }
 
-    /// Gives them all up.
+    /// Retires all connections.
     pub(super) fn retire(&self) {
         self.all.iter().chain(self.spare.get()).for_each(|connection| connection.retire());
     }

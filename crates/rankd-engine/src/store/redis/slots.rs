@@ -1,10 +1,10 @@
-//! Which of a cluster's 16,384 slots a key is in, and which node has each slot. Asks nobody.
+//! Which of a cluster's 16,384 slots a key is in, and which node has each slot. Sends nothing.
 
 use crate::store::redis::flat::{Cursor, ReplyPart};
 
 pub(super) const SLOTS: usize = 16_384;
-/// Nobody has the slot.
-const NOBODY: u16 = u16::MAX;
+/// No node has the slot.
+const UNSERVED: u16 = u16::MAX;
 
 /// The slot of `{prefix}:{id}` for one prefix and many ids.
 pub(super) struct Slotter {
@@ -71,14 +71,14 @@ pub(super) struct NodeName {
 
 impl NodeName {
     /// `host:port`, as in a redirection. Without a host it is where the redirection came from.
-    pub(super) fn parse(text: &str, told_by: &str) -> Option<NodeName> {
+    pub(super) fn parse(text: &str, sender: &str) -> Option<NodeName> {
         let (host, port) = text.rsplit_once(':')?;
-        let host = if host.is_empty() { told_by } else { host.trim_matches(['[', ']']) };
+        let host = if host.is_empty() { sender } else { host.trim_matches(['[', ']']) };
         Some(NodeName { host: host.to_owned(), port: port.parse().ok()? })
     }
 }
 
-/// Who has which slot.
+/// Which node has which slot.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) masters: Vec<NodeName>,
@@ -86,16 +86,16 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Reads the answer to CLUSTER SLOTS; `told_by` is the host that gave it.
-    pub(super) fn read(bytes: &[u8], parts: &[ReplyPart], told_by: &str) -> Option<Layout> {
-        let mut layout = Layout { masters: Vec::new(), owners: vec![NOBODY; SLOTS] };
+    /// Reads the answer to CLUSTER SLOTS; `sender` is the host that sent it.
+    pub(super) fn read(bytes: &[u8], parts: &[ReplyPart], sender: &str) -> Option<Layout> {
+        let mut layout = Layout { masters: Vec::new(), owners: vec![UNSERVED; SLOTS] };
         let mut cursor = Cursor::new(bytes, parts);
         for _ in 0..cursor.list()? {
             let fields = cursor.list()?;
             let (first, last) = (usize::try_from(cursor.int()?).ok()?, usize::try_from(cursor.int()?).ok()?);
             let about = cursor.list()?;
-            // A node that does not know its own address leaves it out: it is the one that we have asked.
-            let host = cursor.text()?.filter(|host| !host.is_empty() && *host != "?").unwrap_or(told_by).to_owned();
+            // A node that does not know its own address leaves it out: it is the one that was asked.
+            let host = cursor.text()?.filter(|host| !host.is_empty() && *host != "?").unwrap_or(sender).to_owned();
             let port = u16::try_from(cursor.int()?).ok()?;
             cursor.pass(about.checked_sub(2)?)?;
             cursor.pass(fields.checked_sub(3)?)?;
@@ -111,12 +111,12 @@ impl Layout {
             self.masters.push(node);
             self.masters.len() - 1
         });
-        u16::try_from(at).ok().filter(|at| *at != NOBODY)
+        u16::try_from(at).ok().filter(|at| *at != UNSERVED)
     }
 
-    /// The place in `masters` of who has a slot.
+    /// The place in `masters` of the node that has a slot.
     pub(super) fn owner(&self, slot: usize) -> Option<usize> {
-        self.owners.get(slot).copied().filter(|owner| *owner != NOBODY).map(usize::from)
+        self.owners.get(slot).copied().filter(|owner| *owner != UNSERVED).map(usize::from)
     }
 
     /// The same layout, but for one slot.
@@ -127,9 +127,9 @@ impl Layout {
         Some(layout)
     }
 
-    /// Slots that nobody has.
+    /// How many slots no node has.
     pub(super) fn uncovered(&self) -> usize {
-        self.owners.iter().filter(|owner| **owner == NOBODY).count()
+        self.owners.iter().filter(|owner| **owner == UNSERVED).count()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// The authorities whose word is taken.
+/// The authorities that are trusted.
 #[derive(Clone)]
 pub struct Trust(Arc<ClientConfig>);
 

@@ -19,7 +19,7 @@ pub enum Trouble {
     TryAgain,
     /// It wants a password, or another one.
     Access,
-    /// It knows who asks and does not allow this command, or this key. Others may be allowed.
+    /// It knows the user and does not allow it this command, or this key. Others may be allowed.
     Forbidden,
     /// It has no room for another client.
     MaxClients,

@@ -27,7 +27,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Whether any of its servers is spoken to with TLS.
+    /// Whether any of its servers is reached with TLS.
     pub fn is_encrypted(&self) -> bool {
         match self {
             Backend::Memory { .. } => false,
@@ -43,12 +43,12 @@ pub struct Policy {
     pub max_inflight: u32,
     pub connect_timeout_ms: u32,
     pub request_timeout_ms: u32,
-    /// A server from which nothing has come on any connection for so long, while something is asked of it, counts as hung.
+    /// A server from which nothing has come on any connection for this long, while something is asked of it, counts as hung.
     pub stall_timeout_ms: u32,
     pub connections: u32,
     /// Commands that may be sent a second time, of a hundred that were sent.
     pub retry_percent: u32,
-    /// Reads that are the same and under way at the same time are sent once and shared.
+    /// Identical reads that are in flight at the same time are sent once and shared.
     pub single_flight: bool,
 }
 
@@ -58,7 +58,7 @@ impl Default for Policy {
             max_inflight: 1024,
             connect_timeout_ms: 250,
             request_timeout_ms: 500,
-            // TCP sends a lost packet again after 200 ms, and a little.
+            // TCP sends a lost packet again after slightly more than 200 ms.
             stall_timeout_ms: 230,
             connections: 1,
             retry_percent: 20,
@@ -67,13 +67,13 @@ impl Default for Policy {
     }
 }
 
-/// Trouble that the embedded store makes on purpose, for tests and drills.
+/// Faults that the embedded store injects on purpose, for tests and drills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inject {
     /// The command it is for; `None` for all.
     pub command: Option<String>,
     pub latency_us: u64,
-    /// Every so manyth command fails; 0 for none.
+    /// Every n-th command fails, where n is this number; 0 for none.
     pub fail_every: u32,
 }
 
@@ -123,7 +123,7 @@ fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {
             }
             "the urls of a cluster start with redis:// or rediss://"
         }
-        // Told already, as a value of the wrong type.
+        // Already reported as a value of the wrong type.
         (None, None) if table.has("url") || table.has("cluster") => return None,
         _ => "an endpoint has either a url or a cluster with at least one url",
     };
