@@ -38,15 +38,9 @@ pub enum SettingsError {
     /// The address cannot be read.
     Address(BadAddress),
     /// The file of certificates cannot be read.
-    CaFile {
-        file: String,
-        error: io::Error,
-    },
+    CaFile { file: String, error: io::Error },
     /// The certificates cannot be used, of a file or of the system.
-    Trust {
-        file: Option<String>,
-        error: TrustError,
-    },
+    Trust { file: Option<String>, error: TrustError },
     /// A cluster has no database numbers.
     ClusterDatabase,
     /// The endpoint is in the process.

@@ -11,15 +11,9 @@ pub enum StartError {
     /// None was given, or the first has no address.
     NoListener,
     /// A log file cannot be opened.
-    LogFile {
-        path: PathBuf,
-        error: io::Error,
-    },
+    LogFile { path: PathBuf, error: io::Error },
     /// A thread cannot be started: what it is for.
-    Thread {
-        purpose: &'static str,
-        error: io::Error,
-    },
+    Thread { purpose: &'static str, error: io::Error },
     /// There is no runtime to wait on.
     Runtime(io::Error),
 }
