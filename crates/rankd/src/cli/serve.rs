@@ -7,8 +7,8 @@ use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
 use clap::Args;
-use rankd_edge::late_data::{self, LateData};
-use rankd_edge::library::{Library, LoadedRegistry};
+use rankd_edge::late_data;
+use rankd_edge::library::Library;
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
     ADMIN_CONNECTIONS, AdmissionSettings, ClientTimeouts, CollectorSettings, Destination, HEALTH_CONNECTIONS, Hosts,
@@ -16,7 +16,7 @@ use rankd_serve::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Descriptors for what has no connection to do with: stores, logs, plans, listeners.
@@ -104,21 +104,8 @@ fn plan_limit(text: &str) -> Result<(String, usize), BadArgument> {
     Ok((plan.to_owned(), limit))
 }
 
-/// What the server is made of, besides its settings.
-struct Parts {
-    listeners: Vec<TcpListener>,
-    admin: Option<TcpListener>,
-    loaded: LoadedRegistry,
-    late: LateData,
-    engine: Engine,
-    log: Log,
-    library: Library,
-    compiler: CompileChild,
-}
-
 impl ServeArgs {
-    fn start(&self, parts: Parts) -> Start {
-        let Parts { listeners, admin, loaded, late, engine, log, library, compiler } = parts;
+    fn settings(&self) -> ServeSettings {
         let ms = Duration::from_millis;
         let timeouts = ClientTimeouts {
             head: ms(self.head_ms),
@@ -128,7 +115,7 @@ impl ServeArgs {
         };
         let admin_connections = if self.admin.is_some() { ADMIN_CONNECTIONS } else { 0 };
         let kept = DESCRIPTORS_KEPT + (HEALTH_CONNECTIONS + admin_connections) as u64;
-        let settings = ServeSettings {
+        ServeSettings {
             timeouts,
             admission: AdmissionSettings { queue: ms(self.queue_ms), limit_max: f64::from(self.runs_max) },
             connections_max: self.connections_max.min(descriptors().saturating_sub(kept).max(1)) as usize,
@@ -142,22 +129,6 @@ impl ServeArgs {
             },
             admin_hosts: self.admin.map(Hosts::of),
             lenient: self.lenient,
-        };
-        let Places { plan_dir, registry, env } = self.places.clone();
-        Start {
-            listeners,
-            admin,
-            loaded,
-            late,
-            engine,
-            log,
-            library,
-            compiler: Box::new(compiler),
-            settings,
-            reload: ReloadSettings { plan_dir, registry, env, trial: !self.no_trial },
-            collector: self.otlp.clone().map(|to| CollectorSettings { to, sample: self.otlp_sample }),
-            watch: (self.watch_ms > 0).then(|| ms(self.watch_ms)),
-            drain: ms(self.drain_ms),
         }
     }
 }
@@ -190,7 +161,22 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     let (stores, late) = late_data::open(&loaded.registry)?;
     let engine = Engine::start(settings, stores).map_err(CommandError::with("cannot start threads"))?;
     let compiler = CompileChild::new().map_err(CommandError::with("cannot start a runtime"))?;
-    let start = args.start(Parts { listeners, admin, loaded, late, engine, log, library: library.clone(), compiler });
+    let Places { plan_dir, registry, env } = args.places.clone();
+    let start = Start {
+        listeners,
+        admin,
+        loaded,
+        late,
+        engine,
+        log,
+        library: library.clone(),
+        compiler: Box::new(compiler),
+        settings: args.settings(),
+        reload: ReloadSettings { plan_dir, registry, env, trial: !args.no_trial },
+        collector: args.otlp.clone().map(|to| CollectorSettings { to, sample: args.otlp_sample }),
+        watch: (args.watch_ms > 0).then(|| Duration::from_millis(args.watch_ms)),
+        drain: Duration::from_millis(args.drain_ms),
+    };
     signals.finish_first(Some(start.stop_time_max()));
     let server = Server::start(start, |report| match report {
         StartupReport::Note(note) => say::note(note),
