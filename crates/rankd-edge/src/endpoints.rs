@@ -3,7 +3,8 @@
 use crate::files;
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
-use rankd_engine::store::redis::{Address, BadAddress, RedisEndpoint, SetUpError, Trust, TrustError};
+use rankd_engine::store::redis::{Address, BadAddress, RedisEndpoint, SetUpError};
+use rankd_engine::store::tls::{Trust, TrustError};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Redis};
 use std::collections::HashMap;

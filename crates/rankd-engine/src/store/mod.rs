@@ -1,13 +1,18 @@
 //! Where a task's reads go. A seam: each protocol that tasks speak is a trait in a file here ([`keyed`]), each backend a file or
-//! folder that implements the traits of the protocols it answers: [`memory`], [`redis`], a scripted one in the simulation.
+//! folder that implements the traits of the protocols it answers: [`memory`], [`redis`], a scripted one in the simulation. What
+//! backends on servers share: `breaker`, `budget` (second tries), `parcel` (shared answers), [`health`], [`tls`].
 
+mod breaker;
+mod budget;
 pub mod closing;
 mod error;
 pub mod health;
 pub mod keyed;
 pub mod memory;
+mod parcel;
 pub mod redis;
 mod replies;
+pub mod tls;
 
 pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};

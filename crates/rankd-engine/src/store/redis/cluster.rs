@@ -4,10 +4,10 @@
 //! times a second. A master that does not answer fails the steps that need it, at once, and no others.
 
 use crate::clock::{self, Instant};
+use crate::store::breaker::jittered;
+use crate::store::budget::Budget;
 use crate::store::health::Health;
 use crate::store::redis::Trouble;
-use crate::store::redis::breaker::jittered;
-use crate::store::redis::budget::Budget;
 use crate::store::redis::connection::{Answered, Failed};
 use crate::store::redis::greeting::{Peer, Refusal};
 use crate::store::redis::server::Connections;

@@ -6,11 +6,11 @@
 //! not a reader still waits, so that a late reply can never be taken for another's and a hanging server is soon noticed.
 
 use crate::clock::{self, Instant};
+use crate::store::breaker::Breaker;
 use crate::store::health::Health;
+use crate::store::parcel::{Parcel, Waiting};
 use crate::store::redis::Trouble;
-use crate::store::redis::breaker::Breaker;
 use crate::store::redis::greeting::{Peer, Refusal, Socket};
-use crate::store::redis::parcel::{Parcel, Waiting};
 use crate::store::redis::pulse::Pulse;
 use crate::store::redis::resp::{Expect, Incoming, Malformed, ReplyProgress, push_command};
 use crate::store::{ReadBatch, Replies, StoreError, TooLarge};

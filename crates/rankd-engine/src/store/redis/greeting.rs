@@ -6,7 +6,7 @@ use crate::store::redis::Trouble;
 use crate::store::redis::address::{Address, ServerPlace};
 use crate::store::redis::flat::{self, ReplyPart};
 use crate::store::redis::resp::{Malformed, push_command};
-use crate::store::redis::tls::{self, Trust};
+use crate::store::tls::{self, Trust};
 use std::fmt;
 use std::io;
 use std::time::Duration;

@@ -3,33 +3,29 @@
 //! One set of connections for each event loop. All commands of a step are sent in one pipeline to each server, and what several
 //! nodes and several requests ask in the same turn of the loop shares a flush. A step that is the same as one in flight shares
 //! its answer. While a server does not answer, reads of it fail at once and never wait. Reading order: `resp.rs` and `flat.rs`
-//! (the protocol), `greeting.rs` and `tls.rs`, `trouble.rs` (error lines), `breaker.rs`, `pulse.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and
+//! (the protocol), `greeting.rs`, `trouble.rs` (error lines), `pulse.rs`, `connection.rs`, `server.rs` (one server), `slots.rs` and
 //! `cluster.rs` (many), `load.rs` (set-up).
 
 mod address;
-mod breaker;
-mod budget;
 mod cluster;
 mod connection;
 mod flat;
 mod greeting;
 mod load;
-mod parcel;
 mod pulse;
 mod resp;
 mod server;
 mod slots;
-mod tls;
 mod trouble;
 
 pub use address::{Address, BadAddress};
 pub use load::{Entry, Preview, SetUpError};
 pub(crate) use resp::command;
-pub use tls::{Trust, TrustError};
 pub use trouble::Trouble;
 
 use crate::store::health::Health;
 use crate::store::keyed::limits;
+use crate::store::tls::Trust;
 use crate::store::{Open, Opened, ReadBatch, Replies, StoreError, TooLarge};
 use cluster::ClusterStore;
 use greeting::Peer;

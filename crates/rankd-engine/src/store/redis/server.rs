@@ -4,12 +4,12 @@
 //! answer is overdue is also asked on another connection, as far as the budget for second tries goes. The first answer counts; the
 //! other is read when it comes and thrown away. New steps take a connection that is responsive.
 
+use crate::store::budget::Budget;
 use crate::store::health::Health;
+use crate::store::parcel::News;
 use crate::store::redis::Trouble;
-use crate::store::redis::budget::Budget;
 use crate::store::redis::connection::{Answered, Ask, Connection, Failed, ReadOutcome};
 use crate::store::redis::greeting::Peer;
-use crate::store::redis::parcel::News;
 use crate::store::redis::pulse::Pulse;
 use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, resp, too_large};
 use crate::store::{Answer, Keyed, ReadBatch, Replies, StoreError};

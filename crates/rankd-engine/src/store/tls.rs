@@ -1,4 +1,4 @@
-//! Which servers are trusted with `rediss://`: those with a certificate for their name from an authority that was given.
+//! Which servers are trusted with `rediss://` and `https://`: those with a certificate for their name from an authority that was given.
 
 use std::fmt;
 use std::sync::Arc;
