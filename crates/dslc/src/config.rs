@@ -5,7 +5,7 @@ use rankd_plan::Registry;
 use rankd_plan::json::Writer;
 use rankd_plan::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX, NODES_MAX, PLAN_EXPRESSION_NODES_MAX};
 use rankd_plan::registry::{Entry, Named};
-use rankd_plan::signature::{Inputs, Need, Param, ParamKind, Signature};
+use rankd_plan::signature::{Need, Param, ParamKind, Signature};
 
 /// Problems that the runtime keeps; more would not help.
 const PROBLEMS_MAX: i64 = 100;
@@ -106,7 +106,8 @@ fn task(writer: &mut Writer, signature: &Signature) {
     writer.object(|w| {
         w.field("op").string(signature.op);
         w.field("method").string(&camel(signature.op));
-        w.field("source").bool(signature.contract.inputs == Inputs::None);
+        w.field("starts").bool(signature.contract.inputs.can_start());
+        w.field("follows").bool(signature.contract.inputs.can_follow());
         w.field("usage").string(&usage(signature));
         w.field("params").array(|w| {
             for param in params {

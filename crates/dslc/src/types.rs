@@ -30,12 +30,12 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
         .replace("    // (E)\n", &operations::signatures(Home::E, "    "))
         .replace("    // (Pred)\n", &operations::signatures(Home::Pred, "    "));
     out.push_str("  /** What a plan starts from: the tasks that need no rows. */\n  export interface Context {\n");
-    methods(&mut out, tasks, Inputs::None);
+    methods(&mut out, tasks, Inputs::can_start);
     out.push_str(
         "  }\n\n  /** The rows that a task gives, and the tasks that work on rows. */\n  export interface Rows {\n",
     );
     out.push_str("    readonly [rowsBrand]: true;\n");
-    methods(&mut out, tasks, Inputs::One);
+    methods(&mut out, tasks, Inputs::can_follow);
     out.push_str("  }\n\n  /** The columns that rows can have. */\n  export const Key: {\n");
     for entry in registry.keys.list() {
         entry_line(&mut out, entry, if entry.allow_write { "KeyOf" } else { "ReadOnlyKeyOf" });
@@ -60,8 +60,8 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
     out
 }
 
-fn methods(out: &mut String, tasks: &[Signature], inputs: Inputs) {
-    for task in tasks.iter().filter(|task| task.contract.inputs == inputs) {
+fn methods(out: &mut String, tasks: &[Signature], takes: fn(Inputs) -> bool) {
+    for task in tasks.iter().filter(|task| takes(task.contract.inputs)) {
         let params = task.contract.params;
         let optional = if params.iter().any(is_required) { "" } else { "?" };
         let _ = writeln!(out, "    /** {} */", comment(task.summary));

@@ -4,7 +4,7 @@ use crate::listing::Listing;
 use rankd_column::Value;
 use rankd_engine::task::Definition;
 use rankd_plan::json::Writer;
-use rankd_plan::signature::{Cost, Need, Param, Signature, Writes};
+use rankd_plan::signature::{Cost, Inputs, Need, Param, Signature, Writes};
 
 /// One task with all its parameters.
 pub fn in_full(task: &Signature) -> String {
@@ -36,7 +36,10 @@ pub fn to_json(tasks: &[&Definition]) -> String {
             w.object(|w| {
                 w.field("op").string(op);
                 w.field("summary").string(summary);
-                w.field("inputs").int(contract.inputs.count() as i64);
+                w.field("inputs").int(*contract.inputs.range().end() as i64);
+                if contract.inputs == Inputs::Optional {
+                    w.field("inputs_optional").bool(true);
+                }
                 w.field("rows").string(contract.rows.name());
                 w.field("runs").string(task.maker.runs_on());
                 w.field("trivial").bool(contract.cost == Cost::Trivial);
@@ -44,7 +47,7 @@ pub fn to_json(tasks: &[&Definition]) -> String {
                     Writes::Nothing => "nothing".to_owned(),
                     Writes::AnyKey => "any key".to_owned(),
                     Writes::Params(params) => params.iter().map(|param| param.name()).collect::<Vec<_>>().join(", "),
-                    Writes::Named(_) => "named".to_owned(),
+                    Writes::Named(..) => "named".to_owned(),
                 });
                 w.field("params").array(|w| {
                     for param in contract.params {

@@ -35,6 +35,15 @@ struct Rule {
 /// In the order of their keys.
 struct Rules(Vec<Rule>);
 
+/// The keys that parameters name, but for those that an expression is written to.
+fn uncomputed(node: &Node, params: &'static [ParamRef]) -> impl Iterator<Item = Key> {
+    let is_computed = |param: &ParamRef| {
+        let into_it = ParamKind::Expr { into: Some(*param) };
+        node.signature.contract.params.iter().any(|param| param.kind == into_it)
+    };
+    params.iter().filter(move |param| !is_computed(param)).flat_map(|param| node.arg(*param).keys())
+}
+
 impl Rules {
     fn of(node: &Node, registry: &Registry) -> Rules {
         let all = || (1..registry.keys.list().len() as u32).map(Key).collect();
@@ -43,14 +52,11 @@ impl Rules {
             Writes::Nothing if contract.rows == RowEffect::Appended => all(),
             Writes::Nothing => Vec::new(),
             Writes::AnyKey => all(),
-            Writes::Named(names) => names.iter().filter_map(|name| registry.keys.named(name)).map(Key).collect(),
-            Writes::Params(params) => {
-                let is_computed = |param: &&ParamRef| {
-                    let into_it = ParamKind::Expr { into: Some(**param) };
-                    contract.params.iter().any(|param| param.kind == into_it)
-                };
-                params.iter().filter(|param| !is_computed(param)).flat_map(|param| node.arg(*param).keys()).collect()
+            Writes::Named(names, params) => {
+                let named = names.iter().filter_map(|name| registry.keys.named(name)).map(Key);
+                named.chain(uncomputed(node, params)).collect()
             }
+            Writes::Params(params) => uncomputed(node, params).collect(),
         };
         keys.sort_unstable();
         let rule = |key: &Key| {

@@ -51,6 +51,13 @@ impl Node {
 /// Keys by the names that the plan gives them, in its order.
 pub type NamedKeys = Vec<(Arc<str>, Key)>;
 
+/// A key of the rows at hand, and the key of other rows that belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPair {
+    pub left: Key,
+    pub right: Key,
+}
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
@@ -66,6 +73,8 @@ pub enum Arg {
     Key(Key),
     Keys(Vec<Key>),
     KeyMap(NamedKeys),
+    KeyPairs(Vec<KeyPair>),
+    On(KeyPair),
     Expr(Arc<Program>),
     Pred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
@@ -74,12 +83,14 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The keys that it names. Those inside an expression are the program's.
+    /// The keys that it names, of the rows at hand. Those inside an expression are the program's.
     pub fn keys(&self) -> Vec<Key> {
         match self {
             Arg::Key(key) => vec![*key],
             Arg::Keys(keys) => keys.clone(),
             Arg::KeyMap(keys) => keys.iter().map(|(_, key)| *key).collect(),
+            Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.left).collect(),
+            Arg::On(pair) => vec![pair.left],
             Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
             Arg::Absent
             | Arg::Int(_)
@@ -91,6 +102,28 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_) => Vec::new(),
+        }
+    }
+
+    /// The keys that it names of other rows.
+    pub fn right_keys(&self) -> Vec<Key> {
+        match self {
+            Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.right).collect(),
+            Arg::On(pair) => vec![pair.right],
+            Arg::Absent
+            | Arg::Int(_)
+            | Arg::Float(_)
+            | Arg::Bool(_)
+            | Arg::Text(_)
+            | Arg::Texts(_)
+            | Arg::Endpoint(_)
+            | Arg::Key(_)
+            | Arg::Keys(_)
+            | Arg::KeyMap(_)
+            | Arg::Expr(_)
+            | Arg::Pred(_)
+            | Arg::Node(_)
+            | Arg::Columns(_) => Vec::new(),
         }
     }
 

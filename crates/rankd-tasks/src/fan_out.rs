@@ -17,7 +17,7 @@ pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::FanOut,
     reads: &[],
-    writes: Writes::Named(&[PARENT_ID]),
+    writes: Writes::Named(&[PARENT_ID], &[]),
     params: Params::PARAMS,
     cost: Cost::Unknown,
 };

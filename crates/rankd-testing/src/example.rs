@@ -80,8 +80,9 @@ impl Example {
             })
             .collect();
         let inputs = match task.contract.inputs {
+            Inputs::Optional if self.given.is_empty() => "",
             Inputs::None => "",
-            Inputs::One => r#""given0""#,
+            Inputs::One | Inputs::Optional => r#""given0""#,
         };
         let params = params.join(",");
         nodes.push(format!(r#"{{"node_id":"task","op":"{op}","inputs":[{inputs}],"params":{{{params}}}}}"#));

@@ -9,8 +9,11 @@ use rankd_engine::error::TaskError;
 use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, LinkContext, Make};
 use rankd_engine::{Linked, Tasks};
+use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
-use rankd_plan::signature::typed::{Columns, Count, Expr, Input, KeyMap, Millis, PlainText, Predicate, Texts};
+use rankd_plan::signature::typed::{
+    Columns, Count, Expr, Input, KeyMap, KeyPairs, Millis, On, PlainText, Predicate, Texts,
+};
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
 use rankd_plan::{Registry, Severity};
@@ -54,6 +57,12 @@ params! {
         keys: Vec<Key>,
         /// Keys that are written
         fields: KeyMap,
+        /// Keys that are written, by the key of the other rows
+        pairs: KeyPairs,
+        /// A key that is matched with the ids of the other rows
+        on: On,
+        /// Two keys that are matched
+        sides: On,
         /// A key that is written
         out_key: Key,
         /// An expression
@@ -79,6 +88,7 @@ impl Make for Every {
 
     fn make(p: Params, cx: &LinkContext<'_>) -> Every {
         let name = |key: &Key| cx.field(*key).name;
+        let pair = |pair: &KeyPair| format!("{} from {}", name(&pair.left), name(&pair.right));
         let fields: Vec<_> = p.fields.iter().map(|(field, key)| (field, name(key))).collect();
         let columns: Vec<_> = p.columns.iter().map(|(key, data)| (name(key), data)).collect();
         *MADE.lock().unwrap() = vec![
@@ -92,6 +102,7 @@ impl Make for Every {
             ),
             format!("{:?} {:?} {}", p.expr.keys(), p.pred.keys(), p.rhs),
             format!("{columns:?}"),
+            format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
         ];
         Every
     }
@@ -106,8 +117,8 @@ impl Compute for Every {
 const EVERY: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
-    reads: &[Params::key, Params::keys],
-    writes: Writes::Params(&[Params::fields, Params::out_key, Params::columns]),
+    reads: &[Params::key, Params::keys, Params::on, Params::sides],
+    writes: Writes::Params(&[Params::fields, Params::pairs, Params::out_key, Params::columns]),
     params: Params::PARAMS,
     cost: Cost::Unknown,
 };
@@ -157,7 +168,8 @@ impl Folder for OnePlan {
 
 const OPTIONS: &str = r#"
     endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, text: "user:1", texts: ["new", "popular"], side: "right",
-    key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes }, outKey: Key.score,
+    key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
+    pairs: { likes: Key.views }, on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
     expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
@@ -187,6 +199,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     let key = |name| Key(registry.keys.named(name).unwrap());
     assert_eq!(made[3], format!("{:?} {:?} 1", [key("likes")], [key("age")]));
     assert_eq!(made[4], "[(\"views\", Values([Int(1), Int(2)]))]");
+    assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
     assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
@@ -204,6 +217,19 @@ fn an_option_outside_its_kind_is_refused() {
     assert_eq!(wrong("title: Key.title, \"/meta/likes\": Key.likes", ""), ["P405 fields needs at least one key"]);
     assert_eq!(wrong("\"/meta/likes\": Key.likes", "other: Key.title"), ["P405 this key has a name already"]);
     assert_eq!(wrong("title: Key.title", "id: Key.id"), ["P311 the key \"id\" cannot be written"]);
+    assert_eq!(wrong("{ likes: Key.views }", "{}"), ["P405 pairs needs at least one key"]);
+    assert_eq!(wrong("likes: Key.views", "country: Key.views"), ["P404 \"country\" is string, but \"views\" is int"]);
+    assert_eq!(wrong("likes: Key.views", "lieks: Key.views"), ["P303 there is no key \"lieks\""]);
+    assert_eq!(
+        wrong("on: Key.parent_id", "on: Key.country"),
+        ["P404 \"country\" is string, but \"id\" is int: nothing would match"]
+    );
+    assert_eq!(
+        wrong("left: Key.country, right: Key.title", "left: Key.score, right: Key.score"),
+        ["P404 rows are matched by keys of type int or string, and \"score\" is float"]
+    );
+    assert_eq!(wrong("left: Key.country, ", ""), ["D017 sides needs left and right"]);
+    assert_eq!(wrong("left: Key.country", "lefd: Key.country"), ["D017 sides has left and right, not lefd"]);
     assert_eq!(wrong("views: [1, 2]", "views: [1]"), ["P405 1 values for 2 rows"]);
 }
 
@@ -222,6 +248,8 @@ fn editors_know_the_type_of_every_kind() {
         "key: KeyArg<Key>;",
         "keys: readonly KeyArg<Keys>[];",
         "fields: { readonly [name: string]: OutKeyArg<Fields> };",
+        "pairs: { readonly [name in keyof typeof Key]?: OutKeyArg<Pairs> };",
+        "sides: KeyArg<Sides> | { readonly left: KeyArg<Sides>; readonly right: KeyArg<Sides> };",
         "outKey: OutKeyArg<OutKey>;",
         "expr: ValueOf<OutKey> | null;",
         "pred: boolean;",

@@ -101,6 +101,19 @@ export const readers = {
     }
     return `{${fields.join(",")}}`;
   },
+  on(x, { at, option }) {
+    const help = "Key.parent_id, or { left: Key.author, right: Key.id }";
+    const name = (it) => (isExpression(it) && irOf(it).op === "key_ref" ? json(irOf(it).name) : null);
+    if (name(x) !== null) return name(x);
+    if (!isPlain(x)) return wrongOption(at, option, `${option} takes a key, or a left and a right key, not ${describe(x)}`, help);
+    for (const side of keys(x)) {
+      if (isBroken(x[side])) return null;
+      if (side !== "left" && side !== "right") return wrongOption(at, option, `${option} has left and right, not ${side}`, help);
+      if (name(x[side]) === null) return wrongOption(at, option, `${side} takes a key, not ${describe(x[side])}`, help);
+    }
+    if (x.left === undefined || x.right === undefined) return wrongOption(at, option, `${option} needs left and right`, help);
+    return `{"left":${name(x.left)},"right":${name(x.right)}}`;
+  },
   expr: (x, { at, option, plan }) => entry(plan, plan.exprs, "e", written(x, `${at}:${option}`)),
   pred: (x, { at, option, plan }) => entry(plan, plan.preds, "p", pred(x, `${at}:${option}`)),
   node(x, { at, option, plan }) {

@@ -70,24 +70,26 @@ const uncalled = (fn, message, help) => {
   return freeze(setPrototypeOf(fn, new Proxy(NOTHING, { get })));
 };
 const notCalled = (task, fn) => {
-  const help = `write ${task.source ? "ctx" : "rows"}.${task.usage}`;
+  const help = `write ${task.starts ? "ctx" : "rows"}.${task.usage}`;
   return uncalled(fn, (name) => `${task.method} is a task: it is called before ${name} is taken from it`, help);
 };
+const callable = (task, type) => method(task.method, (self, list) => {
+  const { at } = current;
+  if (!type.is(self)) stop("D012", at, `${task.method} was taken off the object that it belongs to`);
+  return run(task, type.plan(self), type === Rows ? self : null, list, at);
+});
+const misplaced = (task, type) => method(task.method, (self) => {
+  const help = task.starts ? `write ctx.${task.method}(…)` : `write ctx.viewer(…).${task.method}(…), for example`;
+  const message = task.starts ? `${task.method} starts from nothing, not from rows` : `${task.method} works on rows, and ctx has none`;
+  report("D014", current.at, message, { help });
+  return new Rows(type.is(self) ? type.plan(self) : null, -1);
+});
 for (const task of config.tasks) {
   task.byOption = create(null);
   task.params.forEach((param, position) => (task.byOption[param.option] = { ...param, position }));
-  const [home, guest] = task.source ? [Context, Rows] : [Rows, Context];
-  home.prototype[task.method] = notCalled(task, method(task.method, (self, list) => {
-    const { at } = current;
-    if (!home.is(self)) stop("D012", at, `${task.method} was taken off the object that it belongs to`);
-    return run(task, home.plan(self), task.source ? null : self, list, at);
-  }));
-  guest.prototype[task.method] = method(task.method, (self) => {
-    const help = task.source ? `write ctx.${task.method}(…)` : `write ctx.viewer(…).${task.method}(…), for example`;
-    const message = task.source ? `${task.method} starts from nothing, not from rows` : `${task.method} works on rows, and ctx has none`;
-    report("D014", current.at, message, { help });
-    return new Rows(guest.is(self) ? guest.plan(self) : null, -1);
-  });
+  for (const [type, fits] of [[Context, task.starts], [Rows, task.follows]]) {
+    type.prototype[task.method] = fits ? notCalled(task, callable(task, type)) : misplaced(task, type);
+  }
 }
 const methods = config.tasks.map((task) => task.method);
 for (const type of [Context, Rows]) {

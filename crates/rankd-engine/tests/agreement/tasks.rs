@@ -111,7 +111,7 @@ params! {
 }
 
 const fn contract(inputs: Inputs, rows: RowEffect, params: &'static [Param], cost: Cost) -> Contract {
-    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"]), params, cost }.checked()
+    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x", "y"], &[]), params, cost }.checked()
 }
 
 const CHEAP: Cost = Cost::About { fixed_ns: 500.0, per_row_ns: 3.0 };

@@ -304,9 +304,9 @@ pub(crate) const MORE_INPUTS: [&str; 3] = ["b", "c", "d"];
 const fn contract(inputs: Inputs, params: &'static [Param]) -> Contract {
     let rows = match inputs {
         Inputs::None => RowEffect::Source,
-        Inputs::One => RowEffect::Appended,
+        Inputs::One | Inputs::Optional => RowEffect::Appended,
     };
-    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"]), params, cost: Cost::Unknown }
+    Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"], &[]), params, cost: Cost::Unknown }
 }
 
 static READ_FIRST: Contract = contract(Inputs::None, ReadParams::PARAMS);

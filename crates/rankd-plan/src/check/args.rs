@@ -9,7 +9,7 @@ use crate::json::{Fault, Kind, Number, Reader, segment};
 use crate::limits::{
     LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX, TEXTS_MAX,
 };
-use crate::plan::{Arg, ColumnData, Generator, NamedKeys};
+use crate::plan::{Arg, ColumnData, Generator, KeyPair, NamedKeys};
 use crate::signature::{
     Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
@@ -115,6 +115,8 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Key => self.checker.names.key(&mut cursor, self.access(param))?.map(Arg::Key),
             ParamKind::Keys => self.keys(&mut cursor, param)?.map(Arg::Keys),
             ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),
+            ParamKind::KeyPairs => self.key_pairs(&mut cursor, param)?.map(Arg::KeyPairs),
+            ParamKind::On => self.on(&mut cursor, kind)?.map(Arg::On),
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
@@ -224,6 +226,66 @@ impl Reading<'_, '_, '_, '_> {
             cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
         }
         Ok((cursor.errors() == before).then_some(keys))
+    }
+
+    /// Keys by the key that their values come from: `{right: left, …}`, each left key once.
+    fn key_pairs(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<KeyPair>>, Fault> {
+        let before = cursor.errors();
+        let mut pairs: Vec<KeyPair> = Vec::new();
+        cursor.each_field(|cursor, name| {
+            let right = self.checker.names.key_named(cursor, &name, Access::Read);
+            let left = self.checker.names.key(cursor, self.access(param))?;
+            let Some((left, right)) = left.zip(right) else { return Ok(()) };
+            let registry = self.checker.names.registry;
+            let (from, into) = (registry.key(right), registry.key(left));
+            if from.type_of != into.type_of {
+                let message = format!("{:?} is {}, but {:?} is {}", from.name, from.type_of, into.name, into.type_of);
+                cursor.report(Code::WrongParamType, message);
+            } else if pairs.iter().any(|pair| pair.left == left) {
+                cursor.report(Code::ParamOutOfRange, "this key is written already");
+            } else {
+                pairs.push(KeyPair { left, right });
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && pairs.is_empty() {
+            cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(pairs))
+    }
+
+    /// A key that is matched with the `id` of other rows, or `{"left": key, "right": key}`.
+    fn on(&self, cursor: &mut Cursor<'_, '_>, kind: Kind) -> Result<Option<KeyPair>, Fault> {
+        let names = &self.checker.names;
+        let (left, right) = match kind {
+            Kind::Object => {
+                let (before, mut left, mut right) = (cursor.errors(), None, None);
+                cursor.object(&["left", "right"], |cursor, name| {
+                    let key = names.key(cursor, Access::Read)?;
+                    *(if name == "left" { &mut left } else { &mut right }) = key;
+                    Ok(())
+                })?;
+                if cursor.errors() == before && (left.is_none() || right.is_none()) {
+                    cursor.report(Code::MissingField, "on has the fields left and right");
+                }
+                (left, right)
+            }
+            _ => (names.key(cursor, Access::Read)?, Some(Key::ID)),
+        };
+        let Some((left, right)) = left.zip(right) else { return Ok(None) };
+        let [l, r] = [left, right].map(|key| names.registry.key(key));
+        if l.type_of != r.type_of {
+            let message =
+                format!("{:?} is {}, but {:?} is {}: nothing would match", l.name, l.type_of, r.name, r.type_of);
+            cursor.report(Code::WrongParamType, message);
+            return Ok(None);
+        }
+        if !matches!(l.type_of, Type::Int | Type::Str) {
+            let message = format!("rows are matched by keys of type int or string, and {:?} is {}", l.name, l.type_of);
+            cursor.report(Code::WrongParamType, message);
+            return Ok(None);
+        }
+        Ok(Some(KeyPair { left, right }))
     }
 
     /// Literal columns: `{key: [values…]}` or `{key: {generator: …}}`.

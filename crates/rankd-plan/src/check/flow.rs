@@ -32,6 +32,13 @@ impl Keys {
         self.0.fill(u64::MAX);
     }
 
+    /// The names of the keys, as help.
+    fn listed(&self, registry: &Registry) -> String {
+        let all = (0..registry.keys.list().len() as u32).map(Key);
+        let names: Vec<&str> = all.filter(|key| self.has(*key)).map(|key| registry.key(key).name.as_str()).collect();
+        format!("available here: {}", names.join(", "))
+    }
+
     fn has(&self, key: Key) -> bool {
         self.0[key.0 as usize / 64] >> (key.0 % 64) & 1 == 1
     }
@@ -47,20 +54,20 @@ pub(super) fn check(
     let mut after: Vec<Option<Keys>> = vec![None; drafts.len()];
     for &at in order {
         let draft = &drafts[at as usize];
+        let known: Option<Vec<&Keys>> =
+            draft.inputs.iter().map(|input| input.and_then(|input| after[input as usize].as_ref())).collect();
         let mut keys = Keys::none(registry);
         // What is not known for certain, for want of a known task or input, might hold anything.
-        let mut anything = draft.signature.is_none();
-        for input in &draft.inputs {
-            match input.and_then(|input| after[input as usize].as_ref()) {
-                Some(input) => keys.add_all(input),
-                None => anything = true,
-            }
-        }
+        let anything = draft.signature.is_none() || known.is_none();
         if let Some(signature) = draft.signature {
+            let inputs = known.unwrap_or_default();
+            // The rows of node-valued parameters come last. Only a task that appends them has their columns afterwards.
+            let appended = signature.contract.rows == RowEffect::Appended;
+            inputs.iter().take(if appended { inputs.len() } else { 1 }).for_each(|input| keys.add_all(input));
             if !anything {
                 report_reads(wire, at, draft, signature, &keys, registry, found);
-                let inputs = draft.inputs.iter().flatten().filter_map(|input| after[*input as usize].as_ref());
-                report_one_sided(wire, at, draft, signature, &inputs.collect::<Vec<_>>(), registry, found);
+                report_right_reads(wire, at, draft, signature, &inputs, registry, found);
+                report_one_sided(wire, at, draft, signature, &inputs, registry, found);
             }
             report_gaps(wire, at, draft, signature, registry, found);
             if !signature.contract.rows.keeps_columns() {
@@ -76,17 +83,17 @@ pub(super) fn check(
 }
 
 fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Registry) {
-    match signature.contract.writes {
-        Writes::Nothing => {}
-        Writes::AnyKey => keys.everything(),
-        Writes::Params(params) => params.iter().for_each(|param| match arg(draft, signature, *param) {
-            Some(arg) => arg.keys().into_iter().for_each(|key| keys.add(key)),
-            None => keys.everything(),
-        }),
-        Writes::Named(names) => {
-            names.iter().filter_map(|name| registry.keys.named(name)).for_each(|key| keys.add(Key(key)));
-        }
-    }
+    let (names, params): (&[&str], &[ParamRef]) = match signature.contract.writes {
+        Writes::Nothing => return,
+        Writes::AnyKey => return keys.everything(),
+        Writes::Params(params) => (&[], params),
+        Writes::Named(names, params) => (names, params),
+    };
+    names.iter().filter_map(|name| registry.keys.named(name)).for_each(|key| keys.add(Key(key)));
+    params.iter().for_each(|param| match arg(draft, signature, *param) {
+        Some(arg) => arg.keys().into_iter().for_each(|key| keys.add(key)),
+        None => keys.everything(),
+    });
 }
 
 fn report_reads(
@@ -105,17 +112,42 @@ fn report_reads(
             _ => continue,
         };
         for key in keys.into_iter().filter(|key| !present.has(*key)) {
-            let id = &wire.nodes[at as usize].node_id;
-            let name = &registry.key(key).name;
-            let node = format!("{} {}", signature.op, quoted(id));
-            let message = format!("{node} reads {name:?}, which nothing before it can have written");
+            let node = format!("{} {}", signature.op, quoted(&wire.nodes[at as usize].node_id));
+            let message =
+                format!("{node} reads {:?}, which nothing before it can have written", registry.key(key).name);
             let pointer = format!("/nodes/{at}/params/{}", param.name);
-            let known: Vec<&str> = (0..registry.keys.list().len() as u32)
-                .filter(|key| present.has(Key(*key)))
-                .map(|key| registry.key(Key(key)).name.as_str())
-                .collect();
             let unwritten = Diagnostic::new(Code::NeverWritten, pointer, message).source(draft.source.clone());
-            found.push(unwritten.help(format!("available here: {}", known.join(", "))));
+            found.push(unwritten.help(present.listed(registry)));
+        }
+    }
+}
+
+/// The same for keys of the rows that a node-valued parameter gives.
+fn report_right_reads(
+    wire: &WirePlan<'_>,
+    at: NodeIx,
+    draft: &Draft,
+    signature: Signature,
+    inputs: &[&Keys],
+    registry: &Registry,
+    found: &mut Diagnostics,
+) {
+    let args = || signature.contract.params.iter().zip(&draft.args);
+    let Some((rows, right)) = args().find_map(|(param, value)| match value {
+        Some(Arg::Node(input)) => Some((param.name, inputs.get(*input)?)),
+        _ => None,
+    }) else {
+        return;
+    };
+    for (param, value) in args() {
+        let keys = value.as_ref().map(Arg::right_keys).unwrap_or_default();
+        for key in keys.into_iter().filter(|key| !right.has(*key)) {
+            let node = format!("{} {}", signature.op, quoted(&wire.nodes[at as usize].node_id));
+            let name = &registry.key(key).name;
+            let message = format!("{node} reads {name:?} of {rows}, whose rows cannot have it");
+            let pointer = format!("/nodes/{at}/params/{}", param.name);
+            let unwritten = Diagnostic::new(Code::NeverWritten, pointer, message).source(draft.source.clone());
+            found.push(unwritten.help(right.listed(registry)));
         }
     }
 }
@@ -130,7 +162,7 @@ fn report_gaps(
     found: &mut Diagnostics,
 ) {
     let contract = signature.contract;
-    let Writes::Params(params) = contract.writes else { return };
+    let (Writes::Params(params) | Writes::Named(_, params)) = contract.writes else { return };
     let reads_a_store = contract.params.iter().any(|param| matches!(param.kind, ParamKind::Endpoint(_)));
     for param in params {
         for (key, gap) in gaps(arg(draft, signature, *param), reads_a_store) {

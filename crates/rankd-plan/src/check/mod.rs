@@ -174,9 +174,11 @@ impl<'a> Checker<'a> {
             return draft;
         };
         draft.signature = Some(*signature);
-        let wanted = signature.contract.inputs.count();
-        if node.inputs.len() != wanted {
-            let message = format!("{op} takes {wanted} {}, not {}", plural(wanted, "input"), node.inputs.len());
+        let wanted = signature.contract.inputs.range();
+        if !wanted.contains(&node.inputs.len()) {
+            let most = *wanted.end();
+            let count = if wanted.contains(&0) && most > 0 { format!("at most {most}") } else { most.to_string() };
+            let message = format!("{op} takes {count} {}, not {}", plural(most, "input"), node.inputs.len());
             found.push(Diagnostic::new(Code::WrongInputs, format!("/nodes/{at}/inputs"), message));
         }
         args::read(self, at, *signature, tables, &mut draft, found);

@@ -25,6 +25,9 @@ impl Contract {
         if matches!(self.inputs, Inputs::None) != matches!(self.rows, RowEffect::Source) {
             return Some("a task without inputs is a source, and a source has no inputs");
         }
+        if matches!(self.inputs, Inputs::Optional) && matches!(self.rows, RowEffect::Appended) {
+            return Some("a task that appends rows has an input to append them to");
+        }
         let mut at = 0;
         while at < self.params.len() {
             if let Some(problem) = self.problem_of(at) {
@@ -35,17 +38,23 @@ impl Contract {
         let mut at = 0;
         while at < self.reads.len() {
             match self.kind_of(self.reads[at], self.params.len()) {
-                Some(ParamKind::Key | ParamKind::Keys | ParamKind::KeyMap) => {}
+                Some(ParamKind::Key | ParamKind::Keys | ParamKind::KeyMap | ParamKind::On) => {}
                 Some(_) => return Some("what `reads` refers to does not take a key"),
                 None => return Some("`reads` refers to a parameter that is not there"),
             }
             at += 1;
         }
-        if let Writes::Params(params) = self.writes {
+        if let Writes::Params(params) | Writes::Named(_, params) = self.writes {
             let mut at = 0;
             while at < params.len() {
                 match self.kind_of(params[at], self.params.len()) {
-                    Some(ParamKind::Key | ParamKind::Keys | ParamKind::KeyMap | ParamKind::Columns { .. }) => {}
+                    Some(
+                        ParamKind::Key
+                        | ParamKind::Keys
+                        | ParamKind::KeyMap
+                        | ParamKind::KeyPairs
+                        | ParamKind::Columns { .. },
+                    ) => {}
                     Some(_) => return Some("what `writes` refers to does not take a key"),
                     None => return Some("`writes` refers to a parameter that is not there"),
                 }

@@ -61,6 +61,13 @@ impl ParamKind {
             ParamKind::Key => row("key", &[Text, Number], "{key}", "key"),
             ParamKind::Keys => row("list of keys", &[Array], "readonly {key}[]", "keys"),
             ParamKind::KeyMap => row("keys by name", &[Object], "{ readonly [name: string]: {key} }", "key_map"),
+            ParamKind::KeyPairs => {
+                row("keys by key", &[Object], "{ readonly [name in keyof typeof Key]?: {key} }", "key_map")
+            }
+            ParamKind::On => {
+                let types = "{key} | { readonly left: {key}; readonly right: {key} }";
+                row("key, or left and right key", &[Text, Number, Object], types, "on")
+            }
             ParamKind::Expr { .. } => row("expression", &[Text], "ValueOf<{into}> | null", "expr"),
             ParamKind::Pred => row("predicate", &[Text], "boolean", "pred"),
             ParamKind::Node => row("node", &[Text], "Rows", "node"),
@@ -85,6 +92,8 @@ impl ParamKind {
         ParamKind::Key,
         ParamKind::Keys,
         ParamKind::KeyMap,
+        ParamKind::KeyPairs,
+        ParamKind::On,
         ParamKind::Expr { into: None },
         ParamKind::Pred,
         ParamKind::Node,

@@ -13,6 +13,8 @@ pub(crate) use consistent::{TEXT_BYTES_MAX, is_plain};
 pub use kinds::KindRow;
 pub use param::{Literal, Need, Param, ParamKind, ParamRef, TRACE};
 
+use std::ops::RangeInclusive;
+
 /// A task as the rest of the program sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
@@ -43,8 +45,10 @@ impl Contract {
     /// Whether the keys that a parameter names are written.
     pub fn writes_to(&self, param: &Param) -> bool {
         match self.writes {
-            Writes::Params(params) => params.iter().any(|written| written.name() == param.name),
-            Writes::Nothing | Writes::AnyKey | Writes::Named(_) => false,
+            Writes::Params(params) | Writes::Named(_, params) => {
+                params.iter().any(|written| written.name() == param.name)
+            }
+            Writes::Nothing | Writes::AnyKey => false,
         }
     }
 
@@ -70,14 +74,28 @@ pub enum Cost {
 pub enum Inputs {
     None,
     One,
+    /// None, and then the task is a source; or one.
+    Optional,
 }
 
 impl Inputs {
-    pub fn count(self) -> usize {
+    /// The fewest and the most.
+    pub fn range(self) -> RangeInclusive<usize> {
         match self {
-            Inputs::None => 0,
-            Inputs::One => 1,
+            Inputs::None => 0..=0,
+            Inputs::One => 1..=1,
+            Inputs::Optional => 0..=1,
         }
+    }
+
+    /// Whether a plan can start with the task.
+    pub fn can_start(self) -> bool {
+        *self.range().start() == 0
+    }
+
+    /// Whether the task can work on rows.
+    pub fn can_follow(self) -> bool {
+        *self.range().end() > 0
     }
 }
 
@@ -86,7 +104,7 @@ impl Inputs {
 pub enum RowEffect {
     /// New rows out of nothing.
     Source,
-    /// New rows for each input row; input columns do not come along.
+    /// New rows for each input row; only the input columns that a parameter names come along.
     FanOut,
     /// The same rows in the same order.
     Same,
@@ -124,6 +142,6 @@ pub enum Writes {
     AnyKey,
     /// The keys that these parameters name.
     Params(&'static [ParamRef]),
-    /// These keys, by name.
-    Named(&'static [&'static str]),
+    /// These keys, by name, and those that these parameters name.
+    Named(&'static [&'static str], &'static [ParamRef]),
 }

@@ -89,6 +89,10 @@ pub enum ParamKind {
     Keys,
     /// Keys by any names, such as those of a store's fields.
     KeyMap,
+    /// Keys of the rows at hand, each by the key of other rows that its values come from. Both have the same type.
+    KeyPairs,
+    /// How rows are matched with other rows: a key of both. Both keys are of one type, int or string.
+    On,
     /// An expression whose result is written to the key that the parameter `into` gives.
     Expr {
         into: Option<ParamRef>,

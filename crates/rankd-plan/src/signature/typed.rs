@@ -5,7 +5,7 @@
 //! task does not check again.
 
 use super::{Literal, Param, ParamKind, ParamRef};
-use crate::plan::{Arg, ColumnData, NamedKeys};
+use crate::plan::{Arg, ColumnData, KeyPair, NamedKeys};
 use rankd_column::Key;
 use rankd_column::expr::Program;
 use std::ops::{RangeFrom, RangeInclusive};
@@ -247,6 +247,12 @@ pub enum Texts {}
 /// Keys by any names, such as those of a store's fields.
 pub enum KeyMap {}
 
+/// Keys of the rows at hand, each by the key of other rows that its values come from.
+pub enum KeyPairs {}
+
+/// How rows are matched with other rows.
+pub enum On {}
+
 /// An expression whose result is written to a key: `#[into(out_key)]`.
 pub enum Expr {}
 
@@ -287,6 +293,8 @@ types! {
     Key as Key: ParamKind::Key, Arg::Key(value) => *value;
     Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();
     KeyMap as NamedKeys: ParamKind::KeyMap, Arg::KeyMap(value) => value.clone();
+    KeyPairs as Vec<KeyPair>: ParamKind::KeyPairs, Arg::KeyPairs(value) => value.clone();
+    On as KeyPair: ParamKind::On, Arg::On(value) => *value;
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;
