@@ -28,6 +28,14 @@ impl Dictionary {
         &self.text[start..self.ends[code]]
     }
 
+    /// Adds a string that is not an entry yet; its code.
+    pub(crate) fn push(&mut self, text: &str) -> u32 {
+        let code = self.len() as u32;
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        code
+    }
+
     /// How many bytes all entries have together.
     pub fn text_bytes(&self) -> usize {
         self.text.len()
@@ -100,7 +108,7 @@ impl PartialEq for Dictionary {
 }
 
 /// Gives each distinct string its code.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct DictionaryBuilder {
     dictionary: Dictionary,
     codes: HashTable<u32>,
@@ -124,11 +132,24 @@ impl DictionaryBuilder {
         if let Some(&code) = codes.find(hash, |&code| dictionary.get(code) == text) {
             return code;
         }
-        let code = dictionary.len() as u32;
-        dictionary.text.push_str(text);
-        dictionary.ends.push(dictionary.text.len());
+        let code = dictionary.push(text);
         codes.insert_unique(hash, code, |&code| hasher.hash_one(dictionary.get(code)));
         code
+    }
+
+    /// What [`DictionaryBuilder::find`] takes.
+    pub(crate) fn hash(&self, text: &str) -> u64 {
+        self.hasher.hash_one(text)
+    }
+
+    /// The code of `text`, if it was seen before.
+    pub(crate) fn find(&self, hash: u64, text: &str) -> Option<u32> {
+        self.codes.find(hash, |&code| self.dictionary.get(code) == text).copied()
+    }
+
+    /// What was seen so far.
+    pub(crate) fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
     }
 
     pub fn finish(self) -> Dictionary {

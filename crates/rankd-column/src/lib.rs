@@ -1,13 +1,15 @@
 //! Values: typed columns, the row sets made of them, and the expressions computed over them.
 //!
 //! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
-//! Reading order: [`value`], [`dictionary`], [`mod@column`], [`batch`], [`rowset`], then [`kernel`] (the loops over rows)
+//! Reading order: [`value`], [`dictionary`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], then [`kernel`] (the loops over rows)
 //! and [`expr`] (tree → types → program → evaluation).
 
 pub mod batch;
 pub mod column;
 pub mod dictionary;
 pub mod expr;
+pub mod id;
+pub mod id_texts;
 pub mod kernel;
 pub mod rowset;
 pub mod value;
@@ -15,5 +17,7 @@ pub mod value;
 pub use batch::{Batch, Key};
 pub use column::{Cells, Column};
 pub use dictionary::{Dictionary, DictionaryBuilder};
+pub use id::{Id, IdFault};
+pub use id_texts::{IdDictionary, IdTexts};
 pub use rowset::RowSet;
 pub use value::{Type, Value};

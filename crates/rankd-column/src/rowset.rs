@@ -5,6 +5,8 @@
 
 use crate::batch::{Batch, Key};
 use crate::column::Column;
+use crate::id::Id;
+use crate::id_texts::IdTexts;
 use crate::kernel::sort::Order;
 use crate::kernel::{concat, sort, top};
 use crate::value::Value;
@@ -99,19 +101,21 @@ impl RowSet {
         self.len() == 0
     }
 
+    /// The ids, or their codes: see [`Batch::ids`].
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = self.batch.ids();
         self.rows().iter().map(move |row| ids[row])
     }
 
     /// The first id that an earlier row has, too.
-    pub fn repeated_id(&self) -> Option<i64> {
+    pub fn repeated_id(&self) -> Option<Id> {
         // Ids in ascending order need no set.
         if self.ids().is_sorted_by(|a, b| a < b) {
             return None;
         }
         let mut seen = HashSet::with_capacity(self.len());
-        self.ids().find(|id| !seen.insert(*id))
+        let repeated = self.ids().position(|id| !seen.insert(id))?;
+        Some(self.batch.id(self.rows().at(repeated)))
     }
 
     /// The cell at `position` of the view.
@@ -129,6 +133,11 @@ impl RowSet {
     /// The same view with one more column, or another in its place; every other column is shared.
     pub fn with(&self, key: Key, column: Arc<Column>) -> RowSet {
         self.with_batch(self.batch.with(key, column))
+    }
+
+    /// The same rows under other ids: see [`Batch::renamed`].
+    pub fn renamed(&self, ids: Vec<i64>, texts: Arc<IdTexts>) -> RowSet {
+        self.with_batch(self.batch.renamed(ids, texts))
     }
 
     /// The same view of another batch, which has as many rows.
@@ -172,8 +181,8 @@ mod tests {
         for ids in [&[][..], &[1], &[1, 2, 3], &[3, 1, 2], &[i64::MIN, 0, i64::MAX]] {
             assert_eq!(repeated(ids), None, "{ids:?}");
         }
-        assert_eq!(repeated(&[1, 1]), Some(1));
-        assert_eq!(repeated(&[5, 3, 4, 3, 5]), Some(3));
+        assert_eq!(repeated(&[1, 1]), Some(Id::Int(1)));
+        assert_eq!(repeated(&[5, 3, 4, 3, 5]), Some(Id::Int(3)));
         assert_eq!(RowSet::new(Batch::new(vec![7, 8, 7])).take(2).repeated_id(), None, "only what is looked at counts");
     }
 }

@@ -142,7 +142,7 @@ fn a_fault_at_the_bottom_of_a_million_nodes_is_found() {
         }
         let program = Program::compile(&tree, &Registry, Want::Column(Type::Int)).unwrap();
         let error = compute(&program, &rows(), &[], &mut Scratch::default(), Stop::default()).unwrap_err();
-        assert_eq!((error.id, error.node), (Some(1), Some(culprit)));
+        assert_eq!((error.id, error.node), (Some(1.into()), Some(culprit)));
     });
 }
 

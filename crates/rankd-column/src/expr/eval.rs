@@ -15,6 +15,7 @@ use crate::expr::pattern::BadPattern;
 use crate::expr::step::Operand;
 use crate::expr::tree::{Ix, Op};
 use crate::expr::vector::Values;
+use crate::id::Id;
 use crate::kernel::compact::compact;
 use crate::rowset::{RowSet, Rows};
 use crate::value::Value;
@@ -58,7 +59,7 @@ impl fmt::Display for Fault {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvalError {
     pub fault: Fault,
-    pub id: Option<i64>,
+    pub id: Option<Id>,
     pub node: Option<Ix>,
 }
 
@@ -66,7 +67,7 @@ impl std::error::Error for EvalError {}
 
 impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.id {
+        match &self.id {
             Some(id) => write!(f, "{} at row id {id}", self.fault),
             None => self.fault.fmt(f),
         }
@@ -249,6 +250,6 @@ impl Evaluation<'_> {
                 None => break,
             }
         }
-        EvalError { fault, id: Some(self.batch.ids()[row]), node: Some(node) }
+        EvalError { fault, id: Some(self.batch.id(row)), node: Some(node) }
     }
 }

@@ -33,10 +33,12 @@ pub(super) enum Bound<'a> {
 
 impl<'a> Bound<'a> {
     pub(super) fn of(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>) -> Bound<'a> {
-        if key == Key::ID {
-            return Bound::Ints(Slice { values: batch.ids(), valid: None });
-        }
-        match batch.column(key).map(|column| &**column) {
+        let column = match key {
+            Key::ID => batch.id_column(),
+            key => batch.column(key).map(|column| &**column),
+        };
+        match column {
+            None if key == Key::ID => Bound::Ints(Slice { values: batch.ids(), valid: None }),
             None => Bound::Missing,
             Some(Column::Int(cells)) => Bound::Ints(cells.into()),
             Some(Column::Float(cells)) => Bound::Floats(cells.into()),

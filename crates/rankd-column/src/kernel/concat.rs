@@ -6,6 +6,7 @@
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
 use crate::dictionary::{Dictionary, DictionaryBuilder};
+use crate::id_texts::IdTexts;
 use crate::kernel::gather::gather;
 use crate::rowset::{RowSet, Rows};
 use std::sync::Arc;
@@ -20,11 +21,18 @@ pub fn concat(left: &RowSet, right: &RowSet) -> RowSet {
     let mut keys: Vec<Key> = l.columns().iter().chain(r.columns()).map(|(key, _)| *key).collect();
     keys.sort_unstable();
     keys.dedup();
-    let batch = keys.into_iter().fold(Batch::new(ids), |batch, key| {
+    let batch = keys.into_iter().fold(Batch::with_ids(ids, id_texts(l, r)), |batch, key| {
         let column = join(l.column(key).map(|c| &**c), r.column(key).map(|c| &**c), rows);
         batch.with(key, Arc::new(column))
     });
     RowSet::new(batch)
+}
+
+/// What the ids of both are codes of. The ids of a run are codes of the same texts; only an empty batch may know of none.
+fn id_texts(left: &Batch, right: &Batch) -> Option<Arc<IdTexts>> {
+    let (left, right) = (left.id_texts(), right.id_texts());
+    debug_assert!(left.zip(right).is_none_or(|(left, right)| Arc::ptr_eq(left, right)), "ids of two runs");
+    left.or(right).cloned()
 }
 
 /// A key has one type everywhere, so both sides agree where both are there; a disagreement is a bug and panics.

@@ -46,10 +46,12 @@ fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> RankedRows
         Order::Asc => 0,
         Order::Desc => u64::MAX,
     };
-    if key == Key::ID {
-        return rank_values(batch.ids(), None, rows, |id| rank_int(id) ^ flip);
-    }
-    match batch.column(key).map(|column| &**column) {
+    let column = match key {
+        Key::ID => batch.id_column(),
+        key => batch.column(key).map(|column| &**column),
+    };
+    match column {
+        None if key == Key::ID => rank_values(batch.ids(), None, rows, |id| rank_int(id) ^ flip),
         None => RankedRows { ranks: Vec::new(), rows: Cow::default(), nulls: list(rows).into_owned() },
         Some(Column::Int(cells)) => rank_cells(cells, rows, |v| rank_int(v) ^ flip),
         Some(Column::Float(cells)) => rank_cells(cells, rows, |v| rank_float(v) ^ flip),

@@ -29,10 +29,12 @@ pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) 
         all.truncate(count);
         return all;
     }
-    if key == Key::ID {
-        return pick(batch.ids(), None, rows, count, order);
-    }
-    match batch.column(key).map(|column| &**column) {
+    let column = match key {
+        Key::ID => batch.id_column(),
+        key => batch.column(key).map(|column| &**column),
+    };
+    match column {
+        None if key == Key::ID => pick(batch.ids(), None, rows, count, order),
         None => rows.slice(0, count).iter().map(|row| row as u32).collect(),
         Some(Column::Int(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
         Some(Column::Float(cells)) => pick(cells.values(), cells.valid(), rows, count, order),

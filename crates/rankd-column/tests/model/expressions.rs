@@ -192,7 +192,7 @@ fn check_rows(term: &Term, recipe: Recipe, look: Look, params: Vec<Value>) {
 
 /// The fault is the row's, and its node is where it arose: the node has it and none of its operands does.
 fn check_fault(error: &EvalError, expected: &Result<Value, Overflow>, row: usize, world: &World, terms: &[&Term]) {
-    assert_eq!(error.id, Some(world.table.ids[row]), "{error:?}, expected {expected:?}");
+    assert_eq!(error.id, Some(world.table.ids[row].into()), "{error:?}, expected {expected:?}");
     let culprit = terms[error.node.unwrap() as usize];
     match (&error.fault, expected) {
         (Fault::Overflow, Err(Overflow)) => {

@@ -62,9 +62,9 @@ fn the_first_bad_row_is_named_whatever_its_fault() {
     let term = binary(Binary::Div, sum, Term::Key(3));
     let error = |ints: &[i64], floats: &[f64]| run(&term, &rows(ints, floats), &[], Stop::default()).unwrap_err();
     let not_finite = error(&[1, 2, i64::MAX], &[1.0, 0.0, 1.0]);
-    assert_eq!(not_finite, EvalError { fault: Fault::NotFinite(f64::INFINITY), id: Some(101), node: Some(4) });
+    assert_eq!(not_finite, EvalError { fault: Fault::NotFinite(f64::INFINITY), id: Some(101.into()), node: Some(4) });
     let overflow = error(&[1, i64::MAX, 2], &[1.0, 1.0, 0.0]);
-    assert_eq!(overflow, EvalError { fault: Fault::Overflow, id: Some(101), node: Some(2) });
+    assert_eq!(overflow, EvalError { fault: Fault::Overflow, id: Some(101.into()), node: Some(2) });
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_overflow_beside_a_null_is_an_overflow() {
     let missing = Term::Key(9);
     for term in [binary(Binary::Add, product.clone(), missing.clone()), binary(Binary::Add, missing, product)] {
         let error = run(&term, &rows(&[1, i64::MAX], &[0.0, 0.0]), &[], Stop::default()).unwrap_err();
-        assert_eq!((error.fault, error.id), (Fault::Overflow, Some(101)));
+        assert_eq!((error.fault, error.id), (Fault::Overflow, Some(101.into())));
     }
 }
 

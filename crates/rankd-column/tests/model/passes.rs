@@ -182,13 +182,13 @@ fn the_first_part_that_fails_is_blamed_wherever_its_row_is() {
     let soon = into(2, &overflows_from(10));
     let fails = |parts: Vec<Part>| run(&Pass::new(parts).unwrap(), &rows, &[], &mut Vec::new()).unwrap_err();
     let blamed = |error: PassError| (error.part, error.error.id);
-    assert_eq!(blamed(fails(vec![late.clone(), soon.clone()])), (0, Some(4900)));
-    assert_eq!(blamed(fails(vec![soon.clone(), late.clone()])), (0, Some(10)));
+    assert_eq!(blamed(fails(vec![late.clone(), soon.clone()])), (0, Some(4900.into())));
+    assert_eq!(blamed(fails(vec![soon.clone(), late.clone()])), (0, Some(10.into())));
     // Row 10 is filtered out, so the second fails nowhere before the first's row.
     let keeps = filter(Compare::Gt, key(0), int(4950));
-    assert_eq!(blamed(fails(vec![keeps.clone(), late.clone(), soon.clone()])), (1, Some(4951)));
+    assert_eq!(blamed(fails(vec![keeps.clone(), late.clone(), soon.clone()])), (1, Some(4951.into())));
     let spares = filter(Compare::Lt, key(0), int(4900));
-    assert_eq!(blamed(fails(vec![spares.clone(), late.clone(), soon])), (2, Some(10)));
+    assert_eq!(blamed(fails(vec![spares.clone(), late.clone(), soon])), (2, Some(10.into())));
     let good = Pass::new(vec![spares, late, Part::Sort { key: Key(1), order: Order::Desc }, Part::Take { count: 2 }]);
     let best = run(&good.unwrap(), &rows, &[], &mut Vec::new()).unwrap();
     assert_eq!(best.ids().collect::<Vec<_>>(), [4899, 4898]);
@@ -223,7 +223,7 @@ fn a_take_ends_a_pass_early_only_where_nothing_before_it_can_fail() {
     assert!(out[0] < 2000, "the rest was not looked at: {out:?}");
     let wild = Pass::new(vec![into(1, &overflows_from(4900)), take]).unwrap();
     assert!(!wild.takes_early());
-    assert_eq!(run(&wild, &rows, &[], &mut out).unwrap_err().error.id, Some(4900));
+    assert_eq!(run(&wild, &rows, &[], &mut out).unwrap_err().error.id, Some(4900.into()));
 }
 
 /// Three parts: a column for all rows so far, a filter, and a take that is content after the first chunk.
