@@ -76,7 +76,7 @@ impl Engine {
         let checked = rankd_plan::check(text.as_bytes(), registry, tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
         let plan = Linked::link(&plan, &tasks, registry).expect("a checked plan can be linked");
-        let request = Request { user_id: 1, params, registry: Some(registry.id()), ..Request::default() };
+        let request = Request { user_id: 1.into(), params, registry: Some(registry.id()), ..Request::default() };
         let pool = Pool::start(1).expect("a thread can be started");
         let context = LoopContext::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);
         Engine { plan: Arc::new(plan), request: Arc::new(request), context: Rc::new(context) }

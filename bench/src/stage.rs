@@ -93,7 +93,8 @@ impl Stage {
     pub fn runs(&self, plan: &Arc<Linked>, count: usize) {
         let params = vec![Value::Null; self.registry.params.list().len()];
         let registry = Some(self.registry.id());
-        let request = Arc::new(Request { user_id: 1, params, registry, trace: self.traced, ..Request::default() });
+        let request =
+            Arc::new(Request { user_id: 1.into(), params, registry, trace: self.traced, ..Request::default() });
         self.runtime.block_on(async {
             for _ in 0..count {
                 let limits = Limits::from_start(clock::now(), Some(Duration::from_secs(60)), None);

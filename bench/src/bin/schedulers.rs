@@ -126,7 +126,7 @@ impl Bench {
             .map(|_| {
                 let start = Instant::now();
                 for _ in 0..requests {
-                    let request = Request { user_id: 1, ..Request::new(&self.registry) };
+                    let request = Request { user_id: 1.into(), ..Request::new(&self.registry) };
                     engine.run(plan, request).result.expect("the plan runs");
                 }
                 start.elapsed() / requests

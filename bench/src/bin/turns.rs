@@ -37,7 +37,7 @@ impl Caller {
             self.told.lock().expect("nobody panics").push(clock::nanos_between(asked, clock::now()));
             self.call();
         };
-        engine.start_run_then(&plan, Request { user_id: 1, ..Request::default() }, then);
+        engine.start_run_then(&plan, Request { user_id: 1.into(), ..Request::default() }, then);
     }
 }
 

@@ -68,7 +68,7 @@ impl Rankd {
 
     fn request(&self, user: i64) -> Request {
         Request {
-            user_id: user,
+            user_id: user.into(),
             params: self.params.clone(),
             registry: Some(self.plan.registry()),
             ..Request::default()
@@ -127,7 +127,7 @@ impl Reader for Rankd {
                         while let Some(user) = users.get(next.replace(next.get() + 1)) {
                             let began = Instant::now();
                             let (params, registry) = (params.clone(), Some(plan.registry()));
-                            let request = Request { user_id: *user, params, registry, ..Request::default() };
+                            let request = Request { user_id: (*user).into(), params, registry, ..Request::default() };
                             let outcome = own.run(&plan, request, clock::now(), Arc::default()).await;
                             rows += outcome.result.expect("the plan runs").iter().map(|rows| rows.len()).sum::<usize>();
                             took.push(began.elapsed());

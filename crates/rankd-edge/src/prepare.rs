@@ -4,7 +4,7 @@
 //! is traced. Nothing here runs anything.
 
 use crate::input::{self, Input, RefusedRequest};
-use rankd_column::Key;
+use rankd_column::{Id, Key};
 use rankd_engine::{Request, RunError, codes};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::quoted;
@@ -66,8 +66,8 @@ impl Prepared {
     }
 
     /// The same request once more, for another user where there is one.
-    pub fn repeat(&self, user_id: Option<i64>, tracing: Tracing) -> Request {
-        let user_id = user_id.unwrap_or(self.request.user_id);
+    pub fn repeat(&self, user_id: Option<Id>, tracing: Tracing) -> Request {
+        let user_id = user_id.unwrap_or_else(|| self.request.user_id.clone());
         Request { user_id, trace: tracing != Tracing::AsAsked, ..self.request.clone() }
     }
 }

@@ -91,7 +91,8 @@ pub(crate) fn compute(
         return Err(TaskError::bug("a task that waits was called like one that computes"));
     };
     with_scratch(stats, |scratch| {
-        task.run(inputs, &mut ComputeContext { params: &request.params, scratch, stop, deadline })
+        let (params, id_texts) = (&*request.params, request.id_texts.as_ref());
+        task.run(inputs, &mut ComputeContext { params, scratch, id_texts, stop, deadline })
     })?
 }
 

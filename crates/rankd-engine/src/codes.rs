@@ -315,6 +315,10 @@ codes! {
         "a row has no value for a key that is not nullable and has no default"
         "Store a value, or give the key a `default`, or make it nullable, in registry/keys.toml."
         "the key \"topic\" has no value at row id 3: it is not nullable and has no default"
+    E507 TOO_MANY_IDS Task Mistake false
+        "the run has met more distinct ids, or longer ones, than a run may keep"
+        "Read fewer rows: lower `fanout`, or filter before fanning out."
+        "the run has met more ids than it may keep"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

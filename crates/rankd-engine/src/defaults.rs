@@ -94,7 +94,7 @@ impl Rule {
     fn refuse_nulls(&self, rows: &RowSet, column: &Column) -> Result<(), TaskError> {
         let Some(valid) = column.valid() else { return Ok(()) };
         match rows.rows().iter().find(|row| !valid[*row]) {
-            Some(row) => Err(TaskError::no_value(&self.name, rows.batch().ids()[row])),
+            Some(row) => Err(TaskError::no_value(&self.name, &rows.batch().id(row))),
             None => Ok(()),
         }
     }

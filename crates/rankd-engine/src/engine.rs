@@ -134,7 +134,7 @@ impl Engine {
             Machinery::Async { .. } => self.start_run(plan, request).wait(),
             Machinery::Pools(io) => {
                 let limits = limits(&request);
-                thread_pools::run(plan, &Arc::new(request), limits, &self.pool, io, &self.stats)
+                thread_pools::run(plan, &plan.begin(request), limits, &self.pool, io, &self.stats)
             }
             Machinery::Sequential { endpoints, id } => SEQUENTIAL.with_borrow_mut(|kept| {
                 // Kept from request to request, so that connections are.
@@ -146,7 +146,7 @@ impl Engine {
                 }
                 let limits = limits(&request);
                 match kept {
-                    Some((_, sequential)) => sequential.run(plan, &Arc::new(request), limits),
+                    Some((_, sequential)) => sequential.run(plan, &plan.begin(request), limits),
                     None => failed(RunError::bug("no runtime")),
                 }
             }),
@@ -176,7 +176,7 @@ impl Engine {
     ) {
         let Machinery::Async { loops, next } = &self.machinery else { return then(self.run(plan, request)) };
         let limits = Limits::tighter(clock::now(), self.settings.allowed(), request.allowed());
-        let order = Order { plan: plan.clone(), request: Arc::new(request), limits, cancel, answer: Box::new(then) };
+        let order = Order { plan: plan.clone(), request: plan.begin(request), limits, cancel, answer: Box::new(then) };
         let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();
         if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
             && let Message::Run(order) = refused.0

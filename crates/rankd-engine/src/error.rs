@@ -3,6 +3,7 @@
 use crate::codes::{self, ErrorCode};
 use crate::deadline::{Deadline, Limit};
 use crate::store::StoreError;
+use rankd_column::Id;
 use rankd_column::expr::{EvalError, Fault, Program};
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::NodeIx;
@@ -100,7 +101,7 @@ impl TaskError {
     }
 
     /// A row without a value for a key that has to have one.
-    pub(crate) fn no_value(key: &str, id: i64) -> TaskError {
+    pub(crate) fn no_value(key: &str, id: &Id) -> TaskError {
         let message = format!("the key {key:?} has no value at row id {id}: it is not nullable and has no default");
         TaskError::new(codes::NO_VALUE, message)
     }
@@ -113,14 +114,14 @@ impl TaskError {
 
     /// An evaluation's error, with the place of the operation at fault.
     pub fn eval(error: EvalError, program: &Program) -> TaskError {
-        let row = error.id.map(|id| format!(" at row id {id}")).unwrap_or_default();
+        let row = error.id.as_ref().map(|id| format!(" at row id {id}")).unwrap_or_default();
         let source = error.node.and_then(|node| program.source(node));
         let error = match error.fault {
             Fault::Stopped => return TaskError::stopped(),
             Fault::Overflow => TaskError::new(codes::INT_OVERFLOW, format!("an int overflows 64 bits{row}")),
             Fault::NotFinite(value) => TaskError::new(codes::NOT_FINITE, format!("the result is {value}{row}")),
             // The whole expression has no value, so no operation is at fault.
-            Fault::Null { column } => TaskError::no_value(&column, error.id.unwrap_or_default()),
+            Fault::Null { column } => TaskError::no_value(&column, &error.id.unwrap_or_default()),
             Fault::BadRegex { why } => {
                 let message = format!("the regular expression in a parameter cannot be used: {why}");
                 TaskError::new(codes::BAD_PATTERN, message)

@@ -10,7 +10,7 @@ use crate::request::Request;
 use crate::steps::{StepSpec, Steps};
 use crate::task::{LinkContext, Task};
 use crate::tasks::Tasks;
-use rankd_column::Value;
+use rankd_column::{IdDictionary, IdTexts, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
@@ -35,6 +35,8 @@ pub struct Linked {
     registry: RegistryId,
     /// The endpoints that its positions are of; `None` where it uses none.
     endpoints: Option<EndpointsId>,
+    /// Whether ids are texts.
+    has_text_ids: bool,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
     /// Runs so far, more or less: loops count over each other.
@@ -101,8 +103,15 @@ impl Linked {
         let required = required(plan, registry);
         let uses_endpoints = plan.nodes.iter().flat_map(|node| &node.args).any(|arg| matches!(arg, Arg::Endpoint(_)));
         let endpoints = uses_endpoints.then(|| registry.endpoints_id());
+        let has_text_ids = registry.has_text_ids();
         let (registry, runs) = (plan.registry, AtomicU32::new(0));
-        Ok(Linked { name, nodes, outputs, written, fused, sources, registry, endpoints, required, runs })
+        Ok(Linked { name, nodes, outputs, written, fused, sources, registry, endpoints, has_text_ids, required, runs })
+    }
+
+    /// Gives a request what its run needs besides: where ids are texts, the texts of the ids that the run will meet.
+    pub fn begin(&self, mut request: Request) -> Arc<Request> {
+        request.id_texts = self.has_text_ids.then(|| Arc::new(IdTexts::new(IdDictionary::empty())));
+        Arc::new(request)
     }
 
     /// The registry that requests for this plan must be made with.

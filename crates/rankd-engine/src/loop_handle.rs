@@ -69,7 +69,7 @@ impl LoopHandle {
         cancel: Arc<Cancel>,
     ) -> Outcome {
         let limits = Limits::tighter(since, self.allowed, request.allowed());
-        run::run(plan.clone(), Arc::new(request), self.context.clone(), limits, cancel).await
+        run::run(plan.clone(), plan.begin(request), self.context.clone(), limits, cancel).await
     }
 
     /// Does work on the CPU pool that would hold this loop for too long, and returns its result. Nothing waits beyond the

@@ -1,14 +1,15 @@
 //! What a caller asks for, already typed and checked.
 
 use crate::deadline::Allowed;
-use rankd_column::{RowSet, Value};
+use rankd_column::{Id, IdTexts, RowSet, Value};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, RegistryId};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    pub user_id: i64,
+    pub user_id: Id,
     pub request_id: String,
     /// The registry that the parameters and the candidates' keys are positions of; `None` where there are neither.
     pub registry: Option<RegistryId>,
@@ -20,6 +21,8 @@ pub struct Request {
     pub node_timeout: Option<Duration>,
     /// Whether a trace of the run is recorded.
     pub trace: bool,
+    /// What the run's ids are codes of, where ids are strings. A run gets its own when it begins, whatever is here.
+    pub id_texts: Option<Arc<IdTexts>>,
 }
 
 impl Request {
@@ -40,7 +43,7 @@ impl Request {
 #[derive(Clone, Debug)]
 pub struct Candidates {
     rows: RowSet,
-    repeated_id: Option<i64>,
+    repeated_id: Option<Id>,
 }
 
 impl Candidates {
@@ -49,7 +52,7 @@ impl Candidates {
     }
 
     /// The rows, or an id that two of them have.
-    pub fn rows(&self) -> Result<&RowSet, i64> {
-        self.repeated_id.map_or(Ok(&self.rows), Err)
+    pub fn rows(&self) -> Result<&RowSet, &Id> {
+        self.repeated_id.as_ref().map_or(Ok(&self.rows), Err)
     }
 }

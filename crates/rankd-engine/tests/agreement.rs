@@ -96,7 +96,7 @@ fn ten_thousand_random_plans_give_the_same_answers_on_all_schedulers() {
     let seeds: Vec<u64> = asked.unwrap_or_else(|| (0..PLANS).collect());
     let (mut rows, mut failures) = (0, 0);
     for wave in seeds.chunks(WAVE) {
-        let request = |seed: u64| Request { user_id: (seed % 100) as i64, ..Request::default() };
+        let request = |seed: u64| Request { user_id: ((seed % 100) as i64).into(), ..Request::default() };
         let under_way: Vec<_> = wave
             .iter()
             .map(|&seed| {

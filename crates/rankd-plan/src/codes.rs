@@ -203,8 +203,8 @@ codes! {
         "Give the field one of the values that the message names.";
     R005 DuplicateEntry Error "two registry entries with the same name or id"
         "Give each entry a name and an id of its own. Ids stay with their entries and are not used again.";
-    R006 BadIdKey Error "the id key is missing or wrong"
-        "Keep `id` as key 1: an int, not nullable, without a default and never written.";
+    R006 BadIdKey Error "the id key is missing or wrong, or parent_id has another type"
+        "Keep `id` as key 1: an int or a string, not nullable, without a default and never written. `parent_id` has the type of `id`.";
     R007 BadDefault Error "a default that is not of the entry's type"
         "Give a default of the type of the entry.";
     R008 BadReplacement Error "a replacement that does not exist or is itself retired"

@@ -43,12 +43,13 @@ struct ReadFuse;
 impl Fetch for ReadFuse {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         tokio::task::yield_now().await;
-        match cx.request.user_id % 300 {
+        let user = cx.user_id()?;
+        match user % 300 {
             100 => panic!("{SCRIPTED} in a poll"),
             200 => drop(Bomb),
             _ => {}
         }
-        Ok(RowSet::new(Batch::new(vec![cx.request.user_id])))
+        Ok(RowSet::new(Batch::new(vec![user])))
     }
 }
 

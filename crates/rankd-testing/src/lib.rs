@@ -60,8 +60,11 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
     let endpoints = registry.endpoints.list().iter().map(open).collect();
     let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
     let engine = Engine::start(settings, endpoints).unwrap_or_else(|error| panic!("{op}: {error}"));
-    let request =
-        Request { user_id: 1, candidates: given.first().cloned().map(Candidates::new), ..Request::new(registry) };
+    let request = Request {
+        user_id: 1.into(),
+        candidates: given.first().cloned().map(Candidates::new),
+        ..Request::new(registry)
+    };
     let outputs = engine.run(&Arc::new(linked), request).result.unwrap_or_else(|error| panic!("{op}: {error}"));
     assert_eq!(table::write(&outputs[0], &example.gives[0], registry), example.gives, "the example of {op}");
 }

@@ -3,8 +3,9 @@
 
 use super::{Given, Scalar, ValuePlace, find, not_json, scalar};
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, Key, RowSet};
+use rankd_column::{Batch, IdDictionary, IdTexts, Key, RowSet};
 use rankd_engine::{RunError, codes};
+use rankd_plan::Registry;
 use rankd_plan::json::{FieldName, Kind, Reader};
 use rankd_plan::registry::{Entry, Named};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ impl Given<'_, '_> {
         if self.peek()? != Kind::Array {
             return Err(self.wrong("a list of objects"));
         }
-        let mut rows = Rows::new(&self.registry.keys);
+        let mut rows = Rows::new(self.registry);
         let mut items = self.reader.open_array().map_err(not_json)?;
         while self.reader.item(&mut items).map_err(not_json)? {
             rows.read(self.reader)?;
@@ -31,6 +32,8 @@ impl Given<'_, '_> {
 struct Rows<'k> {
     entries: &'k Named<Entry>,
     ids: Vec<i64>,
+    /// What the ids are codes of, where they are strings.
+    texts: Option<Arc<IdTexts>>,
     /// In the order in which they first came, which later rows tend to keep.
     fields: Vec<CandidateField<'k>>,
     /// By key: its position in `fields`, from 1; 0 for one that has not come.
@@ -48,8 +51,10 @@ struct CandidateField<'k> {
 }
 
 impl<'k> Rows<'k> {
-    fn new(entries: &'k Named<Entry>) -> Rows<'k> {
-        Rows { entries, ids: Vec::new(), fields: Vec::new(), known: vec![0; entries.list().len()] }
+    fn new(registry: &'k Registry) -> Rows<'k> {
+        let texts = registry.has_text_ids().then(|| Arc::new(IdTexts::new(IdDictionary::empty())));
+        let entries = &registry.keys;
+        Rows { entries, ids: Vec::new(), texts, fields: Vec::new(), known: vec![0; entries.list().len()] }
     }
 
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), RunError> {
@@ -77,7 +82,11 @@ impl<'k> Rows<'k> {
             }
             let value = scalar(reader, field.entry, ValuePlace::Cell { row, name: &field.entry.name })?;
             if field.key == Key::ID {
-                id = if let Scalar::Int(value) = value { Some(value) } else { None };
+                id = match (&self.texts, value) {
+                    (None, Scalar::Int(value)) => Some(value),
+                    (Some(texts), value) => code(texts, row, &value)?,
+                    (None, _) => None,
+                };
             } else if !field.push(row, &value) {
                 let Entry { name, type_of, .. } = field.entry;
                 return Err(RunError::new(
@@ -110,13 +119,24 @@ impl<'k> Rows<'k> {
 
     fn finish(self) -> RowSet {
         let rows = self.ids.len();
-        let mut batch = Batch::new(self.ids);
+        let mut batch = Batch::with_ids(self.ids, self.texts);
         for mut field in self.fields.into_iter().filter(|field| field.key != Key::ID) {
             field.fill(rows);
             batch = batch.with(field.key, Arc::new(field.column.finish()));
         }
         RowSet::new(batch)
     }
+}
+
+/// The code of an id that is a string, or an int whose digits are the id.
+fn code(texts: &IdTexts, row: usize, value: &Scalar<'_>) -> Result<Option<i64>, RunError> {
+    let code = match value {
+        Scalar::Int(value) => texts.code(&value.to_string()),
+        Scalar::Str(text) => texts.code(text),
+        Scalar::Null | Scalar::Float(_) | Scalar::Bool(_) => return Ok(None),
+    };
+    let wrong = |fault| RunError::new(codes::WRONG_VALUE, format!("candidates[{row}].id: {fault}"));
+    code.map(Some).map_err(wrong)
 }
 
 impl CandidateField<'_> {

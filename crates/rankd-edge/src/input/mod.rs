@@ -4,7 +4,8 @@
 mod candidates;
 
 use crate::request_id;
-use rankd_column::{Key, Type, Value};
+use rankd_column::id::check_id;
+use rankd_column::{Id, Key, Type, Value};
 use rankd_engine::request::Candidates;
 use rankd_engine::{ErrorCode, Request, RunError, codes};
 use rankd_plan::Registry;
@@ -173,6 +174,12 @@ enum ValuePlace<'a> {
     Cell { row: usize, name: &'a str },
 }
 
+impl ValuePlace<'_> {
+    fn is_id(self) -> bool {
+        matches!(self, ValuePlace::Cell { name: "id", .. })
+    }
+}
+
 impl fmt::Display for ValuePlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -229,6 +236,8 @@ fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: ValuePlace<'_>) -> 
                 ));
             }
             (Number::Float(value), Type::Float) => Scalar::Float(value),
+            // An id that is an int is the text of its digits.
+            (Number::Int(value), Type::Str) if place.is_id() => Scalar::Int(value),
             (Number::Int(_) | Number::Float(_), Type::Int | Type::Bool | Type::Str) => return Err(wrong()),
         },
         (Kind::Bool | Kind::String | Kind::Array | Kind::Object, _) => return Err(wrong()),
@@ -255,7 +264,10 @@ impl Given<'_, '_> {
         self.reader.peek().map_err(not_json)
     }
 
-    fn user_id(&mut self) -> Result<i64, RunError> {
+    fn user_id(&mut self) -> Result<Id, RunError> {
+        if self.registry.has_text_ids() {
+            return self.text_id();
+        }
         let takes = "an int from 1 to 9223372036854775807, or the same as a decimal string";
         let id = match self.peek()? {
             Kind::Number => match self.reader.number().map_err(not_json)? {
@@ -268,7 +280,22 @@ impl Given<'_, '_> {
             }
             _ => None,
         };
-        id.filter(|id| *id >= 1).ok_or_else(|| self.wrong(takes))
+        id.filter(|id| *id >= 1).map(Id::Int).ok_or_else(|| self.wrong(takes))
+    }
+
+    /// An id of a registry whose ids are strings. An int is the id that its digits are.
+    fn text_id(&mut self) -> Result<Id, RunError> {
+        let text = match self.peek()? {
+            Kind::Number => match self.reader.number().map_err(not_json)? {
+                Number::Int(id) => Some(id.to_string().into()),
+                Number::Float(_) | Number::OutOfRange => None,
+            },
+            Kind::String => Some(self.reader.string().map_err(not_json)?),
+            Kind::Null | Kind::Bool | Kind::Array | Kind::Object => None,
+        };
+        let text = text.ok_or_else(|| self.wrong("a string or an int of 64 bits"))?;
+        check_id(&text).map_err(|fault| RunError::new(codes::WRONG_VALUE, format!("{}: {fault}", self.what)))?;
+        Ok(Id::from(&*text))
     }
 
     fn request_id(&mut self) -> Result<String, RunError> {

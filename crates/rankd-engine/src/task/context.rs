@@ -5,7 +5,7 @@ use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::Stores;
 use rankd_column::expr::{Scratch, Stop};
-use rankd_column::{Key, Type, Value};
+use rankd_column::{IdTexts, Key, Type, Value};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
 use rankd_plan::registry::Status;
@@ -61,6 +61,7 @@ pub struct ComputeContext<'a> {
     /// By position in the parameter registry.
     pub params: &'a [Value],
     pub scratch: &'a mut Scratch,
+    pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) stop: &'a AtomicBool,
     /// When the node's time is up, where the thread that runs the node is the one that would watch the time.
     pub(crate) deadline: Option<Instant>,

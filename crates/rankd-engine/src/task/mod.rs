@@ -1,9 +1,11 @@
 //! What a task is to the engine. Which of the two traits it implements decides where it runs.
 //!
-//! `inputs` has the rows that a computation works on, `context` what a task may use besides, and a file for each protocol of
+//! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it
+//! sees ids, and a file for each protocol of
 //! [`crate::store`] what a task can ask of an endpoint: `keyed`.
 
 mod context;
+mod ids;
 mod inputs;
 mod keyed;
 

@@ -68,7 +68,7 @@ impl Fetch for Fetching {
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         // The rows come in a later turn of the loop, so that others come in between.
         tokio::task::yield_now().await;
-        Ok((self.run)(self.amount, cx.request.user_id, inputs).take(ROWS_MAX))
+        Ok((self.run)(self.amount, cx.user_id()?, inputs).take(ROWS_MAX))
     }
 }
 

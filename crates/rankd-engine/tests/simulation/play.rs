@@ -34,7 +34,7 @@ pub(crate) struct Played {
 /// A request that tells the tasks which run it is.
 pub(crate) fn request(number: i64, plan: &Linked) -> Request {
     let registry = Some(plan.registry());
-    Request { user_id: number, params: vec![Value::Int(number)], registry, trace: true, ..Request::default() }
+    Request { user_id: number.into(), params: vec![Value::Int(number)], registry, trace: true, ..Request::default() }
 }
 
 /// Plays all runs of a scene at once, or one of them alone.

@@ -218,7 +218,7 @@ fn look_at_inputs(given: [Option<usize>; 3]) {
 
 impl Fetch for Read {
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
-        let (run, script) = (cx.request.user_id, &self.script);
+        let (run, script) = (cx.user_id()?, &self.script);
         see(run, script.node, What::Called);
         let fate = script.fate(run);
         if fate == Fate::PanicsAtOnce {

@@ -184,6 +184,11 @@ impl Registry {
         self.keys.get(key.0)
     }
 
+    /// Whether ids are strings, those of users as well.
+    pub fn has_text_ids(&self) -> bool {
+        self.keys.list().first().is_some_and(|id| id.type_of == Type::Str)
+    }
+
     /// Warns of endpoints that no task can use, because none speaks their kind.
     pub fn check_kinds(&self, tasks: &[Signature], found: &mut Diagnostics) {
         let kinds = tasks.iter().flat_map(|task| task.contract.params).flat_map(|param| match param.kind {
@@ -245,12 +250,14 @@ impl Schema for Registry {
     }
 }
 
-/// `id` is key 1, an int, never null and never written: rows are built on it.
+/// `id` is key 1, an int or a string, never null and never written: rows are built on it. What names another row has its type.
 fn check_id_key(keys: &Named<Entry>, found: &mut Diagnostics) {
     let wrong = match keys.list().first().filter(|key| key.name == "id") {
         None => Some("the registry has no key named id"),
         Some(id) if id.id != 1 => Some("the key id must have key_id 1"),
-        Some(id) if id.type_of != Type::Int || id.nullable => Some("the key id must be an int and not nullable"),
+        Some(id) if !matches!(id.type_of, Type::Int | Type::Str) || id.nullable => {
+            Some("the key id must be an int or a string and not nullable")
+        }
         Some(id) if id.default.is_some() => Some("the key id has no default: every row has an id"),
         Some(id) if id.allow_write || !id.allow_read || id.status != Status::Active => {
             Some("the key id must be active and readable, with allow_write = false")
@@ -258,7 +265,16 @@ fn check_id_key(keys: &Named<Entry>, found: &mut Diagnostics) {
         Some(_) => None,
     };
     if let Some(wrong) = wrong {
-        let entry = "key_id = 1, name = \"id\", type = \"int\", nullable = false, allow_write = false";
+        let entry = "key_id = 1, name = \"id\", type = \"int\" or \"string\", nullable = false, allow_write = false";
         found.push(Diagnostic::new(Code::BadIdKey, "", wrong).help(format!("it must be: {entry}")));
+    }
+    let (id, parent) = (keys.list().first(), keys.named("parent_id"));
+    if let (Some(id), Some(at)) = (id.filter(|id| id.name == "id"), parent)
+        && keys.get(at).type_of != id.type_of
+    {
+        let message =
+            format!("the key parent_id is of type {}, but id is of type {}", keys.get(at).type_of, id.type_of);
+        let help = format!("it names a row, so write: type = {:?}", id.type_of.name());
+        found.push(Diagnostic::new(Code::BadIdKey, "", message).bytes(keys.place(at)).help(help));
     }
 }

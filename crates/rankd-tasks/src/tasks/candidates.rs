@@ -16,7 +16,6 @@
 //! ```
 
 use rankd_column::RowSet;
-use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Fetch, FetchContext};
 use rankd_plan::params;
@@ -37,10 +36,6 @@ params! {
 
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
-        let Some(candidates) = &cx.request.candidates else { return Ok(RowSet::empty()) };
-        match candidates.rows() {
-            Ok(rows) => Ok(rows.clone()),
-            Err(id) => Err(TaskError::new(codes::REPEATED_CANDIDATE, format!("the candidate id {id} appears twice"))),
-        }
+        cx.candidates().await
     }
 }

@@ -12,8 +12,8 @@
 //! | 1 | DE | |
 //! ```
 
+use rankd_column::RowSet;
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
@@ -52,9 +52,9 @@ impl Make for Task {
 
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
-        let id = cx.request.user_id;
+        let id = cx.user_id()?;
         let replies = cx.keyed(self.endpoint).hash_all("user", &[id]).await?;
-        let mut batch = Batch::new(vec![id]);
+        let mut batch = cx.batch(vec![id]);
         let mut items = replies.items(0);
         while let (Some(name), Some(value)) = (items.next(), items.next()) {
             let (Some(name), Some(value)) = (name, value) else { continue };

@@ -116,7 +116,7 @@ impl Rig {
 
     pub(crate) fn run_for(&self, user_id: i64, plan: &Arc<Linked>, allowed: Allowed) -> Seen {
         let request = Request {
-            user_id,
+            user_id: user_id.into(),
             request_id: "intent".into(),
             deadline: allowed.deadline_ms.map(Duration::from_millis),
             node_timeout: allowed.node_timeout_ms.map(Duration::from_millis),

@@ -52,7 +52,7 @@ impl Fetch for Task {
         if rows.is_empty() {
             return Ok(rows.clone());
         }
-        let user = [cx.request.user_id];
+        let user = [cx.user_id()?];
         let replies = cx.keyed(self.endpoint).list_head("seen", &user, self.latest).await?;
         cx.count_skipped(replies.skipped());
         let seen: HashSet<i64> = replies.ids(0).iter().copied().collect();

@@ -5,6 +5,7 @@ use crate::cli::command_error::CommandError;
 use crate::cli::say;
 use crossbeam_channel::{RecvTimeoutError, unbounded};
 use hdrhistogram::Histogram;
+use rankd_column::Id;
 use rankd_edge::prepare::{Prepared, Tracing, prepare};
 use rankd_engine::trace::Trace;
 use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, clock};
@@ -101,7 +102,7 @@ impl PlanTarget<'_> {
     fn request(&self, load: &Load, at: u64) -> Request {
         let request = &self.requests[(at % self.requests.len() as u64) as usize];
         let tracing = if at.is_multiple_of(TRACED_EVERY) { Tracing::Recorded } else { Tracing::AsAsked };
-        request.repeat(load.requests.user(at), tracing)
+        request.repeat(load.requests.user(at).map(Id::Int), tracing)
     }
 
     /// One thread that starts requests and takes answers as they come.
