@@ -85,7 +85,7 @@ impl Keyed for LateStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rankd_engine::store::KeyedRead;
+    use rankd_engine::store::{KeyedRead, Keys};
     use rankd_plan::registry::Text;
 
     #[test]
@@ -102,7 +102,8 @@ mod tests {
         let store = stores[0].open().keyed.unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let read = || {
-            let step = ReadBatch { read: KeyedRead::ListHead(10), prefix: "follow", ids: &[1] };
+            let keys = Keys::Numbered { prefix: "follow", ids: &[1] };
+            let step = ReadBatch { read: KeyedRead::ListHead(10), keys };
             runtime.block_on(store.read(step)).map(drop)
         };
         assert!(matches!(read(), Err(StoreError::Unavailable(_))));

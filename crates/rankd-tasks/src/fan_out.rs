@@ -2,7 +2,7 @@
 
 use rankd_column::{Batch, Cells, Column, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::KeyedEndpoint;
+use rankd_engine::store::{KeyedEndpoint, Keys};
 use rankd_engine::task::{FetchContext, LinkContext};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Count;
@@ -51,7 +51,8 @@ impl FanOut {
             return Ok(RowSet::empty());
         }
         let Params { endpoint, fanout } = self.params;
-        let replies = cx.keyed(endpoint).list_head(self.prefix, &parents, fanout).await?;
+        let replies =
+            cx.keyed(endpoint).list_head(Keys::Numbered { prefix: self.prefix, ids: &parents }, fanout).await?;
         cx.count_skipped(replies.skipped());
         let lists = parents.iter().enumerate().map(|(at, parent)| (replies.ids(at).len(), *parent));
         let parent_ids = lists.flat_map(|(count, parent)| std::iter::repeat_n(parent, count)).collect();

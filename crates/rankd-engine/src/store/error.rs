@@ -27,6 +27,8 @@ pub enum StoreError {
 pub enum TooLarge {
     /// A hash that is read whole has too many fields.
     Hash,
+    /// A set that is read whole has too many members.
+    Set,
     /// One value has too many bytes.
     Value,
     /// All replies to a batch together have too many bytes.
@@ -88,8 +90,9 @@ impl fmt::Display for StoreError {
             StoreError::Injected { command } => write!(f, "{command} failed, as configured for the endpoint"),
             StoreError::TooLarge { key, what } => match what {
                 TooLarge::Hash => {
-                    write!(f, "the hash {key} has more than {} fields: read only some", limits::HASH_FIELDS)
+                    write!(f, "the hash {key} has more than {} fields: read only some", limits::ELEMENTS)
                 }
+                TooLarge::Set => write!(f, "the set {key} has more than {} members", limits::ELEMENTS),
                 TooLarge::Value => write!(f, "the key {key} holds a value of more than {} bytes", limits::VALUE_BYTES),
                 TooLarge::Batch => {
                     let most = limits::BATCH_BYTES;

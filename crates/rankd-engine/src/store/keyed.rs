@@ -1,9 +1,9 @@
-//! The protocol of keyed reads: what is stored under `{prefix}:{id}`, for many ids in one go.
+//! The protocol of keyed reads: what is stored under a key, for many keys in one go.
 //!
 //! A task reads in batches, so there is no way to write one that makes a round trip a row. What answers is a backend that
 //! implements [`Keyed`]. What a task sees is [`crate::task::KeyedReads`].
 
-use crate::store::{Replies, StoreError};
+use crate::store::{Keys, Replies, StoreError};
 use rankd_plan::plan::Arg;
 use rankd_plan::signature::ParamKind;
 use rankd_plan::signature::typed::ParamType;
@@ -27,24 +27,30 @@ impl ParamType for KeyedEndpoint {
     }
 }
 
-/// Reads that are sent and answered together: the same for many ids. Elsewhere also called a step.
+/// Reads that are sent and answered together: the same for many keys. Elsewhere also called a step.
 #[derive(Clone, Debug)]
 pub struct ReadBatch<'a> {
     pub read: KeyedRead<'a>,
-    /// What stands before `:{id}` in the keys.
-    pub prefix: &'a str,
-    pub ids: &'a [i64],
+    pub keys: Keys<'a>,
 }
 
 /// What is read of each key.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyedRead<'a> {
-    /// Every field of a hash with its value.
+    /// Every field of a hash with its value, in turn, in no order.
     HashAll,
     /// Some fields of a hash.
     HashFields(&'a [Arc<str>]),
-    /// The ids at the head of a list, at most this number.
+    /// The ids at the head of a list, at most this number, read as ints.
     ListHead(usize),
+    /// The elements at the head of a list, at most this number.
+    List(usize),
+    /// Every member of a set, in no order.
+    Set,
+    /// Members and scores in turn, at most this number of members: from the lowest score on, or from the highest.
+    SortedSet { count: usize, descending: bool },
+    /// The one value of a string.
+    Text,
 }
 
 /// A store that answers keyed reads, as one event loop sees it.
@@ -57,8 +63,8 @@ pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Replies, StoreError>> +
 
 /// The most that is read.
 pub(crate) mod limits {
-    /// Fields of a hash that is read whole.
-    pub(crate) const HASH_FIELDS: usize = 10_000;
+    /// Fields of a hash, or members of a set, that is read whole.
+    pub(crate) const ELEMENTS: usize = 100_000;
     /// Bytes of one value: it is held in one piece until all of it is there.
     pub(crate) const VALUE_BYTES: usize = 1 << 20;
     /// Bytes of all replies to a batch.

@@ -8,6 +8,7 @@ pub mod closing;
 mod error;
 pub mod health;
 pub mod keyed;
+mod keys;
 pub mod memory;
 mod parcel;
 pub mod redis;
@@ -16,7 +17,8 @@ pub mod tls;
 
 pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};
-pub use replies::Replies;
+pub use keys::{KeyBuffer, Keys, WrittenKeys};
+pub use replies::{Replies, parse_id};
 
 use health::Health;
 use rankd_plan::registry::EndpointsId;

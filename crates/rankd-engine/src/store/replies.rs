@@ -1,22 +1,24 @@
-//! The answers to a step: for each id what was stored for it, all in one buffer rather than a value for each.
+//! The answers to a step: for each key what was stored under it, all in one buffer rather than a value for each.
 //!
-//! The fields of hashes are kept as bytes: a task knows which types they have. The elements of lists are ids and are read as
+//! Values are kept as bytes: a task knows which types they have. Where elements of lists are asked for as ids, they are read as
 //! such when they come in, so that what comes from a socket becomes a column without a copy between.
 
 use std::ops::Range;
 
-/// For each id a run of items, each bytes or nothing; or a run of ids, for steps that read lists.
+/// For each key a run of items, each bytes or nothing; or a run of ids, for steps that read lists of ids.
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     bytes: Vec<u8>,
     items: Vec<Option<Range<u32>>>,
     ids: Vec<i64>,
-    /// Where the answer for each id ends: in `items`, or in `ids` where there are some.
+    /// Where the answer for each key ends: in `items`, or in `ids` where there are some.
     ends: Vec<u32>,
     /// Elements of lists that are no ids.
     skipped: u64,
     /// Bytes of elements, which are not kept.
     element_bytes: usize,
+    /// The positions of keys that hold another type than was asked for, in order. They have no items.
+    wrong_types: Vec<u32>,
 }
 
 impl Replies {
@@ -45,14 +47,30 @@ impl Replies {
         self.skipped += 1;
     }
 
-    /// Ends the answer for one id.
+    /// The key whose answer comes next holds another type than was asked for. Its answer ends, too.
+    pub fn end_wrong_type(&mut self) {
+        self.wrong_types.push(self.ends.len() as u32);
+        self.end_reply();
+    }
+
+    /// The same for an answer that has ended, and is empty.
+    pub(crate) fn mark_wrong_type(&mut self, at: usize) {
+        if let Err(place) = self.wrong_types.binary_search(&(at as u32)) {
+            self.wrong_types.insert(place, at as u32);
+        }
+    }
+
+    /// Ends the answer for one key.
     pub fn end_reply(&mut self) {
         // One of the two is empty.
         self.ends.push((self.items.len() + self.ids.len()) as u32);
     }
 
-    /// Adds the answer for one id of another step.
+    /// Adds the answer for one key of another step.
     pub(crate) fn push_reply(&mut self, other: &Replies, at: usize) {
+        if other.is_wrong_type(at) {
+            return self.end_wrong_type();
+        }
         match other.ids.is_empty() {
             true => other.items(at).for_each(|item| self.push_item(item)),
             false => self.ids.extend_from_slice(other.ids(at)),
@@ -66,8 +84,10 @@ impl Replies {
         self.element_bytes += other.element_bytes;
     }
 
-    /// Adds the answers for more ids after these.
+    /// Adds the answers for more keys after these.
     pub(crate) fn append(&mut self, more: &Replies) {
+        let keys = self.ends.len() as u32;
+        self.wrong_types.extend(more.wrong_types.iter().map(|at| at + keys));
         let (bytes, before) = (self.bytes.len() as u32, (self.items.len() + self.ids.len()) as u32);
         let shifted = |range: &Range<u32>| range.start + bytes..range.end + bytes;
         self.bytes.extend_from_slice(&more.bytes);
@@ -77,7 +97,7 @@ impl Replies {
         self.push_counts(more);
     }
 
-    /// How many ids have been answered.
+    /// How many keys have been answered.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -91,13 +111,23 @@ impl Replies {
         start as usize..self.ends[at] as usize
     }
 
-    /// The items for the id at this position of the step.
+    /// Whether the key at this position of the step holds another type than was asked for.
+    pub fn is_wrong_type(&self, at: usize) -> bool {
+        !self.wrong_types.is_empty() && self.wrong_types.binary_search(&(at as u32)).is_ok()
+    }
+
+    /// The positions of the keys that hold another type than was asked for.
+    pub fn wrong_types(&self) -> &[u32] {
+        &self.wrong_types
+    }
+
+    /// The items for the key at this position of the step.
     pub fn items(&self, at: usize) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
         let items = self.items.get(self.range(at)).unwrap_or_default();
         items.iter().map(|item| item.clone().map(|range| &self.bytes[range.start as usize..range.end as usize]))
     }
 
-    /// The ids in the list for the id at this position of the step.
+    /// The ids in the list for the key at this position of the step.
     pub fn ids(&self, at: usize) -> &[i64] {
         self.ids.get(self.range(at)).unwrap_or_default()
     }
@@ -119,7 +149,7 @@ impl Replies {
 
 /// A decimal int, and nothing but: no sign but a minus, no spaces, no fraction.
 #[inline]
-fn parse_id(element: &[u8]) -> Option<i64> {
+pub fn parse_id(element: &[u8]) -> Option<i64> {
     let (negative, digits) = match element {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

@@ -38,6 +38,11 @@ impl LinkContext<'_> {
         Field { key, name: entry.name.as_str().into(), type_of: entry.type_of }
     }
 
+    /// The kind of an endpoint, by its position in the registry.
+    pub fn endpoint_kind(&self, endpoint: u32) -> &str {
+        &self.registry.endpoints.get(endpoint).kind
+    }
+
     /// Every key that a stored row can bring along: all that may be written and are not blocked.
     pub fn stored_fields(&self) -> Vec<Field> {
         let usable = |key: &Key| {

@@ -1,7 +1,7 @@
 //! Keyed reads as tasks see them: counted, and with the endpoint's name in errors.
 
 use crate::error::TaskError;
-use crate::store::{KeyedEndpoint, KeyedRead, ReadBatch, Replies};
+use crate::store::{KeyedEndpoint, KeyedRead, Keys, ReadBatch, Replies, StoreError};
 use crate::task::FetchContext;
 use std::future::Future;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ impl FetchContext<'_> {
     }
 }
 
-/// What a task can read from an endpoint. Each call is one round trip; replies are in the order of the ids.
+/// What a task can read from an endpoint. Each call is one round trip; replies are in the order of the keys.
 #[derive(Clone, Copy)]
 pub struct KeyedReads<'a> {
     cx: &'a FetchContext<'a>,
@@ -21,49 +21,51 @@ pub struct KeyedReads<'a> {
 }
 
 impl<'a> KeyedReads<'a> {
-    /// Every field of each hash: items are names and values in turn.
-    pub fn hash_all(
-        self,
-        prefix: &'a str,
-        ids: &'a [i64],
-    ) -> impl Future<Output = Result<Replies, TaskError>> + use<'a> {
-        self.read(ReadBatch { read: KeyedRead::HashAll, prefix, ids })
+    /// Every field of each hash: items are names and values in turn. A key of another type fails the step.
+    pub fn hash_all(self, keys: Keys<'a>) -> impl Future<Output = Result<Replies, TaskError>> + use<'a> {
+        self.read_strictly(KeyedRead::HashAll, keys)
     }
 
-    /// These fields of each hash: an item for each, in this order.
+    /// These fields of each hash: an item for each, in this order. A key of another type fails the step.
     pub fn hash_fields(
         self,
-        prefix: &'a str,
-        ids: &'a [i64],
+        keys: Keys<'a>,
         fields: &'a [Arc<str>],
     ) -> impl Future<Output = Result<Replies, TaskError>> + use<'a> {
-        self.read(ReadBatch { read: KeyedRead::HashFields(fields), prefix, ids })
+        self.read_strictly(KeyedRead::HashFields(fields), keys)
     }
 
-    /// The ids at the head of each list, at most `count`.
-    pub fn list_head(
-        self,
-        prefix: &'a str,
-        ids: &'a [i64],
-        count: usize,
-    ) -> impl Future<Output = Result<Replies, TaskError>> + use<'a> {
-        self.read(ReadBatch { read: KeyedRead::ListHead(count), prefix, ids })
+    /// The ids at the head of each list, at most `count`. A key of another type fails the step.
+    pub fn list_head(self, keys: Keys<'a>, count: usize) -> impl Future<Output = Result<Replies, TaskError>> + use<'a> {
+        self.read_strictly(KeyedRead::ListHead(count), keys)
     }
 
-    async fn read(self, batch: ReadBatch<'a>) -> Result<Replies, TaskError> {
+    async fn read_strictly(self, read: KeyedRead<'a>, keys: Keys<'a>) -> Result<Replies, TaskError> {
+        let replies = self.read(read, keys).await?;
+        match replies.wrong_types().first() {
+            None => Ok(replies),
+            Some(at) => Err(self.failed(&StoreError::WrongType { key: keys.show(*at as usize) })),
+        }
+    }
+
+    /// Any read. A key of another type has no items, and the replies know which those are.
+    pub async fn read(self, read: KeyedRead<'a>, keys: Keys<'a>) -> Result<Replies, TaskError> {
         let KeyedReads { cx: FetchContext { stores, tally, stats, .. }, endpoint } = self;
-        let Some((name, store)) = stores.keyed(endpoint) else {
+        let Some((_, store)) = stores.keyed(endpoint) else {
             return Err(TaskError::bug("an endpoint that does not answer keyed reads"));
         };
-        let commands = batch.ids.len() as u64;
+        let commands = keys.len() as u64;
         tally.commands.set(tally.commands.get() + commands);
         stats.count_commands(endpoint, commands);
-        let replies = store.read(batch).await.map_err(|error| {
-            let error = TaskError::store(name, &error);
-            tally.detail.replace(error.detail.clone());
-            error
-        })?;
+        let replies = store.read(ReadBatch { read, keys }).await.map_err(|error| self.failed(&error))?;
         tally.bytes.set(tally.bytes.get() + replies.byte_count() as u64);
         Ok(replies)
+    }
+
+    fn failed(self, error: &StoreError) -> TaskError {
+        let name = self.cx.stores.keyed(self.endpoint).map_or("", |(name, _)| name);
+        let error = TaskError::store(name, error);
+        self.cx.tally.detail.replace(error.detail.clone());
+        error
     }
 }

@@ -82,6 +82,14 @@ pub struct Definition {
     pub maker: Maker,
 }
 
+/// A task that is a computation or a read by what its parameters name, such as an endpoint of one kind or another.
+pub trait Decide {
+    type Params: Params;
+
+    /// Made once, when a plan is linked.
+    fn decide(params: Self::Params, cx: &LinkContext<'_>) -> Task;
+}
+
 /// How to make the task of a node, by where it runs.
 #[derive(Clone, Copy)]
 pub enum Maker {
@@ -89,6 +97,8 @@ pub enum Maker {
     Fetch(fn(&LinkContext<'_>) -> Arc<dyn AnyFetch>),
     /// Computing: on the pool, or on the loop when that is cheaper.
     Compute(fn(&LinkContext<'_>) -> Arc<dyn Compute>),
+    /// One or the other: it is decided when a plan is linked.
+    Decided(fn(&LinkContext<'_>) -> Task),
 }
 
 impl Definition {
@@ -111,6 +121,7 @@ impl Definition {
         match self.maker {
             Maker::Fetch(make) => Task::Fetch(make(cx)),
             Maker::Compute(make) => Task::Compute(make(cx)),
+            Maker::Decided(make) => make(cx),
         }
     }
 }
@@ -121,12 +132,15 @@ impl Maker {
         match self {
             Maker::Fetch(_) => "loop",
             Maker::Compute(_) => "cpu",
+            Maker::Decided(_) => "loop or cpu",
         }
     }
 }
 
-/// Where the code of a type runs: it follows from the one trait of [`Compute`] and [`Fetch`] that the type has. `By` is inferred.
-pub trait Runs<By>: Make {
+/// Where the code of a type runs: it follows from the one trait of [`Compute`], [`Fetch`] and [`Decide`] that the type has. `By` is
+/// inferred.
+pub trait Runs<By> {
+    type Params: Params;
     const MAKER: Maker;
 }
 
@@ -136,11 +150,21 @@ pub enum ByComputing {}
 /// Stands for [`Fetch`] in [`Runs`].
 pub enum ByFetching {}
 
+/// Stands for [`Decide`] in [`Runs`].
+pub enum ByDeciding {}
+
+impl<T: Decide> Runs<ByDeciding> for T {
+    type Params = <T as Decide>::Params;
+    const MAKER: Maker = Maker::Decided(|cx| T::decide(cx.params(), cx));
+}
+
 impl<T: Make + Compute + 'static> Runs<ByComputing> for T {
+    type Params = <T as Make>::Params;
     const MAKER: Maker = Maker::Compute(|cx| Arc::new(make::<T>(cx)));
 }
 
 impl<T: Make + Fetch + 'static> Runs<ByFetching> for T {
+    type Params = <T as Make>::Params;
     const MAKER: Maker = Maker::Fetch(|cx| Arc::new(make::<T>(cx)));
 }
 

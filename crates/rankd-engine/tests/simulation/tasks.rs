@@ -7,7 +7,7 @@ use rankd_column::{Cells, Column, Key, RowSet, Value};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{Answer, Keyed, KeyedEndpoint, Open, Opened, ReadBatch, Replies, StoreError};
+use rankd_engine::store::{Answer, Keyed, KeyedEndpoint, Keys, Open, Opened, ReadBatch, Replies, StoreError};
 use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, LinkContext, Make};
 use rankd_plan::signature::typed::{Count, Input};
 use rankd_plan::signature::*;
@@ -230,7 +230,7 @@ impl Fetch for Read {
         }
         let latency_ms = if run == REHEARSAL { 0 } else { self.latency_ms };
         let prefix = if fate == Fate::Upstream { DOWN } else { "up" };
-        if let Err(error) = cx.keyed(KeyedEndpoint(0)).hash_all(prefix, &[latency_ms]).await {
+        if let Err(error) = cx.keyed(KeyedEndpoint(0)).hash_all(Keys::Numbered { prefix, ids: &[latency_ms] }).await {
             see(run, script.node, What::Failed);
             return Err(error);
         }
@@ -280,11 +280,12 @@ impl Open for ScriptedStore {
 impl Keyed for ScriptedStore {
     fn read<'a>(&'a self, step: ReadBatch<'a>) -> Answer<'a> {
         Box::pin(async move {
-            let latency_ms = step.ids[0].unsigned_abs();
+            let Keys::Numbered { prefix, ids } = step.keys else { unreachable!("the script has numbered keys") };
+            let latency_ms = ids[0].unsigned_abs();
             if latency_ms > 0 {
                 clock::sleep(Duration::from_millis(latency_ms)).await;
             }
-            if step.prefix == DOWN {
+            if prefix == DOWN {
                 return Err(StoreError::Unavailable("as the script says".into()));
             }
             let mut replies = Replies::default();

@@ -23,7 +23,7 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::KeyedEndpoint;
+use rankd_engine::store::{KeyedEndpoint, Keys};
 use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
 use rankd_plan::params;
 use rankd_plan::signature::typed::PlainText;
@@ -74,7 +74,10 @@ impl Fetch for Task {
         if ids.is_empty() {
             return Ok(rows.clone());
         }
-        let replies = cx.keyed(self.endpoint).hash_fields(&self.prefix, &ids, &self.names).await?;
+        let replies = cx
+            .keyed(self.endpoint)
+            .hash_fields(Keys::Numbered { prefix: &self.prefix, ids: &ids }, &self.names)
+            .await?;
         // A column is as long as the batch; rows outside the view get nothing.
         let mut position = vec![None; rows.batch().len()];
         for (at, row) in rows.rows().iter().enumerate() {

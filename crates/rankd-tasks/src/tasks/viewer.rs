@@ -15,7 +15,7 @@
 use rankd_column::RowSet;
 use rankd_column::column::ColumnBuilder;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::KeyedEndpoint;
+use rankd_engine::store::{KeyedEndpoint, Keys};
 use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
 use rankd_plan::params;
 use rankd_plan::signature::*;
@@ -53,7 +53,8 @@ impl Make for Task {
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let id = cx.user_id()?;
-        let replies = cx.keyed(self.endpoint).hash_all("user", &[id]).await?;
+        let keys = Keys::Numbered { prefix: "user", ids: &[id] };
+        let replies = cx.keyed(self.endpoint).hash_all(keys).await?;
         let mut batch = cx.batch(vec![id]);
         let mut items = replies.items(0);
         while let (Some(name), Some(value)) = (items.next(), items.next()) {

@@ -3,7 +3,7 @@
 use crate::nodes::Cluster;
 use crate::server::Server;
 use rankd_engine::store::redis::{Address, RedisEndpoint};
-use rankd_engine::store::{KeyedRead, Open, ReadBatch, Replies};
+use rankd_engine::store::{KeyedRead, Keys, Open, ReadBatch, Replies};
 use rankd_plan::registry::Policy;
 use redis::{Commands, Connection};
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ fn compare(random: &mut Random, endpoint: &RedisEndpoint, oracle: impl Fn(&str) 
     runtime.block_on(async {
         let store = endpoint.open().keyed.expect("it answers keyed reads");
         let read = async |what: KeyedRead<'_>, prefix: &str, ids: &[i64]| -> Replies {
-            store.read(ReadBatch { read: what, prefix, ids }).await.expect("rankd reads")
+            store.read(ReadBatch { read: what, keys: Keys::Numbered { prefix, ids } }).await.expect("rankd reads")
         };
         for _ in 0..ROUNDS {
             let ids: Vec<i64> = (0..1 + random.below(KEYS as u64)).map(|_| random.below(KEYS as u64) as i64).collect();

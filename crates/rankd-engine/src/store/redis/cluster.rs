@@ -1,4 +1,4 @@
-//! A cluster: the ids of a step are asked of the masters that have their slots, all at once, one pipeline for each.
+//! A cluster: the keys of a step are asked of the masters that have their slots, all at once, one pipeline for each.
 //!
 //! Where a slot has moved, the server says so: the command goes there once more and the layout is asked for anew, at most a few
 //! times a second. A master that does not answer fails the steps that need it, at once, and no others.
@@ -7,13 +7,14 @@ use crate::clock::{self, Instant};
 use crate::store::breaker::jittered;
 use crate::store::budget::Budget;
 use crate::store::health::Health;
+use crate::store::keys::PickedKeys;
 use crate::store::redis::Trouble;
 use crate::store::redis::connection::{Answered, Failed};
 use crate::store::redis::greeting::{Peer, Refusal};
 use crate::store::redis::server::Connections;
-use crate::store::redis::slots::{Layout, NodeName, Slotter};
-use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, too_large};
-use crate::store::{Answer, Keyed, ReadBatch, Replies, StoreError};
+use crate::store::redis::slots::{Layout, NodeName, Slotter, slot_of};
+use crate::store::redis::{BATCH_KEYS, SECOND_TRIES, in_batches, refused, too_large};
+use crate::store::{Answer, Keyed, Keys, ReadBatch, Replies, StoreError};
 use futures_util::future::join_all;
 use hashbrown::HashMap;
 use rankd_plan::registry::Policy;
@@ -48,8 +49,8 @@ struct Cluster {
 struct NodeBatch {
     node: NodeName,
     asking: bool,
-    ids: Vec<i64>,
-    /// Where in the step each id stands.
+    keys: PickedKeys,
+    /// Where in the step each key stands.
     places: Vec<usize>,
 }
 
@@ -72,9 +73,9 @@ impl ClusterStore {
 
 impl Keyed for ClusterStore {
     fn read<'a>(&'a self, batch: ReadBatch<'a>) -> Answer<'a> {
-        match batch.ids.len() {
+        match batch.keys.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),
-            1..=BATCH_IDS => Box::pin(self.0.send(batch)),
+            1..=BATCH_KEYS => Box::pin(self.0.send(batch)),
             _ => Box::pin(in_batches(batch, |part| self.0.send(part))),
         }
     }
@@ -91,13 +92,13 @@ impl Cluster {
 
     async fn ask(self: &Rc<Self>, batch: &ReadBatch<'_>) -> Result<Replies, StoreError> {
         let layout = self.layout().await?;
-        self.budget.count_first_tries(batch.ids.len());
+        self.budget.count_first_tries(batch.keys.len());
         let parts = split(batch, &layout).inspect_err(|_| self.refresh())?;
-        let mut gathered = Gathered::new(batch.ids.len());
+        let mut gathered = Gathered::new(batch.keys.len());
         let mut again = self.round(batch, parts, &mut gathered).await?;
         // Where it does not end after a few, something is wrong with the cluster.
         for _ in 0..SECOND_TRIES {
-            let count = again.iter().map(|part| part.ids.len()).sum();
+            let count = again.iter().map(|part| part.places.len()).sum();
             if count == 0 || !self.budget.take(count) {
                 break;
             }
@@ -119,7 +120,7 @@ impl Cluster {
     ) -> Result<Vec<NodeBatch>, StoreError> {
         let asked = parts.iter().map(|part| {
             let connections = self.node(&part.node);
-            let batch = ReadBatch { ids: &part.ids, ..batch.clone() };
+            let batch = ReadBatch { keys: part.keys.keys(&batch.keys), read: batch.read };
             async move { connections.read(batch, part.asking, &self.budget).await }
         });
         let answers: Vec<Result<Answered, Failed>> = join_all(asked).await;
@@ -146,15 +147,16 @@ impl Cluster {
         self: &Rc<Self>,
         batch: &ReadBatch<'_>,
         part: NodeBatch,
-        answered: Answered,
+        mut answered: Answered,
         gathered: &mut Gathered,
         again: &mut Vec<NodeBatch>,
     ) -> Result<(), StoreError> {
         if let Some((at, what)) = answered.too_large {
             return Err(too_large(batch, part.places.get(at).copied().unwrap_or_default(), what));
         }
+        answered.accept_wrong_types();
         for (at, line) in &answered.refused {
-            let (Some(&id), Some(&place)) = (part.ids.get(*at), part.places.get(*at)) else { continue };
+            let Some(&place) = part.places.get(*at) else { continue };
             let error = refused(batch, place, line);
             let (node, asking) = match Trouble::of(line) {
                 Trouble::Moved => match self.redirected(line, &part.node) {
@@ -165,7 +167,7 @@ impl Cluster {
                 _ => return Err(error),
             };
             gathered.trouble = Some(error);
-            push(again, node, asking, id, place);
+            push(again, batch, node, asking, place);
         }
         gathered.take(part.places, answered);
         Ok(())
@@ -294,48 +296,57 @@ pub(super) async fn ask_for_layout(peer: &Peer) -> Result<Layout, Refusal> {
     tokio::time::timeout(2 * peer.connect_timeout, layout).await.map_err(late)?
 }
 
-/// The parts of a step by the master that each id belongs to.
+/// The parts of a step by the master that each key belongs to.
 fn split(batch: &ReadBatch<'_>, layout: &Layout) -> Result<Vec<NodeBatch>, StoreError> {
-    let slotter = Slotter::new(batch.prefix);
     let mut parts: Vec<Option<NodeBatch>> = (0..layout.masters.len()).map(|_| None).collect();
-    for (place, &id) in batch.ids.iter().enumerate() {
-        let slot = slotter.slot(id);
+    let mut put = |place: usize, slot: usize| {
         let unserved = || StoreError::Unavailable(format!("no node of the cluster serves slot {slot}"));
         let owner = layout.owner(slot).ok_or_else(unserved)?;
-        let part = parts[owner].get_or_insert_with(|| NodeBatch::new(layout.masters[owner].clone(), false));
-        part.ids.push(id);
-        part.places.push(place);
+        let part = parts[owner].get_or_insert_with(|| NodeBatch::new(batch, layout.masters[owner].clone(), false));
+        part.push(batch, place);
+        Ok(())
+    };
+    match batch.keys {
+        Keys::Numbered { prefix, ids } => {
+            let slotter = Slotter::new(prefix);
+            ids.iter().enumerate().try_for_each(|(place, id)| put(place, slotter.slot(*id)))?;
+        }
+        Keys::Written(keys) => keys.iter().enumerate().try_for_each(|(place, key)| put(place, slot_of(key)))?,
     }
     Ok(parts.into_iter().flatten().collect())
 }
 
-fn push(parts: &mut Vec<NodeBatch>, node: NodeName, asking: bool, id: i64, place: usize) {
+fn push(parts: &mut Vec<NodeBatch>, batch: &ReadBatch<'_>, node: NodeName, asking: bool, place: usize) {
     let at = parts.iter().position(|part| part.node == node && part.asking == asking).unwrap_or_else(|| {
-        parts.push(NodeBatch::new(node, asking));
+        parts.push(NodeBatch::new(batch, node, asking));
         parts.len() - 1
     });
-    parts[at].ids.push(id);
-    parts[at].places.push(place);
+    parts[at].push(batch, place);
 }
 
 impl NodeBatch {
-    fn new(node: NodeName, asking: bool) -> NodeBatch {
-        NodeBatch { node, asking, ids: Vec::new(), places: Vec::new() }
+    fn new(of: &ReadBatch<'_>, node: NodeName, asking: bool) -> NodeBatch {
+        NodeBatch { node, asking, keys: PickedKeys::of(&of.keys), places: Vec::new() }
+    }
+
+    fn push(&mut self, of: &ReadBatch<'_>, place: usize) {
+        self.keys.push(&of.keys, place);
+        self.places.push(place);
     }
 }
 
-/// Replies of several nodes, and which of them is for which id.
+/// Replies of several nodes, and which of them is for which key.
 struct Gathered {
     answers: Vec<Replies>,
-    /// For each id of the step, the answer and the place in it.
+    /// For each key of the step, the answer and the place in it.
     from: Vec<(u32, u32)>,
     /// Why something has to be asked again.
     trouble: Option<StoreError>,
 }
 
 impl Gathered {
-    fn new(ids: usize) -> Gathered {
-        Gathered { answers: Vec::new(), from: vec![(0, 0); ids], trouble: None }
+    fn new(keys: usize) -> Gathered {
+        Gathered { answers: Vec::new(), from: vec![(0, 0); keys], trouble: None }
     }
 
     fn take(&mut self, places: Vec<usize>, answered: Answered) {

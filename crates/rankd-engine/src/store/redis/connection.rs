@@ -219,7 +219,7 @@ impl Connection {
     /// Puts a step in line to be written.
     fn send(&self, ask: &Ask<'_>, permit: Option<OwnedSemaphorePermit>) -> Waiting<ReadOutcome> {
         let Ask { batch, commands, asking } = ask;
-        let (parcel, count) = (Parcel::new(), batch.ids.len());
+        let (parcel, count) = (Parcel::new(), batch.keys.len());
         let answer = parcel.wait();
         self.health.count(|health| &health.steps, 1);
         self.health.count(|health| &health.commands, count as u64);
@@ -541,6 +541,18 @@ impl Connection {
 }
 
 impl Answered {
+    /// That a key holds another type than was asked for is an answer about that key, and no trouble.
+    pub(super) fn accept_wrong_types(&mut self) {
+        let Answered { replies, refused, .. } = self;
+        refused.retain(|(at, line)| {
+            let wrong_type = line.starts_with("WRONGTYPE");
+            if wrong_type {
+                replies.mark_wrong_type(*at);
+            }
+            !wrong_type
+        });
+    }
+
     fn refuse(&mut self, line: String, about_asking: bool) {
         self.refused.push((self.replies.len(), line));
         if !about_asking {

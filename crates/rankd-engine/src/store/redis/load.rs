@@ -200,6 +200,8 @@ impl Targets {
                     Err(ErrorLine(line)) => return Err(SetUpError::Key { key: key.to_owned(), line }),
                 };
                 match (there, length(held)) {
+                    // A string without bytes is something else than none, and which of them is there is not known.
+                    (Some(0), 0) if matches!(held, Held::Text(_)) => preview.new.push((key, held)),
                     (Some(0), 0) => preview.same += 1,
                     (Some(0), _) => preview.new.push((key, held)),
                     (Some(there), here) if there == here => alike.push((key, held)),
@@ -258,7 +260,7 @@ impl Targets {
 
 impl Target {
     fn put(&mut self, key: &str, held: &Held) {
-        let mut command: Vec<&[u8]> = Vec::new();
+        let (mut command, mut scores): (Vec<&[u8]>, Vec<String>) = Default::default();
         match held {
             Held::Hash(fields) => {
                 command.extend([b"HSET", key.as_bytes()]);
@@ -268,10 +270,21 @@ impl Target {
                 command.extend([b"RPUSH", key.as_bytes()]);
                 command.extend(elements.iter().map(|element| element.as_bytes()));
             }
+            Held::Set(members) => {
+                command.extend([b"SADD", key.as_bytes()]);
+                command.extend(members.iter().map(|member| member.as_bytes()));
+            }
+            Held::SortedSet(members) => {
+                scores.extend(members.iter().map(|(_, score)| score.to_string()));
+                command.extend([b"ZADD", key.as_bytes()]);
+                let pairs = members.iter().zip(&scores);
+                command.extend(pairs.flat_map(|((member, _), score)| [score.as_bytes(), member.as_bytes()]));
+            }
+            Held::Text(bytes) => command.extend([b"SET", key.as_bytes(), bytes]),
         }
         push_command(&mut self.out, [b"DEL", key.as_bytes()]);
         self.expected += 1;
-        // An empty hash or list is a key that is not there.
+        // An empty collection is a key that is not there.
         if command.len() > 2 {
             push_command(&mut self.out, command);
             self.expected += 1;
@@ -299,11 +312,14 @@ impl Target {
     }
 }
 
-/// Fields or elements; a field that is named twice is one.
+/// Fields, elements or bytes; a field that is named twice is one.
 fn length(held: &Held) -> usize {
     match held {
         Held::Hash(fields) => as_map(fields).len(),
         Held::List(elements) => elements.len(),
+        Held::Set(members) => members.len(),
+        Held::SortedSet(members) => members.len(),
+        Held::Text(bytes) => bytes.len(),
     }
 }
 
@@ -315,6 +331,9 @@ fn length_of<'a>((key, held): Entry<'a>) -> Words<'a> {
     match held {
         Held::Hash(_) => vec![b"HLEN", key.as_bytes()],
         Held::List(_) => vec![b"LLEN", key.as_bytes()],
+        Held::Set(_) => vec![b"SCARD", key.as_bytes()],
+        Held::SortedSet(_) => vec![b"ZCARD", key.as_bytes()],
+        Held::Text(_) => vec![b"STRLEN", key.as_bytes()],
     }
 }
 
@@ -322,6 +341,9 @@ fn all_of<'a>((key, held): Entry<'a>) -> Words<'a> {
     match held {
         Held::Hash(_) => vec![b"HGETALL", key.as_bytes()],
         Held::List(_) => vec![b"LRANGE", key.as_bytes(), b"0", b"-1"],
+        Held::Set(_) => vec![b"SMEMBERS", key.as_bytes()],
+        Held::SortedSet(_) => vec![b"ZRANGE", key.as_bytes(), b"0", b"-1", b"WITHSCORES"],
+        Held::Text(_) => vec![b"GET", key.as_bytes()],
     }
 }
 
@@ -334,5 +356,18 @@ fn is_the_same(held: &Held, values: &[Vec<u8>]) -> bool {
         Held::List(elements) => {
             elements.iter().map(|element| element.as_bytes()).eq(values.iter().map(|value| &**value))
         }
+        Held::Set(members) => {
+            let mut there: Vec<&[u8]> = values.iter().map(|value| &**value).collect();
+            there.sort_unstable();
+            members.iter().map(|member| member.as_bytes()).eq(there)
+        }
+        Held::SortedSet(members) => {
+            let pairs = values.chunks_exact(2).map(|pair| {
+                let score = std::str::from_utf8(&pair[1]).ok().and_then(|score| score.parse::<f64>().ok());
+                (&*pair[0], score)
+            });
+            members.iter().map(|(member, score)| (member.as_bytes(), Some(*score))).eq(pairs)
+        }
+        Held::Text(bytes) => values.iter().map(|value| &**value).eq([&**bytes]),
     }
 }

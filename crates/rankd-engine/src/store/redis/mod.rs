@@ -34,8 +34,8 @@ use server::ServerStore;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The ids of a huge step that are asked for at a time, so that neither side holds all its commands and others get their turn.
-const BATCH_IDS: usize = 10_000;
+/// The keys of a huge step that are asked for at a time, so that neither side holds all its commands and others get their turn.
+const BATCH_KEYS: usize = 10_000;
 
 /// How often a step is asked again: once for each connection that it may find closed.
 const SECOND_TRIES: usize = 2;
@@ -103,14 +103,15 @@ impl Open for RedisEndpoint {
     }
 }
 
-/// Asks for the ids of a huge step part by part. All answers together are bounded like one.
+/// Asks for the keys of a huge step part by part. All answers together are bounded like one.
 async fn in_batches<'a, F>(batch: ReadBatch<'a>, send: impl Fn(ReadBatch<'a>) -> F) -> Result<Replies, StoreError>
 where
     F: Future<Output = Result<Replies, StoreError>>,
 {
     let mut all = Replies::default();
-    for ids in batch.ids.chunks(BATCH_IDS) {
-        all.append(&send(ReadBatch { ids, ..batch }).await?);
+    for start in (0..batch.keys.len()).step_by(BATCH_KEYS) {
+        let keys = batch.keys.part(start..batch.keys.len().min(start + BATCH_KEYS));
+        all.append(&send(ReadBatch { keys, ..batch }).await?);
         if all.byte_count() > limits::BATCH_BYTES {
             return Err(too_large(&batch, all.len() - 1, TooLarge::Batch));
         }
@@ -120,15 +121,10 @@ where
 
 /// The error of a step one of whose commands was refused.
 fn refused(batch: &ReadBatch<'_>, at: usize, line: &str) -> StoreError {
-    StoreError::from_server(key(batch, at), line.to_owned())
+    StoreError::from_server(batch.keys.show(at), line.to_owned())
 }
 
 /// The error of a step one of whose replies is more than is read.
 fn too_large(batch: &ReadBatch<'_>, at: usize, what: TooLarge) -> StoreError {
-    StoreError::TooLarge { key: key(batch, at), what }
-}
-
-/// The key that a command of the step reads.
-fn key(batch: &ReadBatch<'_>, at: usize) -> String {
-    batch.ids.get(at).map(|id| format!("{}:{id}", batch.prefix)).unwrap_or_default()
+    StoreError::TooLarge { key: batch.keys.show(at), what }
 }

@@ -1,13 +1,13 @@
 //! The protocol: commands out, replies in, with strict limits and without a tree of values.
 //!
-//! A reply to one of our reads is a flat list of strings, a flat map of them, or an error. What a server pushes of its own accord
+//! A reply to one of our reads is one string, a flat list of strings, a flat map of them, a list of pairs, or an error. What a server pushes of its own accord
 //! may come between replies and is passed over. A reply that is larger than our limits is passed over too, as it comes and
 //! without being kept, so that the replies behind it can be read. Anything else is malformed: after it nothing on the connection
 //! can be trusted, so the connection is closed.
 
 use crate::store::keyed::limits;
 use crate::store::redis::flat;
-use crate::store::{KeyedRead, ReadBatch, Replies, TooLarge};
+use crate::store::{KeyedRead, Keys, ReadBatch, Replies, TooLarge};
 
 /// What is passed over of a step's replies. Where there is more, a new connection costs less than waiting for the rest.
 const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
@@ -31,45 +31,70 @@ pub(crate) fn command(read: KeyedRead<'_>) -> &'static str {
     match read {
         KeyedRead::HashAll => "HGETALL",
         KeyedRead::HashFields(_) => "HMGET",
-        KeyedRead::ListHead(_) => "LRANGE",
+        KeyedRead::ListHead(_) | KeyedRead::List(_) => "LRANGE",
+        KeyedRead::Set => "SMEMBERS",
+        KeyedRead::SortedSet { descending: false, .. } => "ZRANGE",
+        KeyedRead::SortedSet { descending: true, .. } => "ZREVRANGE",
+        KeyedRead::Text => "GET",
     }
 }
 
-/// Appends one command for each id of a step. With `asking`, each may be asked of a node that is only about to
+/// Appends one command for each key of a step. With `asking`, each may be asked of a node that is only about to
 /// get its slot.
 pub(super) fn push_step(out: &mut Vec<u8>, batch: &ReadBatch<'_>, asking: bool) {
-    // What stands before and after the key is the same for all ids.
+    // What stands before and after the key is the same for all keys.
     let (mut before, mut after) = (Vec::with_capacity(64), Vec::with_capacity(64));
     if asking {
         push_command(&mut before, [&b"ASKING"[..]]);
     }
     let more_words = match batch.read {
-        KeyedRead::HashAll => 0,
+        KeyedRead::HashAll | KeyedRead::Set | KeyedRead::Text => 0,
         KeyedRead::HashFields(fields) => fields.len(),
-        KeyedRead::ListHead(_) => 2,
+        KeyedRead::ListHead(_) | KeyedRead::List(_) => 2,
+        KeyedRead::SortedSet { .. } => 3,
     };
     push_header(&mut before, b'*', 2 + more_words);
     push_word(&mut before, command(batch.read).as_bytes());
     after.extend_from_slice(b"\r\n");
     match batch.read {
-        KeyedRead::HashAll => {}
+        KeyedRead::HashAll | KeyedRead::Set | KeyedRead::Text => {}
         KeyedRead::HashFields(fields) => fields.iter().for_each(|field| push_word(&mut after, field.as_bytes())),
-        KeyedRead::ListHead(count) => {
-            push_word(&mut after, b"0");
-            push_word(&mut after, itoa::Buffer::new().format(count.max(1) - 1).as_bytes());
+        KeyedRead::ListHead(count) | KeyedRead::List(count) => push_head(&mut after, count),
+        KeyedRead::SortedSet { count, .. } => {
+            push_head(&mut after, count);
+            push_word(&mut after, b"WITHSCORES");
         }
     }
-    let mut digits = itoa::Buffer::new();
-    out.reserve(batch.ids.len() * (before.len() + after.len() + batch.prefix.len() + 16));
-    for id in batch.ids {
-        let id = digits.format(*id);
-        out.extend_from_slice(&before);
-        push_header(out, b'$', batch.prefix.len() + 1 + id.len());
-        out.extend_from_slice(batch.prefix.as_bytes());
-        out.push(b':');
-        out.extend_from_slice(id.as_bytes());
-        out.extend_from_slice(&after);
+    match batch.keys {
+        Keys::Numbered { prefix, ids } => {
+            let mut digits = itoa::Buffer::new();
+            out.reserve(ids.len() * (before.len() + after.len() + prefix.len() + 16));
+            for id in ids {
+                let id = digits.format(*id);
+                out.extend_from_slice(&before);
+                push_header(out, b'$', prefix.len() + 1 + id.len());
+                out.extend_from_slice(prefix.as_bytes());
+                out.push(b':');
+                out.extend_from_slice(id.as_bytes());
+                out.extend_from_slice(&after);
+            }
+        }
+        Keys::Written(keys) => {
+            out.reserve(batch.keys.len() * (before.len() + after.len() + 6) + keys.byte_count());
+            for key in keys.iter() {
+                out.extend_from_slice(&before);
+                push_header(out, b'$', key.len());
+                out.extend_from_slice(key);
+                out.extend_from_slice(&after);
+            }
+        }
     }
+}
+
+/// The first and the last position of a range of this length from the beginning.
+fn push_head(out: &mut Vec<u8>, count: usize) {
+    push_word(out, b"0");
+    push_word(out, itoa::Buffer::new().format(count.max(1) - 1).as_bytes());
 }
 
 fn push_header(out: &mut Vec<u8>, kind: u8, count: usize) {
@@ -87,10 +112,16 @@ fn push_word(out: &mut Vec<u8>, word: &[u8]) {
 /// What the reply to a command may be, and how many items it may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expect {
+    /// Of something that is read whole, so the server decides how much there is. More than this number is too large.
+    Whole(usize, TooLarge),
     AtMost(usize),
     /// A list of at most this number of ids.
     Ids(usize),
     Exactly(usize),
+    /// At most this number of members, each with its score: in turn, or in pairs.
+    Scored(usize),
+    /// One string, or nothing.
+    One,
     /// A status line, such as the answer to ASKING.
     Status,
 }
@@ -98,17 +129,22 @@ pub(super) enum Expect {
 impl Expect {
     pub(super) fn of(read: KeyedRead<'_>) -> Expect {
         match read {
-            KeyedRead::HashAll => Expect::AtMost(2 * limits::HASH_FIELDS),
+            KeyedRead::HashAll => Expect::Whole(2 * limits::ELEMENTS, TooLarge::Hash),
+            KeyedRead::Set => Expect::Whole(limits::ELEMENTS, TooLarge::Set),
             KeyedRead::HashFields(fields) => Expect::Exactly(fields.len()),
             KeyedRead::ListHead(count) => Expect::Ids(count),
+            KeyedRead::List(count) => Expect::AtMost(count),
+            KeyedRead::SortedSet { count, .. } => Expect::Scored(count),
+            KeyedRead::Text => Expect::One,
         }
     }
 
     fn allows(self, count: usize) -> bool {
         match self {
-            Expect::AtMost(most) | Expect::Ids(most) => count <= most,
+            Expect::Whole(most, _) | Expect::AtMost(most) | Expect::Ids(most) => count <= most,
             Expect::Exactly(wanted) => count == wanted,
-            Expect::Status => false,
+            Expect::Scored(most) => count <= 2 * most,
+            Expect::One | Expect::Status => false,
         }
     }
 }
@@ -148,6 +184,8 @@ pub(super) struct Incoming {
     at: usize,
     /// Items that are still to come of the list at hand.
     left: Option<usize>,
+    /// Whether the items at hand come in pairs, each with a line of its own before it.
+    paired: bool,
     /// Set while the reply at hand is passed over.
     passing: Option<Passing>,
     /// Bytes of the step at hand that were passed over.
@@ -167,6 +205,10 @@ impl Incoming {
     pub(super) fn reply(&mut self, expect: Expect, into: &mut Replies) -> Result<ReplyProgress, Malformed> {
         if self.left.is_none() {
             let Some((kind, line)) = self.line()? else { return Ok(ReplyProgress::Incomplete) };
+            if matches!((expect, kind), (Expect::One, b'$' | b'_')) {
+                self.left = Some(1);
+                return self.items(expect, into);
+            }
             let count = match kind {
                 b'-' => {
                     let message = String::from_utf8_lossy(line).into_owned();
@@ -187,33 +229,73 @@ impl Incoming {
                 }
                 _ => return Err(Malformed("a different kind of reply than requested")),
             };
+            // Where the first item begins.
+            let behind = self.at + line.len() + 3;
             if !expect.allows(count) {
-                // Only of a hash that is read whole the server decides how much there is.
-                let Expect::AtMost(_) = expect else {
+                let Expect::Whole(_, why) = expect else {
                     return Err(Malformed("a different number of items than requested"));
                 };
                 if count.saturating_mul(ITEM_BYTES_MIN) > PASSED_OVER_BYTES_MAX {
-                    return Ok(ReplyProgress::Endless(TooLarge::Hash));
+                    return Ok(ReplyProgress::Endless(why));
                 }
-                self.pass_over(TooLarge::Hash);
+                self.pass_over(why);
+            }
+            if matches!(expect, Expect::Scored(_)) {
+                // The newer protocol has pairs. Which it is shows in the first item.
+                match self.bytes.get(behind) {
+                    None if count > 0 => return Ok(ReplyProgress::Incomplete),
+                    Some(b'*') if count > 0 => self.paired = true,
+                    _ if !count.is_multiple_of(2) => return Err(Malformed("a member without a score")),
+                    _ => {}
+                }
+                if self.paired && !expect.allows(2 * count) {
+                    return Err(Malformed("a different number of items than requested"));
+                }
             }
             self.consume_line();
-            self.left = Some(count);
+            self.left = Some(if self.paired { 2 * count } else { count });
         }
+        self.items(expect, into)
+    }
+
+    /// Reads on in the items of the reply at hand.
+    fn items(&mut self, expect: Expect, into: &mut Replies) -> Result<ReplyProgress, Malformed> {
         let ids = matches!(expect, Expect::Ids(_));
         while let Some(left) = self.left.filter(|left| *left > 0 && self.passing.is_none()) {
+            let begun = self.at;
+            if self.paired && left.is_multiple_of(2) && !self.open_pair()? {
+                return Ok(ReplyProgress::Incomplete);
+            }
             match self.item(ids, into)? {
                 Item::Whole => self.left = Some(left - 1),
-                Item::Partial => return Ok(ReplyProgress::Incomplete),
-                Item::TooLarge(why) => self.pass_over(why),
+                Item::Partial => {
+                    self.at = begun;
+                    return Ok(ReplyProgress::Incomplete);
+                }
+                Item::TooLarge(why) => {
+                    self.at = begun;
+                    self.pass_over(why);
+                }
             }
         }
         if self.passing.is_some() {
             return self.pass_on();
         }
-        self.left = None;
+        (self.left, self.paired) = (None, false);
         into.end_reply();
         Ok(ReplyProgress::Done)
+    }
+
+    /// Passes the line before a pair; false when it is not all there.
+    fn open_pair(&mut self) -> Result<bool, Malformed> {
+        match self.line()? {
+            None => Ok(false),
+            Some((b'*', b"2")) => {
+                self.consume_line();
+                Ok(true)
+            }
+            Some(_) => Err(Malformed("a member without a score")),
+        }
     }
 
     fn pass_over(&mut self, why: TooLarge) {
@@ -244,15 +326,22 @@ impl Incoming {
             }
             let Some(left) = self.left.filter(|left| *left > 0) else {
                 let why = passing.why;
-                (self.left, self.passing) = (None, None);
+                (self.left, self.passing, self.paired) = (None, None, false);
                 return Ok(ReplyProgress::PassedOver(why));
             };
             let why = passing.why;
-            let Some((kind, line)) = self.line()? else { return Ok(ReplyProgress::Incomplete) };
+            let begun = self.at;
+            if self.paired && left.is_multiple_of(2) && !self.open_pair()? {
+                return Ok(ReplyProgress::Incomplete);
+            }
+            let Some((kind, line)) = self.line()? else {
+                self.at = begun;
+                return Ok(ReplyProgress::Incomplete);
+            };
             let head = line.len() + 3;
             let (bytes, ends) = match kind {
                 b'$' if line == b"-1" => (0, false),
-                b'_' | b':' => (0, false),
+                b'_' | b':' | b',' => (0, false),
                 b'$' => (number(line)?, true),
                 _ => return Err(Malformed("an item that is not a string")),
             };
@@ -337,8 +426,8 @@ impl Incoming {
         match kind {
             b'$' if line == b"-1" => push(into, None),
             b'_' if line.is_empty() => push(into, None),
-            b':' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Batch)),
-            b':' => push(into, Some(line)),
+            b':' | b',' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Batch)),
+            b':' | b',' => push(into, Some(line)),
             b'$' => {
                 let len = number(line)?;
                 if len > limits::VALUE_BYTES {
@@ -396,6 +485,7 @@ fn number(line: &[u8]) -> Result<usize, Malformed> {
 mod tests {
     use super::*;
 
+    const USER_5: Keys<'_> = Keys::Numbered { prefix: "user", ids: &[5] };
     const LIST: &[u8] = b"*3\r\n$2\r\nab\r\n$-1\r\n$0\r\n\r\n";
 
     #[test]
@@ -428,6 +518,57 @@ mod tests {
         let endless = [&b">1\r\n$900000\r\n"[..], &[b'x'; 20]].concat();
         incoming.bytes.extend_from_slice(&endless.repeat(100_000));
         assert!(incoming.reply(Expect::AtMost(3), &mut replies).is_err());
+    }
+
+    #[test]
+    fn members_come_with_their_scores_in_turn_or_in_pairs_and_in_any_pieces() {
+        let flat = &b"*4\r\n$1\r\na\r\n$3\r\n1.5\r\n$1\r\nb\r\n$1\r\n2\r\n"[..];
+        let pairs = b"*2\r\n*2\r\n$1\r\na\r\n,1.5\r\n*2\r\n$1\r\nb\r\n,2\r\n";
+        for bytes in [flat, pairs] {
+            for cut in 0..bytes.len() {
+                let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+                incoming.bytes.extend_from_slice(&bytes[..cut]);
+                assert_eq!(incoming.reply(Expect::Scored(2), &mut replies), Ok(ReplyProgress::Incomplete), "{cut}");
+                incoming.bytes.extend_from_slice(&bytes[cut..]);
+                assert_eq!(incoming.reply(Expect::Scored(2), &mut replies), Ok(ReplyProgress::Done), "{cut}");
+                let items: Vec<&[u8]> = replies.items(0).flatten().collect();
+                assert_eq!((items, incoming.is_empty()), (vec![&b"a"[..], b"1.5", b"b", b"2"], true));
+            }
+            let mut incoming = Incoming { bytes: bytes.to_vec(), ..Incoming::default() };
+            assert!(incoming.reply(Expect::Scored(1), &mut Replies::default()).is_err());
+        }
+        for bad in [&b"*1\r\n$1\r\na\r\n"[..], b"*1\r\n*2\r\n*2\r\n", b"*2\r\n*2\r\n$1\r\na\r\n:1\r\n$1\r\n"] {
+            let mut incoming = Incoming { bytes: bad.to_vec(), ..Incoming::default() };
+            assert!(incoming.reply(Expect::Scored(2), &mut Replies::default()).is_err(), "{bad:?}");
+        }
+        // A pair that is too large is passed over, and the next reply is read.
+        let long = [b"*1\r\n*2\r\n$1048577\r\n", &[b'x'; 1_048_577][..], b"\r\n,1\r\n", pairs].concat();
+        let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+        for piece in long.chunks(7_777) {
+            incoming.bytes.extend_from_slice(piece);
+            while let Ok(ReplyProgress::Done | ReplyProgress::PassedOver(TooLarge::Value)) =
+                incoming.reply(Expect::Scored(2), &mut replies)
+            {}
+        }
+        assert_eq!((replies.items(0).len(), incoming.is_empty()), (4, true));
+    }
+
+    #[test]
+    fn one_value_is_a_string_or_nothing() {
+        let read = |bytes: &[u8]| {
+            let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+            incoming.bytes.extend_from_slice(bytes);
+            let progress = incoming.reply(Expect::One, &mut replies);
+            (progress, replies.items(0).next().map(|item| item.map(<[u8]>::to_vec)))
+        };
+        assert_eq!(read(b"$3\r\na\r\n\r\n"), (Ok(ReplyProgress::Done), Some(Some(b"a\r\n".to_vec()))));
+        for nothing in [&b"$-1\r\n"[..], b"_\r\n"] {
+            assert_eq!(read(nothing), (Ok(ReplyProgress::Done), Some(None)));
+        }
+        for bad in [&b"*1\r\n$1\r\na\r\n"[..], b"+OK\r\n", b":1\r\n"] {
+            let mut incoming = Incoming { bytes: bad.to_vec(), ..Incoming::default() };
+            assert!(incoming.reply(Expect::One, &mut Replies::default()).is_err(), "{bad:?}");
+        }
     }
 
     #[test]
@@ -464,7 +605,7 @@ mod tests {
                 for piece in bytes.chunks(piece) {
                     assert_eq!(passed_over, None);
                     incoming.bytes.extend_from_slice(piece);
-                    match incoming.reply(Expect::AtMost(4), &mut replies) {
+                    match incoming.reply(Expect::Whole(4, TooLarge::Hash), &mut replies) {
                         Ok(ReplyProgress::Incomplete) => {}
                         Ok(ReplyProgress::PassedOver(why)) => passed_over = Some(why),
                         other => panic!("{other:?}"),
@@ -489,7 +630,8 @@ mod tests {
             (b"%100000000\r\n", TooLarge::Hash),
         ] {
             let mut incoming = Incoming { bytes: bytes.to_vec(), ..Incoming::default() };
-            assert_eq!(incoming.reply(Expect::AtMost(3), &mut Replies::default()), Ok(ReplyProgress::Endless(why)));
+            let expect = Expect::Whole(3, TooLarge::Hash);
+            assert_eq!(incoming.reply(expect, &mut Replies::default()), Ok(ReplyProgress::Endless(why)));
         }
         // Many that are a little too large are as bad as one.
         let mut incoming = Incoming::default();
@@ -508,10 +650,11 @@ mod tests {
     fn a_step_is_one_command_an_id() {
         let mut out = Vec::new();
         let fields: [std::sync::Arc<str>; 2] = ["a".into(), "bc".into()];
-        push_step(&mut out, &ReadBatch { read: KeyedRead::HashFields(&fields), prefix: "user", ids: &[5] }, true);
+        push_step(&mut out, &ReadBatch { read: KeyedRead::HashFields(&fields), keys: USER_5 }, true);
         assert_eq!(out, b"*1\r\n$6\r\nASKING\r\n*4\r\n$5\r\nHMGET\r\n$6\r\nuser:5\r\n$1\r\na\r\n$2\r\nbc\r\n");
         out.clear();
-        push_step(&mut out, &ReadBatch { read: KeyedRead::ListHead(10), prefix: "follow", ids: &[7, -1] }, false);
+        let keys = Keys::Numbered { prefix: "follow", ids: &[7, -1] };
+        push_step(&mut out, &ReadBatch { read: KeyedRead::ListHead(10), keys }, false);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,

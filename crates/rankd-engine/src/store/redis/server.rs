@@ -11,7 +11,7 @@ use crate::store::redis::Trouble;
 use crate::store::redis::connection::{Answered, Ask, Connection, Failed, ReadOutcome};
 use crate::store::redis::greeting::Peer;
 use crate::store::redis::pulse::Pulse;
-use crate::store::redis::{BATCH_IDS, SECOND_TRIES, in_batches, refused, resp, too_large};
+use crate::store::redis::{BATCH_KEYS, SECOND_TRIES, in_batches, refused, resp, too_large};
 use crate::store::{Answer, Keyed, ReadBatch, Replies, StoreError};
 use futures_util::future::{Either, select};
 use hashbrown::DefaultHashBuilder;
@@ -36,22 +36,25 @@ impl ServerStore {
     }
 
     async fn send(&self, batch: ReadBatch<'_>) -> Result<Replies, StoreError> {
-        self.budget.count_first_tries(batch.ids.len());
+        self.budget.count_first_tries(batch.keys.len());
         let mut answered = self.connections.read(batch.clone(), false, &self.budget).await;
         for _ in 0..SECOND_TRIES {
-            if !worth_another_try(&answered) || !self.budget.take(batch.ids.len()) {
+            if !worth_another_try(&answered) || !self.budget.take(batch.keys.len()) {
                 break;
             }
-            self.health.count(|health| &health.retries, batch.ids.len() as u64);
+            self.health.count(|health| &health.retries, batch.keys.len() as u64);
             answered = self.connections.read(batch.clone(), false, &self.budget).await;
         }
         let result = match answered {
             Err(failed) => Err(failed.error),
             Ok(Answered { too_large: Some((at, what)), .. }) => Err(too_large(&batch, at, what)),
-            Ok(answered) => match answered.refused.first() {
-                None => return Ok(answered.replies),
-                Some((at, line)) => Err(refused(&batch, *at, line)),
-            },
+            Ok(mut answered) => {
+                answered.accept_wrong_types();
+                match answered.refused.first() {
+                    None => return Ok(answered.replies),
+                    Some((at, line)) => Err(refused(&batch, *at, line)),
+                }
+            }
         };
         self.health.count(|health| &health.errors, 1);
         result
@@ -68,9 +71,9 @@ fn worth_another_try(answered: &Result<Answered, Failed>) -> bool {
 
 impl Keyed for ServerStore {
     fn read<'a>(&'a self, batch: ReadBatch<'a>) -> Answer<'a> {
-        match batch.ids.len() {
+        match batch.keys.len() {
             0 => Box::pin(async { Ok(Replies::default()) }),
-            1..=BATCH_IDS => Box::pin(self.send(batch)),
+            1..=BATCH_KEYS => Box::pin(self.send(batch)),
             _ => Box::pin(in_batches(batch, |part| self.send(part))),
         }
     }
@@ -164,7 +167,7 @@ impl Connections {
         budget: &Budget,
         sent: &Cell<bool>,
     ) -> ReadOutcome {
-        let commands = ask.batch.ids.len();
+        let commands = ask.batch.keys.len();
         loop {
             // Without a budget there is no second connection either.
             if budget.has_room(commands) && self.other_than(first).connected().await {
