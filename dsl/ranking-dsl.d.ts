@@ -31,16 +31,32 @@ declare module "@ranking-dsl/runtime" {
   const endpointBrand: unique symbol;
   const rowsBrand: unique symbol;
   const planBrand: unique symbol;
+  const listBrand: unique symbol;
+  const vectorBrand: unique symbol;
 
   /** A value in an expression. */
   export type Expr = number | string | boolean | null;
+  /** A list in an expression. It is no array: what is in it is known only when the plan runs. */
+  export interface List<T extends number | string> {
+    readonly [listBrand]: T;
+  }
+  /** A vector of so many numbers in an expression. It is no array, either. */
+  export interface Vector<N extends number> {
+    readonly [vectorBrand]: N;
+  }
+  /** A list or vector of any type. */
+  export type AnyArray = List<number> | List<string> | Vector<number>;
   /** A key whose column has values of this type. A variable that starts as a key may hold any such value later. */
   export type KeyOf<T> = T & { readonly [keyBrand]?: true; readonly [writeBrand]?: true };
   /** A key that plans read and do not write. */
   export type ReadOnlyKeyOf<T> = T & { readonly [keyBrand]?: true };
   /** A parameter with values of this type. */
   export type ParamOf<T> = T & { readonly [paramBrand]?: true };
-  export type AnyKey = KeyOf<number> | KeyOf<string> | KeyOf<boolean>;
+  /** A key whose column has lists of such elements. */
+  export type ListKey<T extends number | string> = KeyOf<List<T>>;
+  /** A key whose column has vectors of so many numbers. */
+  export type VectorKey<N extends number> = KeyOf<Vector<N>>;
+  export type AnyKey = KeyOf<number> | KeyOf<string> | KeyOf<boolean> | ListKey<number> | ListKey<string> | VectorKey<number>;
   /** A key itself, rather than something computed. */
   export type KeyArg<K> = K extends unknown ? (typeof keyBrand extends keyof K ? K : "a key, such as Key.score") : never;
   /** A key that a plan may write. */
@@ -48,8 +64,9 @@ declare module "@ranking-dsl/runtime" {
     ? typeof writeBrand extends keyof K ? K : "a key that may be written, such as Key.score"
     : never;
   /** What a key's column holds. */
-  export type ValueOf<K> = K extends number ? number : K extends string ? string : K extends boolean ? boolean : never;
-  export type AnyParam = ParamOf<number> | ParamOf<string> | ParamOf<boolean>;
+  export type ValueOf<K> = K extends number ? number : K extends string ? string : K extends boolean ? boolean
+    : K extends List<infer T> ? List<T> : K extends Vector<infer N> ? Vector<N> : never;
+  export type AnyParam = ParamOf<number> | ParamOf<string> | ParamOf<boolean> | ParamOf<AnyArray>;
   export interface Endpoint<Kind extends string> {
     readonly [endpointBrand]: Kind;
   }
@@ -67,13 +84,16 @@ declare module "@ranking-dsl/runtime" {
     timeoutMs?: number;
   }
 
+  /** A value of literal data; an array is a list or a vector. */
+  export type Cell = Expr | readonly number[] | readonly string[];
+
   /** Columns of literal data, by key name: a value a row, or a generator. */
   export interface Columns {
     [key: string]:
-      | readonly Expr[]
+      | readonly Cell[]
       | { sequence: { start?: number; step?: number } }
       | { hash: { seed?: number; modulus?: number } }
-      | { cycle: readonly Expr[] };
+      | { cycle: readonly Cell[] };
   }
 
   /** Defines a plan: its name, and how it is built from the tasks. Several outputs are returned as a list. */
@@ -125,7 +145,7 @@ declare module "@ranking-dsl/runtime" {
     /** Null. */
     const(value: null): null;
     /** The row's cell; null if the row has no such column. */
-    key<K extends Expr>(key: KeyArg<K>): ValueOf<K>;
+    key<K extends Expr | AnyArray>(key: KeyArg<K>): ValueOf<K>;
     /** The parameter's value in this run; null if it has none. */
     param(param: ParamOf<number>): number;
     param(param: ParamOf<string>): string;
@@ -197,9 +217,9 @@ declare module "@ranking-dsl/runtime" {
     in(x: string, list: readonly string[]): boolean;
     in(x: boolean, list: readonly boolean[]): boolean;
     /** True where `x` is null. */
-    isNull(x: Expr): boolean;
+    isNull(x: Expr | AnyArray): boolean;
     /** True where `x` is not null. */
-    notNull(x: Expr): boolean;
+    notNull(x: Expr | AnyArray): boolean;
     /** True where the cell is not null and the pattern matches a part of it. */
     regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
   };
@@ -249,7 +269,7 @@ declare module "@ranking-dsl/runtime" {
       fanout?: number | bigint;
     } & TaskOptions): Rows;
     /** Add columns read from a hash of each row. */
-    hydrate<Keys extends Expr>(options: {
+    hydrate<Keys extends Expr | AnyArray>(options: {
       /** Where the hashes are */
       endpoint: Endpoint<"redis">;
       /** What stands before the id in the hash's name, such as user or media */
@@ -291,7 +311,7 @@ declare module "@ranking-dsl/runtime" {
       count: number | bigint;
     } & TaskOptions): Rows;
     /** Compute an expression for every row and write it to a key. */
-    vm<OutKey extends Expr>(options: {
+    vm<OutKey extends Expr | AnyArray>(options: {
       /** The key to write */
       outKey: OutKeyArg<OutKey>;
       /** The expression to compute */

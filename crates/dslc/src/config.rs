@@ -96,7 +96,7 @@ fn entries(writer: &mut Writer, entries: &Named<Entry>) {
     for entry in entries.list() {
         writer.object(|w| {
             w.field("name").string(&entry.name);
-            w.field("type").string(entry.type_of.name());
+            w.field("type").string(&entry.type_of.to_string());
         });
     }
 }

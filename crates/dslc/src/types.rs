@@ -1,13 +1,13 @@
 //! Declarations for editors: what plans may write, so that `tsc --strict` accepts what the compiler accepts, without a plug-in.
 //!
-//! A key is a number, a string or a boolean with a brand: it can be computed with and compared like what it stands for. The brand is
-//! optional, so that `s += 1` and `reduce` work on variables that start as a key; where a task wants a key, a conditional type
-//! looks whether the brand is declared.
+//! A key of a single value is a number, a string or a boolean with a brand: it can be computed with and compared like what it
+//! stands for. The brand is optional, so that `s += 1` and `reduce` work on variables that start as a key; where a task wants a key,
+//! a conditional type looks whether the brand is declared. A key of lists or vectors is opaque: it has none of the methods of arrays.
 
 use crate::config::{camel, is_required};
 use crate::operations;
-use rankd_column::Type;
 use rankd_column::expr::operation::Home;
+use rankd_column::{Element, Type};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, Status};
 use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, Signature};
@@ -88,7 +88,11 @@ fn about(param: &Param) -> String {
 /// A type variable for each option that takes keys.
 fn variables(params: &[Param]) -> String {
     let keys = params.iter().filter(|param| param.kind.row().typescript.contains(KEY));
-    let list: Vec<String> = keys.map(|param| format!("{} extends Expr", variable(param.name))).collect();
+    let takes = |param: &Param| match param.kind {
+        ParamKind::ScalarKey => "Expr",
+        _ => "Expr | AnyArray",
+    };
+    let list: Vec<String> = keys.map(|param| format!("{} extends {}", variable(param.name), takes(param))).collect();
     if list.is_empty() { String::new() } else { format!("<{}>", list.join(", ")) }
 }
 
@@ -118,10 +122,18 @@ fn entry_line(out: &mut String, entry: &Entry, brand: &str) {
     if entry.status == Status::Blocked {
         return;
     }
-    let type_of = match entry.type_of {
-        Type::Int | Type::Float => "number",
-        Type::Bool => "boolean",
-        Type::Str => "string",
+    let value = match entry.type_of {
+        Type::Int | Type::Float => "number".to_owned(),
+        Type::Bool => "boolean".to_owned(),
+        Type::Str => "string".to_owned(),
+        Type::List(Element::Int | Element::Float) => "List<number>".to_owned(),
+        Type::List(Element::Str) => "List<string>".to_owned(),
+        Type::Vector(dimension) => format!("Vector<{dimension}>"),
+    };
+    // Those that most plans use have names that are easy to read in an editor.
+    let type_of = match (brand, entry.type_of) {
+        ("KeyOf", Type::List(_) | Type::Vector(_)) => value.replacen('<', "Key<", 1),
+        (brand, _) => format!("{brand}<{value}>"),
     };
     let deprecated = match (&entry.status, &entry.replaced_by) {
         (Status::Active, _) => String::new(),
@@ -129,7 +141,7 @@ fn entry_line(out: &mut String, entry: &Entry, brand: &str) {
         (_, None) => " @deprecated".to_owned(),
     };
     let _ = writeln!(out, "    /** {}{deprecated} */", comment(&entry.doc));
-    let _ = writeln!(out, "    readonly {}: {brand}<{type_of}>;", entry.name);
+    let _ = writeln!(out, "    readonly {}: {type_of};", entry.name);
 }
 
 /// Text that cannot end the comment that it stands in.

@@ -1,13 +1,14 @@
 //! Values: typed columns, the row sets made of them, and the expressions computed over them.
 //!
 //! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
-//! Reading order: [`value`], [`dictionary`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], then [`kernel`] (the loops over rows)
-//! and [`expr`] (tree → types → program → evaluation).
+//! Reading order: [`value`], [`dictionary`], [`flat`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], then [`kernel`]
+//! (the loops over rows) and [`expr`] (tree → types → program → evaluation).
 
 pub mod batch;
 pub mod column;
 pub mod dictionary;
 pub mod expr;
+pub mod flat;
 pub mod id;
 pub mod id_texts;
 pub mod kernel;
@@ -17,7 +18,8 @@ pub mod value;
 pub use batch::{Batch, Key};
 pub use column::{Cells, Column};
 pub use dictionary::{Dictionary, DictionaryBuilder};
+pub use flat::{Elements, Span, Vectors};
 pub use id::{Id, IdFault};
 pub use id_texts::{IdDictionary, IdTexts};
 pub use rowset::RowSet;
-pub use value::{Type, Value};
+pub use value::{Element, List, Type, Value};

@@ -71,7 +71,8 @@ fn param_to_json(param: &Param, w: &mut Writer) {
             Value::Float(value) => w.float(value),
             Value::Bool(value) => w.bool(value),
             Value::Str(value) => w.string(&value),
-            _ => w.null(),
+            // No literal of a declaration is one of these.
+            Value::Null | Value::List(_) | Value::Vector(_) => w.null(),
         };
     }
     w.field("doc").string(param.doc);

@@ -11,7 +11,7 @@
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
 //! | [`cost`], [`place`] | what a step takes; where it runs |
 //! | [`clock`], `exact`, [`deadline`] | time, a loop's timers, limits |
-//! | [`store`], [`pool`] | where reads go; the CPU pool |
+//! | [`store`], [`decode`], [`pool`] | where reads go; what they bring as cells; the CPU pool |
 //! | `call` | how a task's code is called |
 //! | [`loop_context`], [`run`] | what the runs of a loop share; one request on its event loop |
 //! | [`trace`], `expand_passes`, [`stats`] | how an answer came about; counters |
@@ -23,6 +23,7 @@ pub mod clock;
 pub mod codes;
 pub mod cost;
 pub mod deadline;
+pub mod decode;
 mod defaults;
 pub mod engine;
 pub mod error;

@@ -72,7 +72,7 @@ fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
         Err(error) => Reply::failed(error.code, answer.render(outcome)),
         Ok(outputs) if arrow => match answer.arrow(outputs, outcome.trace.as_ref()) {
             Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
-            Err(arrow::TooMuchText { key }) => {
+            Err(arrow::TooLong { key }) => {
                 let message = format!("{key:?} has more text than an Arrow stream can hold: ask for {JSON}");
                 let error = RunError::new(codes::TOO_LARGE_FOR_ARROW, message);
                 Reply::error(answer.request_id, Some(&answer.plan.name), &error)

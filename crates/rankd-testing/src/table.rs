@@ -1,7 +1,8 @@
-//! Tables as they stand in headers, `| id | score |`, and rows. An empty cell is null.
+//! Tables as they stand in headers, `| id | score |`, and rows. An empty cell is null; a list or vector is a JSON array.
 
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Key, RowSet, Value};
+use rankd_engine::decode;
 use rankd_plan::Registry;
 use std::sync::Arc;
 
@@ -23,7 +24,9 @@ pub(crate) fn read(table: &[String], registry: &Registry) -> RowSet {
         for line in &table[1..] {
             match cells(line).get(at) {
                 Some(&"") => column.push_null(),
-                Some(text) => assert!(column.push_text(text.as_bytes()), "{text} is not a value of {name}"),
+                Some(text) => {
+                    assert!(decode::push_text(&mut column, text.as_bytes()), "{text} is not a value of {name}")
+                }
                 None => panic!("{line} has fewer cells than {}", table[0]),
             }
         }

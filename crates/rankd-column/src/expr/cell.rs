@@ -16,6 +16,8 @@ pub enum Cell {
     Float(f64),
     Bool(bool),
     Str(u32),
+    /// A list or vector that is there: nothing else can be asked of it.
+    Array,
     Overflow,
 }
 
@@ -34,7 +36,7 @@ impl Cell {
             (Cell::Int(x), Some(op)) => int(op.int(x)),
             (Cell::Int(x), None) => Cell::Float(op.float(x as f64)),
             (Cell::Float(x), _) => Cell::Float(op.float(x)),
-            (other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::Overflow), _) => other,
+            (other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::Array | Cell::Overflow), _) => other,
         }
     }
 

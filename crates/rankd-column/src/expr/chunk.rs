@@ -204,7 +204,7 @@ impl<'a> Chunk<'a> {
                     // The code of a null cell may be any number.
                     loaded.symbols.values.iter_mut().for_each(|symbol| *symbol = symbol.wrapping_add(base));
                 }
-                Bound::Missing | Bound::Made(_) => {}
+                Bound::Arrays(_) | Bound::Missing | Bound::Made(_) => {}
             }
         }
     }
@@ -273,13 +273,14 @@ impl<'a> Chunk<'a> {
                 Type::Int => self.coalesce::<i64>(at, *a, *b),
                 Type::Float => self.coalesce::<f64>(at, *a, *b),
                 Type::Bool => self.coalesce::<bool>(at, *a, *b),
-                Type::Str => self.coalesce::<u32>(at, *a, *b),
+                // The checks refuse branches that are lists or vectors.
+                Type::Str | Type::List(_) | Type::Vector(_) => self.coalesce::<u32>(at, *a, *b),
             },
             Step::If(type_of, cond, a, b) => match type_of {
                 Type::Int => self.choose::<i64>(at, *cond, *a, *b),
                 Type::Float => self.choose::<f64>(at, *cond, *a, *b),
                 Type::Bool => self.choose::<bool>(at, *cond, *a, *b),
-                Type::Str => self.choose::<u32>(at, *cond, *a, *b),
+                Type::Str | Type::List(_) | Type::Vector(_) => self.choose::<u32>(at, *cond, *a, *b),
             },
             Step::Test(test) => {
                 self.test(at, test);
@@ -356,17 +357,34 @@ impl<'a> Chunk<'a> {
                 }
                 None => vector::map(Values::All(false), n, &mut out, |x| x),
             },
+            Test::IsNull(Type::List(_) | Type::Vector(_), x, negated) => self.arrays_are_null(*x, *negated, &mut out),
             Test::IsNull(type_of, x, negated) => {
                 let valid = match type_of {
                     Type::Int => i64::source(self, *x).valid,
                     Type::Float => f64::source(self, *x).valid,
                     Type::Bool => bool::source(self, *x).valid,
-                    Type::Str => u32::source(self, *x).valid,
+                    Type::Str | Type::List(_) | Type::Vector(_) => u32::source(self, *x).valid,
                 };
                 vector::map(valid.as_values(), n, &mut out, |valid| valid == *negated);
             }
         }
         self.scratch.masks[at as usize] = out;
+    }
+
+    /// Whether the lists or vectors of a column are null, or with `negated` whether they are not.
+    fn arrays_are_null(&self, x: Operand, negated: bool, out: &mut Vec<bool>) {
+        let bound = match x {
+            Operand::Column(slot) => self.frame.columns[slot as usize].so_far(self.made),
+            Operand::Register(_) | Operand::Uniform(_) => Bound::Missing,
+        };
+        match bound {
+            Bound::Arrays(Some(valid)) => {
+                gather(valid, self.rows, out);
+                out.iter_mut().for_each(|there| *there = *there == negated);
+            }
+            Bound::Arrays(None) => out.resize(self.n, negated),
+            _ => out.resize(self.n, !negated),
+        }
     }
 
     /// Takes a register out, has it written, and puts it back. Operands are never the register written.

@@ -67,13 +67,21 @@ impl Program {
         let root_kind = kinds.last().copied().unwrap_or(Kind::Null);
         let result = match (want, root_kind) {
             (_, Kind::Wrong) | (Want::Predicate, Kind::Predicate) => None,
+            (Want::Value, Kind::Value(found)) | (Want::Column(found), Kind::Null) if !found.is_scalar() => {
+                errors.push(TypeError { node: root(tree), fault: TypeFault::NotComputed(found) });
+                None
+            }
+            (Want::Column(wanted), Kind::Value(found)) if wanted == found && !found.is_scalar() => {
+                errors.push(TypeError { node: root(tree), fault: TypeFault::NotComputed(found) });
+                None
+            }
             (Want::Column(wanted), Kind::Null) => Some(wanted),
             (Want::Value, Kind::Null) => Some(Type::Float),
             (Want::Value, Kind::Value(found)) => Some(found),
             (Want::Column(Type::Float), Kind::Value(Type::Int)) => Some(Type::Float),
             (Want::Column(wanted), Kind::Value(found)) if wanted == found => Some(wanted),
             (want, found) => {
-                let node = (tree.nodes().len() as Ix).saturating_sub(1);
+                let node = root(tree);
                 let fault = match want {
                     Want::Column(wanted) => TypeFault::WrongResult { wanted, found },
                     Want::Predicate => TypeFault::Misplaced { wanted: "predicate", found },
@@ -131,6 +139,10 @@ impl Program {
         params.dedup();
         params
     }
+}
+
+fn root(tree: &Tree) -> Ix {
+    (tree.nodes().len() as Ix).saturating_sub(1)
 }
 
 fn compile_regexes(tree: &Tree, literals: &mut Literals, errors: &mut Vec<TypeError>) -> Vec<(Ix, Arc<Regex>)> {
@@ -351,8 +363,9 @@ impl<'a> Compiler<'a> {
                 }
                 (x, y) => Test::CompareStrings(compare, x, y),
             },
-            // The checks refuse to compare an int with these.
-            (Type::Int, Type::Bool | Type::Str) => Test::CompareInts(compare, x, y),
+            // The checks refuse to compare an int with these, and a list or vector with anything.
+            (Type::Int, Type::Bool | Type::Str | Type::List(_) | Type::Vector(_))
+            | (Type::List(_) | Type::Vector(_), _) => Test::CompareInts(compare, x, y),
         };
         self.emit_test(test, &[left, right])
     }
@@ -383,6 +396,8 @@ impl<'a> Compiler<'a> {
                 });
                 Test::InStrings { x: x.operand, set: texts.collect(), memo: self.memo() }
             }
+            // The checks refuse these.
+            Type::List(_) | Type::Vector(_) => Test::InBools(x.operand, [false; 2]),
         };
         self.emit_test(test, &[x])
     }
@@ -453,7 +468,8 @@ impl<'a> Compiler<'a> {
             File::Typed(Type::Int) => 0,
             File::Typed(Type::Float) => 1,
             File::Typed(Type::Bool) => 2,
-            File::Typed(Type::Str) => 3,
+            // No step gives a list or vector, so none is ever in a register.
+            File::Typed(Type::Str | Type::List(_) | Type::Vector(_)) => 3,
             File::Mask => 4,
         };
         &mut self.pools[at]

@@ -27,6 +27,8 @@ pub(super) enum Bound<'a> {
     Bools(Slice<'a, bool>),
     /// Codes, and what turns a code into a symbol of this evaluation.
     Codes(Slice<'a, u32>, u32),
+    /// Which rows of a column of lists or vectors are there; `None` when all are.
+    Arrays(Option<&'a [bool]>),
     /// A column that the pass at hand is making: its position among those.
     Made(usize),
 }
@@ -44,6 +46,7 @@ impl<'a> Bound<'a> {
             Some(Column::Float(cells)) => Bound::Floats(cells.into()),
             Some(Column::Bool(cells)) => Bound::Bools(cells.into()),
             Some(Column::Str(cells, dictionary)) => Bound::Codes(cells.into(), symbols.add_dictionary(dictionary)),
+            Some(column @ (Column::List(..) | Column::Vector(..))) => Bound::Arrays(column.valid()),
         }
     }
 
@@ -215,6 +218,8 @@ impl<'a> Frame<'a> {
             Bound::Floats(slice) => slice.get(row).map_or(Cell::Null, Cell::Float),
             Bound::Bools(slice) => slice.get(row).map_or(Cell::Null, Cell::Bool),
             Bound::Codes(slice, base) => slice.get(row).map_or(Cell::Null, |code| Cell::Str(base + code)),
+            Bound::Arrays(valid) if valid.is_none_or(|valid| valid[row]) => Cell::Array,
+            Bound::Arrays(_) => Cell::Null,
         }
     }
 
@@ -225,6 +230,7 @@ impl<'a> Frame<'a> {
             Value::Float(v) => Cell::Float(*v),
             Value::Bool(v) => Cell::Bool(*v),
             Value::Str(text) => Cell::Str(self.symbols.add_text(text)),
+            Value::List(_) | Value::Vector(_) => Cell::Array,
         }
     }
 

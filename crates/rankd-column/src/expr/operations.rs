@@ -170,7 +170,7 @@ operations! {
             name: "key_ref", fields: &[Field::new("key", Holds::Key)],
             rule: Rule::Leaf("the key's type"), nulls: Own, overflow: Never, finite: Kept,
             script: Script::by_hand("Key.score", &[
-                Export { home: Home::E, name: "key", types: &["<K extends Expr>(key: KeyArg<K>): ValueOf<K>"] },
+                Export { home: Home::E, name: "key", types: &["<K extends Expr | AnyArray>(key: KeyArg<K>): ValueOf<K>"] },
             ]),
             examples: &[], doc: "the row's cell; null if the row has no such column",
         }
@@ -249,13 +249,13 @@ operations! {
         IsNull {
             name: "is_null", fields: UNARY,
             rule: Rule::Truth("expression of any type"), nulls: Own, overflow: Never, finite: Kept,
-            script: Script::by_hand("x == null", &[Export { home: Home::Pred, name: "isNull", types: &["(x: Expr): boolean"] }]),
+            script: Script::by_hand("x == null", &[Export { home: Home::Pred, name: "isNull", types: &["(x: Expr | AnyArray): boolean"] }]),
             examples: &[], doc: "`x` is null",
         }
         NotNull {
             name: "not_null", fields: UNARY,
             rule: Rule::Truth("expression of any type"), nulls: Own, overflow: Never, finite: Kept,
-            script: Script::by_hand("x != null", &[Export { home: Home::Pred, name: "notNull", types: &["(x: Expr): boolean"] }]),
+            script: Script::by_hand("x != null", &[Export { home: Home::Pred, name: "notNull", types: &["(x: Expr | AnyArray): boolean"] }]),
             examples: &[], doc: "`x` is not null",
         }
         Regex {

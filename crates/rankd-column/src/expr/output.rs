@@ -30,7 +30,10 @@ impl Made {
             Some(Type::Int) => Made::Ints(Output::new(rows, all, program, |_| None)),
             Some(Type::Bool) => Made::Bools(Output::new(rows, all, program, |_| None)),
             Some(Type::Str) => Made::Symbols(Output::new(rows, all, program, |_| None)),
-            Some(Type::Float) | None => Made::Floats(Output::new(rows, all, program, first_non_finite)),
+            // The checks refuse an expression that gives a list or vector, and a predicate makes no column.
+            Some(Type::Float | Type::List(_) | Type::Vector(_)) | None => {
+                Made::Floats(Output::new(rows, all, program, first_non_finite))
+            }
         }
     }
 

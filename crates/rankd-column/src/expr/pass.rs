@@ -375,7 +375,7 @@ impl<'a> Picked<'a> {
             Bound::Ints(_) => BestByType::Ints(Best::new(count, rows.len())),
             Bound::Floats(_) => BestByType::Floats(Best::new(count, rows.len())),
             Bound::Bools(_) => BestByType::Bools(Best::new(count, rows.len())),
-            Bound::Codes(..) | Bound::Missing | Bound::Made(_) => return None,
+            Bound::Codes(..) | Bound::Arrays(_) | Bound::Missing | Bound::Made(_) => return None,
         };
         let last = pass.evaluated.checked_sub(1).map(|last| &pass.parts[last]);
         Some(Picked { best, key, order, after_filter: matches!(last, Some(Part::Filter { .. })) })

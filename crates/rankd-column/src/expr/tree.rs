@@ -109,7 +109,8 @@ impl Op {
         let special = match self {
             Op::Unary(op, _) => return op.operation(),
             Op::Binary(op, ..) => return op.operation(),
-            Op::Const(Value::Null) => Special::ConstNull,
+            // No operation writes a list or vector; only the default of a key puts one here, and like null it cannot fail.
+            Op::Const(Value::Null | Value::List(_) | Value::Vector(_)) => Special::ConstNull,
             Op::Const(Value::Int(_) | Value::Float(_)) => Special::ConstNumber,
             Op::Const(Value::Bool(_)) | Op::Truth(_) => Special::ConstBool,
             Op::Const(Value::Str(_)) => Special::ConstString,

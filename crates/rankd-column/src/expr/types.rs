@@ -53,6 +53,10 @@ pub enum TypeFault {
     Mismatch(Kind, Kind),
     /// `<` and the like on bools.
     NoOrder,
+    /// A comparison of lists or vectors, or `in` on one.
+    NotComparable(Type),
+    /// An operation, or the whole, that would give a list or vector.
+    NotComputed(Type),
     /// A predicate where a value belongs, or the other way round.
     Misplaced { wanted: &'static str, found: Kind },
     /// `regex` on something that is not a string.
@@ -81,6 +85,10 @@ impl fmt::Display for TypeFault {
             TypeFault::NotANumber(found) => write!(f, "arithmetic needs a number, not {found}"),
             TypeFault::Mismatch(a, b) => write!(f, "{a} and {b} cannot be combined"),
             TypeFault::NoOrder => f.write_str("bools have no order; use == or !="),
+            TypeFault::NotComparable(found) => {
+                write!(f, "{found} has no order and no ==; only whether it is null can be asked")
+            }
+            TypeFault::NotComputed(found) => write!(f, "an expression cannot give {found}"),
             TypeFault::Misplaced { wanted, found } => write!(f, "expected a {wanted}, not a {found}"),
             TypeFault::NotAString(found) => write!(f, "regex needs a string key, not {found}"),
             TypeFault::BadList => f.write_str("the list of `in` must hold values of one type, and at least one"),
@@ -119,10 +127,10 @@ impl Checker<'_> {
             Op::Unary(op, x) => self.arithmetic(ix, op.on_ints().is_some(), &[*x]),
             Op::Binary(op, a, b) => self.arithmetic(ix, op.on_ints().is_some(), &[*a, *b]),
             Op::Clamp { x, lo, hi } => self.arithmetic(ix, true, &[*x, *lo, *hi]),
-            Op::Coalesce(a, b) => self.meet(ix, *a, *b),
+            Op::Coalesce(a, b) => self.branches(ix, *a, *b),
             Op::If { cond, then, other } => {
                 self.predicate(ix, *cond);
-                self.meet(ix, *then, *other)
+                self.branches(ix, *then, *other)
             }
             Op::Truth(_) => Kind::Predicate,
             Op::And(a, b) | Op::Or(a, b) => {
@@ -137,8 +145,10 @@ impl Checker<'_> {
             Op::Compare(compare, a, b) => {
                 let met = self.meet(ix, *a, *b);
                 let ordered = !matches!(compare, Compare::Eq | Compare::Ne);
-                if ordered && met == Kind::Value(Type::Bool) {
-                    self.fail(ix, TypeFault::NoOrder);
+                match met {
+                    Kind::Value(Type::Bool) if ordered => self.fail(ix, TypeFault::NoOrder),
+                    Kind::Value(found) if !found.is_scalar() => self.fail(ix, TypeFault::NotComparable(found)),
+                    Kind::Value(_) | Kind::Null | Kind::Predicate | Kind::Wrong => {}
                 }
                 Kind::Predicate
             }
@@ -163,6 +173,7 @@ impl Checker<'_> {
     fn check_list(&mut self, ix: Ix, x: Ix, list: &[Value]) {
         match (self.value(ix, x), list_type(list)) {
             (_, None) => self.fail(ix, TypeFault::BadList),
+            (Kind::Value(x), Some(_)) if !x.is_scalar() => self.fail(ix, TypeFault::NotComparable(x)),
             (Kind::Value(x), Some(item)) if x != item && !(x.is_number() && item.is_number()) => {
                 self.fail(ix, TypeFault::Mismatch(Kind::Value(x), Kind::Value(item)));
             }
@@ -214,6 +225,17 @@ impl Checker<'_> {
     fn arithmetic(&mut self, ix: Ix, keeps_ints: bool, operands: &[Ix]) -> Kind {
         match self.number(ix, operands) {
             Kind::Value(_) if !keeps_ints => Kind::Value(Type::Float),
+            kind => kind,
+        }
+    }
+
+    /// The type that both branches can be seen as, which must be that of a single value.
+    fn branches(&mut self, ix: Ix, a: Ix, b: Ix) -> Kind {
+        match self.meet(ix, a, b) {
+            Kind::Value(found) if !found.is_scalar() => {
+                self.fail(ix, TypeFault::NotComputed(found));
+                Kind::Wrong
+            }
             kind => kind,
         }
     }

@@ -1,11 +1,13 @@
 //! Two row sets end to end.
 //!
 //! Columns are the union of both sides. Dictionaries merge the same way every time: the left's entries in order, then the
-//! right's that the left does not have; equal dictionaries are reused as they are.
+//! right's that the left does not have; equal dictionaries are reused as they are. The elements of lists and vectors are shared
+//! where both sides have the same ones, or only one side has any; otherwise those of the viewed rows are copied.
 
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
 use crate::dictionary::{Dictionary, DictionaryBuilder};
+use crate::flat::{Elements, Span, Vectors};
 use crate::id_texts::IdTexts;
 use crate::kernel::gather::gather;
 use crate::rowset::{RowSet, Rows};
@@ -35,8 +37,13 @@ fn id_texts(left: &Batch, right: &Batch) -> Option<Arc<IdTexts>> {
     left.or(right).cloned()
 }
 
-/// A key has one type everywhere, so both sides agree where both are there; a disagreement is a bug and panics.
 #[expect(clippy::panic, reason = "a key with two types cannot come from input: the registry types every column")]
+fn disagree(left: &Column, right: &Column) -> ! {
+    panic!("a key has type {} on one side and {} on the other", left.type_of(), right.type_of())
+}
+
+/// A key has one type everywhere, so both sides agree where both are there; a disagreement is a bug and panics.
+#[expect(clippy::panic, reason = "a key of neither side cannot come from input: the caller lists the keys of both")]
 fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>)) -> Column {
     match (left, right) {
         (Some(Column::Int(l)), Some(Column::Int(r))) => Column::Int(join_cells(Some(l), Some(r), rows)),
@@ -59,9 +66,102 @@ fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>
             let r = Cells::new(recoded, r.valid().map(<[bool]>::to_vec));
             Column::Str(join_cells(Some(l), Some(&r), rows), Arc::new(merged))
         }
-        (Some(l), Some(r)) => panic!("a key has type {} on one side and {} on the other", l.type_of(), r.type_of()),
+        (Some(Column::List(l, elements)), None) => Column::List(join_cells(Some(l), None, rows), elements.clone()),
+        (None, Some(Column::List(r, elements))) => Column::List(join_cells(None, Some(r), rows), elements.clone()),
+        (Some(Column::List(l, le)), Some(Column::List(r, re))) if Arc::ptr_eq(le, re) => {
+            Column::List(join_cells(Some(l), Some(r), rows), le.clone())
+        }
+        (Some(left @ Column::List(l, le)), Some(right @ Column::List(r, re))) => {
+            join_lists((l, le), (r, re), rows).unwrap_or_else(|| disagree(left, right))
+        }
+        (Some(Column::Vector(l, vectors)), None) => Column::Vector(join_cells(Some(l), None, rows), vectors.clone()),
+        (None, Some(Column::Vector(r, vectors))) => Column::Vector(join_cells(None, Some(r), rows), vectors.clone()),
+        (Some(Column::Vector(l, lv)), Some(Column::Vector(r, rv))) if Arc::ptr_eq(lv, rv) => {
+            Column::Vector(join_cells(Some(l), Some(r), rows), lv.clone())
+        }
+        (Some(Column::Vector(l, lv)), Some(Column::Vector(r, rv))) if lv.dimension() == rv.dimension() => {
+            let mut values = Vec::new();
+            let cells = moved(l, rows.0, |at| copy_vector(lv, at, &mut values));
+            let cells = cells.into_iter().chain(moved(r, rows.1, |at| copy_vector(rv, at, &mut values))).collect();
+            Column::Vector(cells, Arc::new(Vectors::new(lv.dimension(), values)))
+        }
+        (Some(l), Some(r)) => disagree(l, r),
         (None, None) => panic!("a key of neither side"),
     }
+}
+
+/// The viewed lists of both sides over elements of their own; `None` when they are not of one type.
+fn join_lists(
+    (l, le): (&Cells<Span>, &Elements),
+    (r, re): (&Cells<Span>, &Elements),
+    rows: (Rows<'_>, Rows<'_>),
+) -> Option<Column> {
+    let (cells, elements): (Vec<Option<Span>>, Elements) = match (le, re) {
+        (Elements::Str(left, ld), Elements::Str(right, rd)) => {
+            let mut codes = Vec::new();
+            let mut cells = moved(l, rows.0, |span| copy_list(left, span, &mut codes));
+            let first = codes.len();
+            cells.extend(moved(r, rows.1, |span| copy_list(right, span, &mut codes)));
+            if Arc::ptr_eq(ld, rd) || ld == rd {
+                (cells, Elements::Str(codes, ld.clone()))
+            } else {
+                let (merged, recoded) = merge(ld, rd);
+                codes[first..].iter_mut().for_each(|code| *code = recoded[*code as usize]);
+                (cells, Elements::Str(codes, Arc::new(merged)))
+            }
+        }
+        (Elements::Int(left), Elements::Int(right)) => {
+            let (cells, values) = join_elements((l, left), (r, right), rows);
+            (cells, Elements::Int(values))
+        }
+        (Elements::Float(left), Elements::Float(right)) => {
+            let (cells, values) = join_elements((l, left), (r, right), rows);
+            (cells, Elements::Float(values))
+        }
+        (Elements::Int(_) | Elements::Float(_) | Elements::Str(..), _) => return None,
+    };
+    Some(Column::List(cells.into_iter().collect(), Arc::new(elements)))
+}
+
+fn join_elements<T: Copy>(
+    (l, left): (&Cells<Span>, &[T]),
+    (r, right): (&Cells<Span>, &[T]),
+    rows: (Rows<'_>, Rows<'_>),
+) -> (Vec<Option<Span>>, Vec<T>) {
+    let mut values = Vec::new();
+    let mut cells = moved(l, rows.0, |span| copy_list(left, span, &mut values));
+    cells.extend(moved(r, rows.1, |span| copy_list(right, span, &mut values)));
+    (cells, values)
+}
+
+/// The viewed cells, each as `copy` makes it. Neighbours that share their elements still do.
+fn moved<T: Copy + Default + PartialEq>(
+    cells: &Cells<T>,
+    rows: Rows<'_>,
+    mut copy: impl FnMut(T) -> T,
+) -> Vec<Option<T>> {
+    let mut last = None;
+    let mut moved = |cell: T| match last {
+        Some((old, new)) if old == cell => new,
+        _ => {
+            let new = copy(cell);
+            last = Some((cell, new));
+            new
+        }
+    };
+    rows.iter().map(|row| cells.get(row).map(&mut moved)).collect()
+}
+
+fn copy_list<T: Copy>(values: &[T], span: Span, out: &mut Vec<T>) -> Span {
+    let start = out.len();
+    out.extend_from_slice(&values[span.range()]);
+    Span::new(start, out.len() - start)
+}
+
+fn copy_vector(vectors: &Vectors, at: u32, out: &mut Vec<f32>) -> u32 {
+    let copied = out.len() / usize::from(vectors.dimension());
+    out.extend_from_slice(vectors.get(at));
+    copied as u32
 }
 
 /// Left entries, then unseen right ones; and the new code of each right entry.

@@ -52,7 +52,10 @@ fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order) -> RankedRows
     };
     match column {
         None if key == Key::ID => rank_values(batch.ids(), None, rows, |id| rank_int(id) ^ flip),
-        None => RankedRows { ranks: Vec::new(), rows: Cow::default(), nulls: list(rows).into_owned() },
+        // Lists and vectors have no order. The checks refuse to sort by one; here all rows would be equal.
+        None | Some(Column::List(..) | Column::Vector(..)) => {
+            RankedRows { ranks: Vec::new(), rows: Cow::default(), nulls: list(rows).into_owned() }
+        }
         Some(Column::Int(cells)) => rank_cells(cells, rows, |v| rank_int(v) ^ flip),
         Some(Column::Float(cells)) => rank_cells(cells, rows, |v| rank_float(v) ^ flip),
         Some(Column::Bool(cells)) => rank_cells(cells, rows, |v| u64::from(v) ^ flip),

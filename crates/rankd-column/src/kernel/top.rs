@@ -35,7 +35,10 @@ pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) 
     };
     match column {
         None if key == Key::ID => pick(batch.ids(), None, rows, count, order),
-        None => rows.slice(0, count).iter().map(|row| row as u32).collect(),
+        // Lists and vectors have no order: see `sort`.
+        None | Some(Column::List(..) | Column::Vector(..)) => {
+            rows.slice(0, count).iter().map(|row| row as u32).collect()
+        }
         Some(Column::Int(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
         Some(Column::Float(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
         Some(Column::Bool(cells)) => pick(cells.values(), cells.valid(), rows, count, order),

@@ -4,7 +4,7 @@ use crate::generate::{few, look, many, recipe};
 use crate::table::{KEY_TYPES, Registry, Table};
 use proptest::prelude::*;
 use rankd_column::expr::{Op, Program, Scratch, Stop, Tree, Want, compute};
-use rankd_column::{Column, Key, RowSet, Value};
+use rankd_column::{Column, Elements, Key, RowSet, Value};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -12,7 +12,7 @@ proptest! {
     #[test]
     fn joined_rows_are_the_left_ones_then_the_right_ones(
         left in recipe(few()), right in recipe(prop_oneof![9 => few().boxed(), 1 => many().boxed()]),
-        looks in (look(), look()), dropped in any::<(u16, u16)>(),
+        looks in (look(), look()), dropped in any::<(u32, u32)>(),
     ) {
         let (left, right) = (with_fewer(left.table(), dropped.0), with_fewer(right.table(), dropped.1));
         let (l, r) = (looks.0.at(&RowSet::new(left.batch())), looks.1.at(&RowSet::new(right.batch())));
@@ -66,12 +66,16 @@ fn check_dictionary(left: &RowSet, right: &RowSet, joined: &RowSet, key: Key) {
 fn entries(rows: &RowSet, key: Key) -> Vec<String> {
     match rows.batch().column(key).map(|column| &**column) {
         Some(Column::Str(_, dictionary)) => dictionary.iter().map(str::to_owned).collect(),
+        Some(Column::List(_, elements)) => match &**elements {
+            Elements::Str(_, dictionary) => dictionary.iter().map(str::to_owned).collect(),
+            Elements::Int(_) | Elements::Float(_) => Vec::new(),
+        },
         _ => Vec::new(),
     }
 }
 
 /// Without the columns whose bit is set.
-fn with_fewer(mut table: Table, dropped: u16) -> Table {
+fn with_fewer(mut table: Table, dropped: u32) -> Table {
     table.columns.retain(|key, _| dropped >> key.0 & 1 == 0);
     table
 }

@@ -4,12 +4,13 @@
 //! they are drawn by a small generator from a recipe, and the recipe is what shrinks.
 
 use crate::oracle::Term;
-use crate::table::{FIRST_MISSING, KEY_TYPES, PARAM_TYPES, PATTERN_PARAM, Table};
+use crate::table::{FIRST_ARRAY, FIRST_MISSING, FIRST_MISSING_ARRAY, KEY_TYPES, PARAM_TYPES, PATTERN_PARAM, Table};
 use proptest::prelude::*;
 use proptest::sample::select;
 use rankd_column::expr::{Binary, Compare, Pattern, Unary};
 use rankd_column::kernel::sort::Order;
-use rankd_column::{Key, RowSet, Type, Value};
+use rankd_column::{Element, Key, List, RowSet, Type, Value};
+use std::sync::Arc;
 
 const TAME_INTS: [i64; 8] = [-7, -2, -1, 0, 1, 2, 3, 10];
 pub(crate) const WILD_INTS: [i64; 14] = [
@@ -96,7 +97,7 @@ impl Recipe {
             ids.swap(at, dice.below(at + 1));
         }
         let spare_strings = STRINGS[..dice.below(4)].to_vec();
-        let columns = (1..FIRST_MISSING).map(|key| {
+        let columns = (1..FIRST_MISSING).chain(FIRST_ARRAY..FIRST_MISSING_ARRAY).map(|key| {
             let nulls = if dice.below(3) == 0 { 0 } else { self.nulls };
             (Key(key), (0..self.rows).map(|_| self.cell(KEY_TYPES[key as usize], nulls, &mut dice)).collect())
         });
@@ -122,6 +123,28 @@ impl Recipe {
             Type::Bool => Value::Bool(dice.below(2) == 0),
             Type::Str if self.distinct => Value::str(&format!("{}{}", dice.one_of(&STRINGS), dice.below(300))),
             Type::Str => Value::str(dice.one_of(&STRINGS)),
+            Type::List(element) => {
+                let count = dice.one_of(&[0, 1, 2, 5]);
+                let elements: Vec<Value> = (0..count).map(|_| self.cell(element.type_of(), 0, dice)).collect();
+                Value::List(Arc::new(list(element, &elements)))
+            }
+            Type::Vector(dimension) => {
+                let number = |_| (dice.below(4000) as f32 / 16.0 - 100.0) * if self.wild { 1e36 } else { 1.0 };
+                Value::Vector((0..dimension).map(number).collect())
+            }
+        }
+    }
+}
+
+fn list(element: Element, elements: &[Value]) -> List {
+    let wrong = |value: &Value| -> ! { panic!("{value} in a list of {}", element.type_of()) };
+    match element {
+        Element::Int => List::Int(elements.iter().map(|v| if let Value::Int(v) = v { *v } else { wrong(v) }).collect()),
+        Element::Float => {
+            List::Float(elements.iter().map(|v| if let Value::Float(v) = v { *v } else { wrong(v) }).collect())
+        }
+        Element::Str => {
+            List::Str(elements.iter().map(|v| if let Value::Str(v) = v { v.clone() } else { wrong(v) }).collect())
         }
     }
 }
@@ -217,6 +240,8 @@ fn literal(type_of: Type) -> BoxedStrategy<Value> {
             .boxed(),
         Type::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
         Type::Str => select(STRINGS.to_vec()).prop_map(Value::str).boxed(),
+        // Expressions have no literals of these.
+        Type::List(_) | Type::Vector(_) => Just(Value::Null).boxed(),
     }
 }
 
@@ -299,6 +324,8 @@ impl Level {
             1 => within(&self.bool, vec![Type::Bool]),
             2 => within(&self.str, vec![Type::Str]),
             2 => (any_value, any::<bool>()).prop_map(|(x, negated)| Term::Null(Box::new(x), negated)),
+            1 => (FIRST_ARRAY..KEY_TYPES.len() as u32, any::<bool>())
+                .prop_map(|(key, negated)| Term::Null(Box::new(Term::Key(key)), negated)),
             2 => pattern_match(),
         ]
         .boxed()

@@ -1,9 +1,10 @@
 //! Sorted, best and first rows, compared with a stable sort of row numbers by the standard library.
 
 use crate::generate::{Look, Recipe, few, look, many, recipe};
-use crate::table::{KEY_TYPES, Table};
+use crate::table::{FIRST_ARRAY, KEY_TYPES, Table};
 use proptest::prelude::*;
 use proptest::sample::select;
+use rankd_column::kernel::gather::gather_column;
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Key, RowSet, Value};
 use std::cmp::Ordering;
@@ -28,6 +29,22 @@ proptest! {
         let (_, rows) = tabled(recipe, look);
         for count in 0..=rows.len() + 1 {
             check_top(&rows, key, order, count);
+        }
+    }
+
+    #[test]
+    fn rows_keep_their_cells_when_they_are_sorted_and_taken(
+        recipe in recipe(few()), look in look(), key in any_key(), order in any_order(), count in 0..60usize,
+    ) {
+        let (table, rows) = tabled(recipe, look);
+        let best = rows.sort(key, order).take(count);
+        let expected: Vec<usize> = expected(&table, &rows, key, order).into_iter().take(count).collect();
+        for key in (0..KEY_TYPES.len() as u32).map(Key) {
+            let column = best.batch().column(key).map(|column| gather_column(column, best.rows()));
+            for (at, row) in expected.iter().enumerate() {
+                prop_assert_eq!(best.value(key, at), table.value(key, *row));
+                prop_assert!(column.as_ref().is_none_or(|column| column.value(at) == table.value(key, *row)));
+            }
         }
     }
 
@@ -99,7 +116,7 @@ fn neighbours_in_the_last_bit_are_told_apart() {
 }
 
 fn any_key() -> impl Strategy<Value = Key> {
-    (0..KEY_TYPES.len() as u32).prop_map(Key)
+    (0..FIRST_ARRAY).prop_map(Key)
 }
 
 fn any_order() -> impl Strategy<Value = Order> {

@@ -3,7 +3,7 @@
 
 use crate::generate::{Dice, Level, look, many, params, recipe};
 use crate::oracle::Term;
-use crate::table::{KEY_TYPES, Registry};
+use crate::table::{FIRST_ARRAY, KEY_TYPES, Registry};
 use proptest::prelude::*;
 use proptest::sample::select;
 use rankd_column::expr::pass::{PARTS_MAX, Part, Pass, PassError};
@@ -50,7 +50,7 @@ fn parts(depth: usize) -> impl Strategy<Value = Vec<Part>> {
         1 => prop_oneof![level.str, level.bool].prop_map(|term| computed(&term)),
         4 => level.predicate.prop_map(|term| Part::Filter { program: program(&term, Want::Predicate) }),
     ];
-    let key = (0..KEY_TYPES.len() as u32).prop_map(Key);
+    let key = (0..FIRST_ARRAY).prop_map(Key);
     let sort = (key, select(vec![Order::Asc, Order::Desc])).prop_map(|(key, order)| Part::Sort { key, order });
     let take = select(vec![1, 2, 5, 20, 64, 300, usize::MAX]).prop_map(|count| Part::Take { count });
     (prop::collection::vec(evaluated, 0..5), prop::option::of(sort), prop::option::weighted(0.7, take)).prop_map(

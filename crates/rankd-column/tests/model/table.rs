@@ -1,12 +1,13 @@
 //! Rows as the model sees them: a value a cell. And the same rows as the crate's batch.
 
+use rankd_column::column::ColumnBuilder;
 use rankd_column::expr::Schema;
-use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Key, Type, Value};
+use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Element, Key, List, Span, Type, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The type of each key. The last four are in no table.
-pub(crate) const KEY_TYPES: [Type; 13] = [
+/// The type of each key. Of those with a single value, the last four are in no table; of lists and vectors, the last is.
+pub(crate) const KEY_TYPES: [Type; 18] = [
     Type::Int,
     Type::Int,
     Type::Int,
@@ -20,10 +21,19 @@ pub(crate) const KEY_TYPES: [Type; 13] = [
     Type::Float,
     Type::Bool,
     Type::Str,
+    Type::List(Element::Int),
+    Type::List(Element::Float),
+    Type::List(Element::Str),
+    Type::Vector(3),
+    Type::List(Element::Str),
 ];
 
 /// Keys below this one are in a full table.
 pub(crate) const FIRST_MISSING: u32 = 9;
+/// From this one on, keys are lists and vectors, which have no order.
+pub(crate) const FIRST_ARRAY: u32 = 13;
+/// So are those of these that are below this one.
+pub(crate) const FIRST_MISSING_ARRAY: u32 = 17;
 
 /// The type of each parameter. The last is only ever a pattern.
 pub(crate) const PARAM_TYPES: [Type; 7] =
@@ -106,6 +116,35 @@ pub(crate) fn column(type_of: Type, values: &[Value], spare_strings: &[&str]) ->
                 _ => None,
             });
             Column::Str(cells, Arc::new(builder.finish()))
+        }
+        Type::List(element) => {
+            let mut builder = ColumnBuilder::new(type_of, 0);
+            if element == Element::Str && !spare_strings.is_empty() {
+                // No cell points at these.
+                let spare = spare_strings.iter().map(|text| (*text).into()).collect();
+                assert!(builder.push_list(&List::Str(spare)));
+            }
+            let unused = builder.len();
+            values.iter().for_each(|value| assert!(builder.push(value)));
+            let Column::List(spans, elements) = builder.finish() else { unreachable!() };
+            let mut row = unused;
+            let nowhere = Span { start: u32::MAX, len: u32::MAX };
+            let cells = cells(values, nowhere, |_| {
+                row += 1;
+                spans.get(row - 1)
+            });
+            Column::List(cells, elements)
+        }
+        Type::Vector(_) => {
+            let mut builder = ColumnBuilder::new(type_of, 0);
+            values.iter().for_each(|value| assert!(builder.push(value)));
+            let Column::Vector(numbers, vectors) = builder.finish() else { unreachable!() };
+            let mut row = 0;
+            let cells = cells(values, u32::MAX, |_| {
+                row += 1;
+                numbers.get(row - 1)
+            });
+            Column::Vector(cells, vectors)
         }
     }
 }

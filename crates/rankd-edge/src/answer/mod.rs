@@ -4,7 +4,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use crate::arrow::{self, ArrowField, TooMuchText};
+use crate::arrow::{self, ArrowField, TooLong};
 use rankd_column::{Key, RowSet};
 use rankd_engine::trace::{NodeTrace, Trace};
 use rankd_engine::{Linked, Outcome, RunError};
@@ -46,7 +46,7 @@ impl Answer<'_> {
     }
 
     /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
-    pub fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooMuchText> {
+    pub fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooLong> {
         let about = self.response(outputs, false, trace.filter(|_| self.with_trace)).finish();
         arrow::stream(&self.fields(outputs), outputs, ("response", &about))
     }

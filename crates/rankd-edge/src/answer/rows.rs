@@ -3,9 +3,11 @@
 //! and whether there is room is looked at once a row. Nothing is allocated for a row.
 
 use rankd_column::rowset::Rows;
-use rankd_column::{Column, Dictionary, Key, RowSet};
+use rankd_column::{Column, Dictionary, Elements, Key, RowSet, Span, Vectors};
 use rankd_plan::Registry;
-use rankd_plan::json::{NUMBER_ROOM, is_plain, push_float, push_int, push_string, put, put_float, put_int};
+use rankd_plan::json::{
+    NUMBER_ROOM, is_plain, push_float, push_int, push_single, push_string, put, put_float, put_int,
+};
 
 /// How long rows will be: a guess that saves growing step by step.
 pub(crate) fn bytes_about(outputs: &[RowSet]) -> usize {
@@ -23,11 +25,29 @@ pub(crate) fn weight(outputs: &[RowSet]) -> usize {
                 let bytes = |row| cells.get(row).map_or(0, |code| dictionary.get(code).len());
                 Some(output.rows().iter().map(bytes).sum::<usize>())
             }
-            Column::Int(_) | Column::Float(_) | Column::Bool(_) => None,
+            Column::List(cells, elements) => {
+                let Elements::Str(codes, dictionary) = &**elements else { return None };
+                let text = |code: &u32| dictionary.get(*code).len();
+                let bytes = |row| cells.get(row).map_or(0, |span| codes[span.range()].iter().map(text).sum());
+                Some(output.rows().iter().map(bytes).sum::<usize>())
+            }
+            Column::Int(_) | Column::Float(_) | Column::Bool(_) | Column::Vector(..) => None,
         });
         columns.sum::<usize>() / BYTES_A_CELL
     };
-    outputs.iter().map(|output| output.len() * (1 + output.batch().columns().len()) + texts(output)).sum()
+    // Each element of a list takes as long as a cell.
+    let elements = |output: &RowSet| {
+        let columns = output.batch().columns().iter().map(|(_, column)| match &**column {
+            Column::List(cells, _) => {
+                output.rows().iter().map(|row| cells.get(row).map_or(0, |span| span.len as usize)).sum()
+            }
+            Column::Vector(_, vectors) => output.len() * usize::from(vectors.dimension()),
+            Column::Int(_) | Column::Float(_) | Column::Bool(_) | Column::Str(..) => 0,
+        });
+        columns.sum::<usize>()
+    };
+    let cells = |output: &RowSet| output.len() * (1 + output.batch().columns().len());
+    outputs.iter().map(|output| cells(output) + texts(output) + elements(output)).sum()
 }
 
 /// Writes rows as the items of an array. Each row its id first, then its keys in registry order; a null is left out.
@@ -56,6 +76,9 @@ const BEFORE_ID: &[u8; 8] = b"},{\"id\":";
 
 impl Page<'_> {
     fn push(&self, out: &mut Vec<u8>, rows: impl Iterator<Item = usize>) {
+        if self.fields.iter().any(RowField::is_array) {
+            return self.push_with_arrays(out, rows);
+        }
         let row_room = BEFORE_ID.len() + NUMBER_ROOM + self.fields.iter().map(RowField::room).sum::<usize>();
         // The first row ends no other one, and where no rows came before, it follows none.
         let (start, mut too_much) = (out.len(), if out.ends_with(b"[") { 2 } else { 1 });
@@ -79,6 +102,20 @@ impl Page<'_> {
         }
         out.truncate(at);
         if at > start {
+            out.push(b'}');
+        }
+    }
+
+    /// Rows with lists or vectors: how long a row becomes is not known before it is written.
+    fn push_with_arrays(&self, out: &mut Vec<u8>, rows: impl Iterator<Item = usize>) {
+        let (start, mut too_much) = (out.len(), if out.ends_with(b"[") { 2 } else { 1 });
+        for row in rows {
+            self.push_slowly(out, row);
+            if too_much > 0 {
+                out.drain(start..start + std::mem::take(&mut too_much));
+            }
+        }
+        if out.len() > start {
             out.push(b'}');
         }
     }
@@ -108,6 +145,7 @@ impl Page<'_> {
                 Values::Few(codes, _, dictionary) | Values::Str(codes, dictionary) => {
                     put_string(room, at, dictionary.get(codes[row]))?
                 }
+                Values::List(..) | Values::Vector(..) => return None,
             };
         }
         Some(at)
@@ -125,6 +163,19 @@ impl Page<'_> {
                 Values::Bool(values) => out.extend_from_slice(if values[row] { b"true" } else { b"false" }),
                 Values::Few(codes, _, dictionary) | Values::Str(codes, dictionary) => {
                     push_string(out, dictionary.get(codes[row]));
+                }
+                Values::List(spans, elements) => match elements {
+                    Elements::Int(values) => push_array(out, &values[spans[row].range()], |out, v| push_int(out, *v)),
+                    Elements::Float(values) => {
+                        push_array(out, &values[spans[row].range()], |out, v| push_float(out, *v));
+                    }
+                    Elements::Str(codes, dictionary) => {
+                        let push = |out: &mut Vec<u8>, code: &u32| push_string(out, dictionary.get(*code));
+                        push_array(out, &codes[spans[row].range()], push);
+                    }
+                },
+                Values::Vector(cells, vectors) => {
+                    push_array(out, vectors.get(cells[row]), |out, v| push_single(out, *v));
                 }
             }
         }
@@ -148,6 +199,8 @@ enum Values<'a> {
     /// Few strings for many rows: each is quoted and escaped beforehand, with the name before it.
     Few(&'a [u32], Box<[Short]>, &'a Dictionary),
     Str(&'a [u32], &'a Dictionary),
+    List(&'a [Span], &'a Elements),
+    Vector(&'a [u32], &'a Vectors),
 }
 
 impl<'a> RowField<'a> {
@@ -163,6 +216,8 @@ impl<'a> RowField<'a> {
                 Values::Few(cells.values(), shorts(&start, dictionary), dictionary)
             }
             Column::Str(cells, dictionary) => Values::Str(cells.values(), dictionary),
+            Column::List(cells, elements) => Values::List(cells.values(), elements),
+            Column::Vector(cells, vectors) => Values::Vector(cells.values(), vectors),
         };
         RowField { short: Short::of(&start), start, valid: column.valid(), values }
     }
@@ -172,10 +227,25 @@ impl<'a> RowField<'a> {
         SHORT + NUMBER_ROOM.max(SHORT)
     }
 
+    fn is_array(&self) -> bool {
+        matches!(self.values, Values::List(..) | Values::Vector(..))
+    }
+
     #[inline]
     fn is_null(&self, row: usize) -> bool {
         self.valid.is_some_and(|valid| !valid[row])
     }
+}
+
+fn push_array<T>(out: &mut Vec<u8>, items: &[T], push: impl Fn(&mut Vec<u8>, &T)) {
+    out.push(b'[');
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push(out, item);
+    }
+    out.push(b']');
 }
 
 /// Puts a short string in which nothing is escaped, and no other.

@@ -2,13 +2,22 @@
 
 use super::rows::{bytes_about, push_rows, weight};
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, Column, Key, RowSet, Type, Value};
+use rankd_column::{Batch, Column, Element, Key, List, RowSet, Type, Value};
 use rankd_plan::Registry;
 use rankd_plan::registry::Text;
 use std::fmt::Write;
 use std::sync::Arc;
 
-const TYPES: [Type; 4] = [Type::Int, Type::Float, Type::Bool, Type::Str];
+const TYPES: [Type; 8] = [
+    Type::Int,
+    Type::Float,
+    Type::Bool,
+    Type::Str,
+    Type::List(Element::Int),
+    Type::List(Element::Float),
+    Type::List(Element::Str),
+    Type::Vector(3),
+];
 
 /// Two keys of each type, one of which has a name that is too long to be copied in one move.
 fn registry() -> Registry {
@@ -80,18 +89,39 @@ impl Random {
             Type::Float => Value::Float(self.float()),
             Type::Bool => Value::Bool(self.below(2) == 0),
             Type::Str => Value::str(&strings[self.below(strings.len())]),
+            Type::List(element) => {
+                let count = [0, 1, 2, 50][self.below(4)];
+                let text = |random: &mut Random| strings[random.below(strings.len())].as_str().into();
+                Value::List(Arc::new(match element {
+                    Element::Int => List::Int((0..count).map(|_| self.int()).collect()),
+                    Element::Float => List::Float((0..count).map(|_| self.float()).collect()),
+                    Element::Str => List::Str((0..count).map(|_| text(self)).collect()),
+                }))
+            }
+            Type::Vector(dimension) => Value::Vector((0..dimension).map(|_| self.single()).collect()),
         }
+    }
+
+    fn single(&mut self) -> f32 {
+        let edges = [0.0, -0.0, f32::MAX, f32::MIN_POSITIVE, 1e-45, 0.1, 16_777_216.0, 1e10, 3.0];
+        let value = match self.below(2) {
+            0 => edges[self.below(edges.len())],
+            _ => f32::from_bits(self.next() as u32),
+        };
+        if value.is_finite() { value } else { 0.5 }
     }
 
     /// Rows of some of the keys, seen whole, in part, or in another order.
     fn rows(&mut self, registry: &Registry) -> RowSet {
         let count = [0, 1, 2, 7, 100][self.below(5)];
         let mut batch = Batch::new((0..count).map(|_| self.int()).collect());
+        // Rows without lists are written another way.
+        let arrays = self.below(2) == 0;
         for at in 1..registry.keys.list().len() as u32 {
-            if self.below(3) == 0 {
+            let (type_of, nulls) = (registry.key(Key(at)).type_of, [0, 30, 100][self.below(3)]);
+            if self.below(3) == 0 || !(arrays || type_of.is_scalar()) {
                 continue;
             }
-            let (type_of, nulls) = (registry.key(Key(at)).type_of, [0, 30, 100][self.below(3)]);
             let strings: Vec<String> = (0..=[0, 3, 150][self.below(3)]).map(|_| self.text()).collect();
             let mut column = ColumnBuilder::new(type_of, count);
             (0..count).for_each(|_| assert!(column.push(&self.value(type_of, &strings, nulls))));
@@ -124,12 +154,22 @@ fn plainly(rows: &RowSet, registry: &Registry, wanted: Option<&[Key]>) -> String
                 Value::Float(value) => zmij::Buffer::new().format_finite(value).to_owned(),
                 Value::Bool(value) => value.to_string(),
                 Value::Str(text) => escaped(&text),
+                Value::List(list) => match &*list {
+                    List::Int(list) => array(list, |value| value.to_string()),
+                    List::Float(list) => array(list, |value| zmij::Buffer::new().format_finite(*value).to_owned()),
+                    List::Str(list) => array(list, |text| escaped(text)),
+                },
+                Value::Vector(vector) => array(&vector, |value| zmij::Buffer::new().format_finite(*value).to_owned()),
             };
             write!(item, ",{}:{shown}", escaped(&registry.key(Key(at)).name)).unwrap();
         }
         items.push(item + "}");
     }
     items.join(",")
+}
+
+fn array<T>(items: &[T], shown: impl Fn(&T) -> String) -> String {
+    format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(","))
 }
 
 fn escaped(text: &str) -> String {
@@ -174,4 +214,16 @@ fn long_strings_weigh_as_much_as_the_cells_that_take_as_long() {
     };
     assert_eq!((of("a", 0), of("a", 100), of(&"a".repeat(600), 100)), (0, 200, 200));
     assert_eq!(of(&"a".repeat(6400), 100), 200 + 10_000);
+}
+
+#[test]
+fn elements_weigh_as_much_as_cells() {
+    let mut column = ColumnBuilder::new(Type::List(Element::Str), 2);
+    assert!(column.push_list(&List::Str(vec!["a".into(); 50])) && column.push_list(&List::Str(vec![])));
+    let rows = RowSet::new(Batch::new(vec![1, 2]).with(Key(1), Arc::new(column.finish())));
+    assert_eq!(weight(std::slice::from_ref(&rows)), 4 + 50);
+    assert_eq!(weight(&[rows.looking_at(vec![1])]), 2);
+    let mut column = ColumnBuilder::new(Type::Vector(64), 1);
+    assert!(column.push_vector(&[0.5; 64]));
+    assert_eq!(weight(&[RowSet::new(Batch::new(vec![1]).with(Key(1), Arc::new(column.finish())))]), 2 + 64);
 }

@@ -1,7 +1,7 @@
 //! The body of a record batch: the cells of each field, gathered through the views of the outputs, as Arrow's buffers.
 
-use crate::arrow::{ArrowField, TooMuchText};
-use rankd_column::{Column, Key, RowSet, Type};
+use crate::arrow::{ArrowField, TooLong};
+use rankd_column::{Column, Element, Elements, Key, RowSet, Type};
 
 /// Buffers one after the other, each from a multiple of eight on, and where they are.
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl Body {
         self.field(&valid, &[&values]);
     }
 
-    pub(super) fn add(&mut self, field: &ArrowField<'_>, outputs: &[RowSet]) -> Result<(), TooMuchText> {
+    pub(super) fn add(&mut self, field: &ArrowField<'_>, outputs: &[RowSet]) -> Result<(), TooLong> {
         let mut valid = Bits::default();
         match field.type_of {
             Type::Int => {
@@ -54,8 +54,7 @@ impl Body {
                 self.field(&valid, &[&values.bytes]);
             }
             Type::Str => {
-                let (mut ends, mut text) = (vec![0; 4], Vec::new());
-                let mut fits = true;
+                let mut texts = Texts::default();
                 each(outputs, field.key, |column, row| {
                     let cell = if let Some(Column::Str(cells, dictionary)) = column {
                         cells.get(row).map(|code| dictionary.get(code))
@@ -63,22 +62,82 @@ impl Body {
                         None
                     };
                     valid.push(cell.is_some());
-                    let cell = cell.unwrap_or_default().as_bytes();
-                    match offset(text.len() + cell.len()) {
-                        Some(end) if fits => {
-                            text.extend(cell);
-                            ends.extend(end.to_le_bytes());
-                        }
-                        _ => fits = false,
+                    texts.push(cell.unwrap_or_default());
+                });
+                let (ends, text) = texts.finish().ok_or_else(|| too_long(field))?;
+                self.field(&valid, &[&ends, &text]);
+            }
+            Type::List(element) => self.lists(field, element, outputs)?,
+            Type::Vector(dimension) => {
+                let mut values = Vec::new();
+                let bytes = usize::from(dimension) * size_of::<f32>();
+                each(outputs, field.key, |column, row| {
+                    let cell = match column {
+                        Some(Column::Vector(cells, vectors)) => cells.get(row).map(|at| vectors.get(at)),
+                        _ => None,
+                    };
+                    valid.push(cell.is_some());
+                    match cell {
+                        Some(vector) => values.extend(vector.iter().flat_map(|value| value.to_le_bytes())),
+                        // A null has room for its numbers, too.
+                        None => values.resize(values.len() + bytes, 0),
                     }
                 });
-                if !fits {
-                    return Err(TooMuchText { key: field.name.to_owned() });
-                }
-                self.field(&valid, &[&ends, &text]);
+                self.field(&valid, &[]);
+                self.elements(values.len() / size_of::<f32>(), &[&values]);
             }
         }
         Ok(())
+    }
+
+    /// Where each list ends, then the elements of all lists as a field of their own.
+    fn lists(&mut self, field: &ArrowField<'_>, element: Element, outputs: &[RowSet]) -> Result<(), TooLong> {
+        let mut valid = Bits::default();
+        let (mut ends, mut count, mut fits) = (vec![0; 4], 0, true);
+        let (mut numbers, mut texts) = (Vec::new(), Texts::default());
+        each(outputs, field.key, |column, row| {
+            let cell = match column {
+                Some(Column::List(cells, elements)) => cells.get(row).map(|span| (span, &**elements)),
+                _ => None,
+            };
+            valid.push(cell.is_some());
+            count += cell.map_or(0, |(span, _)| span.len as usize);
+            match offset(count) {
+                Some(end) => ends.extend(end.to_le_bytes()),
+                None => fits = false,
+            }
+            match cell {
+                Some((span, Elements::Int(values))) => {
+                    numbers.extend(values[span.range()].iter().flat_map(|value| value.to_le_bytes()));
+                }
+                Some((span, Elements::Float(values))) => {
+                    numbers.extend(values[span.range()].iter().flat_map(|value| value.to_le_bytes()));
+                }
+                Some((span, Elements::Str(codes, dictionary))) => {
+                    codes[span.range()].iter().for_each(|code| texts.push(dictionary.get(*code)));
+                }
+                None => {}
+            }
+        });
+        if !fits {
+            return Err(too_long(field));
+        }
+        self.field(&valid, &[&ends]);
+        match element {
+            Element::Int | Element::Float => self.elements(count, &[&numbers]),
+            Element::Str => {
+                let (ends, text) = texts.finish().ok_or_else(|| too_long(field))?;
+                self.elements(count, &[&ends, &text]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements of lists: none of them is null.
+    fn elements(&mut self, count: usize, buffers: &[&[u8]]) {
+        self.nodes.push([count as i64, 0]);
+        self.buffer(&[]);
+        buffers.iter().for_each(|bytes| self.buffer(bytes));
     }
 
     /// A field without nulls needs no bits that say so.
@@ -103,7 +162,41 @@ fn each(outputs: &[RowSet], key: Key, mut visit: impl FnMut(Option<&Column>, usi
     }
 }
 
-/// Where a text ends, if Arrow's 32 bits can say it.
+fn too_long(field: &ArrowField<'_>) -> TooLong {
+    TooLong { key: field.name.to_owned() }
+}
+
+/// Texts one after the other, and where each ends.
+struct Texts {
+    ends: Vec<u8>,
+    text: Vec<u8>,
+    fits: bool,
+}
+
+impl Default for Texts {
+    fn default() -> Texts {
+        Texts { ends: vec![0; 4], text: Vec::new(), fits: true }
+    }
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        match offset(self.text.len() + text.len()) {
+            Some(end) if self.fits => {
+                self.text.extend(text.as_bytes());
+                self.ends.extend(end.to_le_bytes());
+            }
+            _ => self.fits = false,
+        }
+    }
+
+    /// The ends and the text; `None` where there is too much of it.
+    fn finish(self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.fits.then_some((self.ends, self.text))
+    }
+}
+
+/// Where a text or list ends, if Arrow's 32 bits can say it.
 fn offset(end: usize) -> Option<i32> {
     i32::try_from(end).ok()
 }

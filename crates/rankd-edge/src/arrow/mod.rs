@@ -1,5 +1,5 @@
 //! Rows as an Arrow IPC stream: a schema, one record batch, the end. Only written, never read, and only what rows need:
-//! int64, float64, bool and utf8, little endian, no compression, metadata version 5.
+//! int64, float64, bool, utf8, lists and fixed-size lists of float32, little endian, no compression, metadata version 5.
 //!
 //! By hand, because `arrow-ipc` and what it needs is close to a minute of building for these few pages.
 //! Reading order: this file (messages), [`flat`] (the format of their metadata), [`body`] (cells).
@@ -11,7 +11,7 @@ mod tests;
 
 use body::Body;
 use flat::{Slot, Table};
-use rankd_column::{Key, RowSet, Type};
+use rankd_column::{Element, Key, RowSet, Type};
 
 /// The media type of a stream.
 pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
@@ -26,18 +26,18 @@ pub struct ArrowField<'a> {
     pub type_of: Type,
 }
 
-/// A column of strings is longer than the format can count: 2 GiB.
+/// A column of strings or lists is longer than the format can count: 2 GiB of text, or as many elements.
 #[derive(Debug)]
-pub struct TooMuchText {
-    /// The key whose texts are too much for one column.
+pub struct TooLong {
+    /// The key whose values are too much for one column.
     pub key: String,
 }
 
-impl std::error::Error for TooMuchText {}
+impl std::error::Error for TooLong {}
 
-impl std::fmt::Display for TooMuchText {
+impl std::fmt::Display for TooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?} has more text than an Arrow stream can hold", self.key)
+        write!(f, "{:?} has more text or elements than an Arrow stream can hold", self.key)
     }
 }
 
@@ -47,11 +47,14 @@ const SCHEMA: u8 = 1;
 const RECORD_BATCH: u8 = 3;
 /// Stands before the length of every message.
 const CONTINUES: [u8; 4] = [0xff; 4];
+const SINGLE: i16 = 1;
 const DOUBLE: i16 = 2;
+/// What readers expect the elements of a list to be called.
+const ITEM: &str = "item";
 
 /// The rows of all outputs, one after the other, as one table: `id`, then these fields. `about` goes with the schema as
 /// metadata.
-pub fn stream(fields: &[ArrowField<'_>], outputs: &[RowSet], about: (&str, &str)) -> Result<Vec<u8>, TooMuchText> {
+pub fn stream(fields: &[ArrowField<'_>], outputs: &[RowSet], about: (&str, &str)) -> Result<Vec<u8>, TooLong> {
     let mut body = Body::default();
     body.ids(outputs);
     for field in fields {
@@ -88,14 +91,45 @@ fn schema<'a>(fields: &[ArrowField<'a>], (name, value): (&'a str, &'a str)) -> T
 }
 
 fn field(name: &str, type_of: Type, nullable: bool) -> Table<'_> {
-    let (kind, details) = match type_of {
-        Type::Int => (2, vec![Slot::Int(64), Slot::Byte(1)]),
-        Type::Float => (3, vec![Slot::Short(DOUBLE)]),
-        Type::Str => (5, vec![]),
-        Type::Bool => (6, vec![]),
-    };
+    match type_of {
+        Type::Int => plain_field(name, 2, vec![Slot::Int(64), Slot::Byte(1)], nullable),
+        Type::Float => float_field(name, DOUBLE, nullable),
+        Type::Str => plain_field(name, 5, vec![], nullable),
+        Type::Bool => plain_field(name, 6, vec![], nullable),
+        // Elements are never null, but readers compare types, and by default they may be.
+        Type::List(element) => {
+            let item = match element {
+                Element::Int => field(ITEM, Type::Int, true),
+                Element::Float => field(ITEM, Type::Float, true),
+                Element::Str => field(ITEM, Type::Str, true),
+            };
+            nested_field(name, 12, vec![], nullable, vec![item])
+        }
+        Type::Vector(dimension) => {
+            let item = float_field(ITEM, SINGLE, true);
+            nested_field(name, 16, vec![Slot::Int(dimension.into())], nullable, vec![item])
+        }
+    }
+}
+
+fn float_field(name: &str, precision: i16, nullable: bool) -> Table<'_> {
+    plain_field(name, 3, vec![Slot::Short(precision)], nullable)
+}
+
+/// Without children, which some readers want to see as an empty list.
+fn plain_field<'a>(name: &'a str, kind: u8, details: Vec<Slot<'a>>, nullable: bool) -> Table<'a> {
+    nested_field(name, kind, details, nullable, vec![])
+}
+
+fn nested_field<'a>(
+    name: &'a str,
+    kind: u8,
+    details: Vec<Slot<'a>>,
+    nullable: bool,
+    children: Vec<Table<'a>>,
+) -> Table<'a> {
     let details = Slot::Table(Table(details));
     let nullable = if nullable { Slot::Byte(1) } else { Slot::Absent };
-    // No dictionary; no children, which some readers want to see as an empty list.
-    Table(vec![Slot::Text(name), nullable, Slot::Byte(kind), details, Slot::Absent, Slot::Tables(vec![])])
+    // No dictionary.
+    Table(vec![Slot::Text(name), nullable, Slot::Byte(kind), details, Slot::Absent, Slot::Tables(children)])
 }

@@ -1,7 +1,7 @@
 //! The rows that a request brings along, read into columns. What a row costs is paid for every row of every request: no text
 //! is made that only an error would show, and a name is looked up only where it is not the one that is likely to come.
 
-use super::{Given, Scalar, ValuePlace, find, not_json, scalar};
+use super::{Given, Scalar, ValuePlace, array, find, not_json, scalar};
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, IdDictionary, IdTexts, Key, RowSet};
 use rankd_engine::{RunError, codes};
@@ -80,8 +80,12 @@ impl<'k> Rows<'k> {
                     format!("candidates[{row}] has {:?} twice", field.entry.name),
                 ));
             }
-            let value = scalar(reader, field.entry, ValuePlace::Cell { row, name: &field.entry.name })?;
-            if field.key == Key::ID {
+            let place = ValuePlace::Cell { row, name: &field.entry.name };
+            let value = scalar(reader, field.entry, place)?;
+            if let Scalar::Array = value {
+                field.fill(row);
+                array(reader, &mut field.column, field.entry, place)?;
+            } else if field.key == Key::ID {
                 id = match (&self.texts, value) {
                     (None, Scalar::Int(value)) => Some(value),
                     (Some(texts), value) => code(texts, row, &value)?,
@@ -133,7 +137,7 @@ fn code(texts: &IdTexts, row: usize, value: &Scalar<'_>) -> Result<Option<i64>, 
     let code = match value {
         Scalar::Int(value) => texts.code(&value.to_string()),
         Scalar::Str(text) => texts.code(text),
-        Scalar::Null | Scalar::Float(_) | Scalar::Bool(_) => return Ok(None),
+        Scalar::Null | Scalar::Float(_) | Scalar::Bool(_) | Scalar::Array => return Ok(None),
     };
     let wrong = |fault| RunError::new(codes::WRONG_VALUE, format!("candidates[{row}].id: {fault}"));
     code.map(Some).map_err(wrong)
@@ -156,6 +160,8 @@ impl CandidateField<'_> {
             Scalar::Float(value) => return self.column.push_float(*value),
             Scalar::Bool(value) => return self.column.push_bool(*value),
             Scalar::Str(text) => return self.column.push_str(text),
+            // Read by the caller.
+            Scalar::Array => return false,
         }
         true
     }

@@ -4,13 +4,14 @@
 mod candidates;
 
 use crate::request_id;
+use rankd_column::column::ColumnBuilder;
 use rankd_column::id::check_id;
 use rankd_column::{Id, Key, Type, Value};
 use rankd_engine::request::Candidates;
 use rankd_engine::{ErrorCode, Request, RunError, codes};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
-use rankd_plan::json::{Fault, Kind, Number, Reader};
+use rankd_plan::json::{Fault, Kind, Number, Reader, read_array};
 use rankd_plan::registry::{Entry, Named, Status};
 use std::borrow::Cow;
 use std::fmt;
@@ -196,21 +197,41 @@ enum Scalar<'a> {
     Float(f64),
     Bool(bool),
     Str(Cow<'a, str>),
+    /// A list or vector that is still to be read, with [`array`].
+    Array,
 }
 
-impl From<Scalar<'_>> for Value {
-    fn from(scalar: Scalar<'_>) -> Value {
-        match scalar {
-            Scalar::Null => Value::Null,
-            Scalar::Int(value) => Value::Int(value),
-            Scalar::Float(value) => Value::Float(value),
-            Scalar::Bool(value) => Value::Bool(value),
-            Scalar::Str(text) => Value::Str(text.into()),
+/// Reads a list or vector into a column of the entry's type.
+fn array(
+    reader: &mut Reader<'_>,
+    column: &mut ColumnBuilder,
+    entry: &Entry,
+    place: ValuePlace<'_>,
+) -> Result<(), RunError> {
+    let wrong =
+        |why: String| RunError::new(codes::WRONG_VALUE, format!("{place} must be of type {}{why}", entry.type_of));
+    let Some(mut cell) = column.open() else { return Err(wrong(String::new())) };
+    read_array(reader, &mut cell).map_err(not_json)?.map_err(|misfit| wrong(format!(": {misfit}")))?;
+    if cell.close() { Ok(()) } else { Err(wrong(String::new())) }
+}
+
+/// Reads a value of the entry's type, or null.
+fn value(reader: &mut Reader<'_>, entry: &Entry, place: ValuePlace<'_>) -> Result<Value, RunError> {
+    Ok(match scalar(reader, entry, place)? {
+        Scalar::Null => Value::Null,
+        Scalar::Int(value) => Value::Int(value),
+        Scalar::Float(value) => Value::Float(value),
+        Scalar::Bool(value) => Value::Bool(value),
+        Scalar::Str(text) => Value::Str(text.into()),
+        Scalar::Array => {
+            let mut column = ColumnBuilder::new(entry.type_of, 1);
+            array(reader, &mut column, entry, place)?;
+            column.finish().value(0)
         }
-    }
+    })
 }
 
-/// Reads a scalar of the entry's type, or null.
+/// Reads a scalar of the entry's type, or null. Of a list or vector, which begins with a bracket, nothing is read.
 fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: ValuePlace<'_>) -> Result<Scalar<'a>, RunError> {
     let wrong = || RunError::new(codes::WRONG_VALUE, format!("{place} must be of type {}", entry.type_of));
     Ok(match (reader.peek().map_err(not_json)?, entry.type_of) {
@@ -238,8 +259,12 @@ fn scalar<'a>(reader: &mut Reader<'a>, entry: &Entry, place: ValuePlace<'_>) -> 
             (Number::Float(value), Type::Float) => Scalar::Float(value),
             // An id that is an int is the text of its digits.
             (Number::Int(value), Type::Str) if place.is_id() => Scalar::Int(value),
-            (Number::Int(_) | Number::Float(_), Type::Int | Type::Bool | Type::Str) => return Err(wrong()),
+            (
+                Number::Int(_) | Number::Float(_),
+                Type::Int | Type::Bool | Type::Str | Type::List(_) | Type::Vector(_),
+            ) => return Err(wrong()),
         },
+        (Kind::Array, Type::List(_) | Type::Vector(_)) => Scalar::Array,
         (Kind::Bool | Kind::String | Kind::Array | Kind::Object, _) => return Err(wrong()),
     })
 }
@@ -356,7 +381,7 @@ impl Given<'_, '_> {
                     format!("the parameter {name:?} cannot be set by a request"),
                 ));
             }
-            let value = Value::from(scalar(self.reader, entry, ValuePlace::Param(&name))?);
+            let value = value(self.reader, entry, ValuePlace::Param(&name))?;
             if value == Value::Null && !entry.nullable {
                 return Err(RunError::new(codes::WRONG_VALUE, format!("the parameter {name:?} cannot be null")));
             }

@@ -14,6 +14,7 @@ use crate::signature::{
     Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
 use crate::wire::cursor::Cursor;
+use rankd_column::column::ColumnBuilder;
 use rankd_column::{Key, Type, Value};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -113,6 +114,7 @@ impl Reading<'_, '_, '_, '_> {
                 choice.map(|choice| Arg::Text((*choice).into()))
             }
             ParamKind::Key => self.checker.names.key(&mut cursor, self.access(param))?.map(Arg::Key),
+            ParamKind::ScalarKey => self.scalar_key(&mut cursor, param)?.map(Arg::Key),
             ParamKind::Keys => self.keys(&mut cursor, param)?.map(Arg::Keys),
             ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),
             ParamKind::KeyPairs => self.key_pairs(&mut cursor, param)?.map(Arg::KeyPairs),
@@ -187,6 +189,17 @@ impl Reading<'_, '_, '_, '_> {
             Arg::Key(key) => Some(*key),
             _ => None,
         }
+    }
+
+    fn scalar_key(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Key>, Fault> {
+        let key = self.checker.names.key(cursor, self.access(param))?;
+        let array = key.map(|key| self.checker.names.registry.key(key)).filter(|entry| !entry.type_of.is_scalar());
+        if let Some(entry) = array {
+            let message = format!("{:?} is a {}, which has no order", entry.name, entry.type_of);
+            cursor.report(Code::WrongParamType, message);
+            return Ok(None);
+        }
+        Ok(key)
     }
 
     fn keys(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<Key>>, Fault> {
@@ -374,19 +387,32 @@ fn texts(cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<Arc<st
 
 fn values(cursor: &mut Cursor<'_, '_>, type_of: Type, data: &Cell<Data>) -> Result<Vec<Value>, Fault> {
     let (mut values, mut count) = (Vec::new(), 0);
-    let room = LITERAL_VALUES_MAX.saturating_sub(data.get().values);
-    cursor.array(|cursor, _| {
-        count += 1;
-        if count > room {
+    let more = |cursor: &mut Cursor<'_, '_>, values: usize| {
+        let values = data.get().values + values;
+        if values > LITERAL_VALUES_MAX {
             let message = format!("with these, the plan has more values than the limit of {LITERAL_VALUES_MAX}");
             cursor.report(Code::ParamOutOfRange, message);
             return Err(Fault::REPORTED);
         }
-        data.set(Data { values: data.get().values + 1, ..data.get() });
+        data.set(Data { values, ..data.get() });
+        Ok(())
+    };
+    cursor.array(|cursor, _| {
+        count += 1;
+        more(cursor, 1)?;
         if count > LITERAL_ROWS_MAX {
             return cursor.skip();
         }
-        let value = fitting(cursor, type_of)?;
+        let value = match type_of.is_scalar() {
+            true => fitting(cursor, type_of)?,
+            false => fitting_array(cursor, type_of)?,
+        };
+        // The elements of a list are values, too.
+        match &value {
+            Value::List(list) => more(cursor, list.len())?,
+            Value::Vector(vector) => more(cursor, vector.len())?,
+            Value::Null | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Str(_) => {}
+        }
         values.push(value);
         Ok(())
     })?;
@@ -408,6 +434,22 @@ fn fitting(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Value, Fault> {
         }
         None => Value::Null,
     })
+}
+
+/// A list or vector of the type, or null.
+fn fitting_array(cursor: &mut Cursor<'_, '_>, type_of: Type) -> Result<Value, Fault> {
+    let mut column = ColumnBuilder::new(type_of, 1);
+    if cursor.peek()? == Kind::Null {
+        cursor.skip()?;
+        return Ok(Value::Null);
+    }
+    let Some(mut cell) = column.open() else { return Ok(Value::Null) };
+    if let Err(misfit) = cursor.array_cell(&mut cell)? {
+        cursor.report(Code::WrongParamType, format!("this is not a {type_of}: {misfit}"));
+        return Ok(Value::Null);
+    }
+    // It has as many elements as it should, or that would have been a misfit.
+    Ok(if cell.close() { column.finish().value(0) } else { Value::Null })
 }
 
 /// `{"sequence":{"start":0,"step":1}}`, `{"hash":{"seed":1,"modulus":100}}` or `{"cycle":[…]}`.

@@ -59,7 +59,19 @@ pub fn put_float(room: &mut [u8], at: usize, value: f64) -> usize {
         }
     }
     let mut buffer = zmij::Buffer::new();
-    let text = buffer.format_finite(value).as_bytes();
+    put_digits(room, at, buffer.format_finite(value).as_bytes())
+}
+
+/// Puts a finite number of 32 bits: the shortest digits that read back as the same of these.
+#[inline]
+pub fn put_single(room: &mut [u8], at: usize, value: f32) -> usize {
+    debug_assert!(value.is_finite());
+    let mut buffer = zmij::Buffer::new();
+    put_digits(room, at, buffer.format_finite(value).as_bytes())
+}
+
+#[inline]
+fn put_digits(room: &mut [u8], at: usize, text: &[u8]) -> usize {
     let end = at + text.len();
     match (text.first_chunk::<16>(), text.last_chunk::<16>()) {
         // Their middle parts are the same bytes.

@@ -1,7 +1,7 @@
 //! Writes JSON straight into a buffer.
 
 use super::plain::plain;
-use super::put::{NUMBER_ROOM, put_float, put_int};
+use super::put::{NUMBER_ROOM, put_float, put_int, put_single};
 
 /// Builds one JSON value; it writes the commas itself.
 #[derive(Default)]
@@ -112,6 +112,11 @@ pub fn push_int(out: &mut Vec<u8>, value: i64) {
 /// The shortest digits that read back as the same number, with a point or an exponent, so that a float looks like one.
 pub fn push_float(out: &mut Vec<u8>, value: f64) {
     push_number(out, |room, at| put_float(room, at, value));
+}
+
+/// The same for a number of 32 bits.
+pub fn push_single(out: &mut Vec<u8>, value: f32) {
+    push_number(out, |room, at| put_single(room, at, value));
 }
 
 fn push_number(out: &mut Vec<u8>, put: impl FnOnce(&mut [u8], usize) -> usize) {

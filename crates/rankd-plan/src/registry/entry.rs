@@ -4,6 +4,8 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::registry::Named;
 use crate::registry::table::{Table, bad, each_entry};
+use rankd_column::column::ColumnBuilder;
+use rankd_column::value::NotAType;
 use rankd_column::{Type, Value};
 use std::ops::Range;
 
@@ -118,13 +120,15 @@ fn entry(table: &Table<'_, '_>, id_field: &'static str, found: &mut Diagnostics)
         good
     });
     let type_of = table.text("type", found).and_then(|name| {
-        let known = [Type::Int, Type::Float, Type::Bool, Type::Str];
-        let type_of = known.into_iter().find(|type_of| type_of.name() == name);
-        if type_of.is_none() {
-            let wrong = bad(table.place("type"), format!("{name:?} is not a type"));
-            found.push(wrong.nearest(name, known.iter().map(|known| known.name())));
+        let type_of = name.parse::<Type>();
+        if let Err(why) = type_of {
+            let wrong = |message: String| bad(table.place("type"), message);
+            found.push(match why {
+                NotAType::Unknown => wrong(format!("{name:?} is not a type")).nearest(name, Type::NAMES.into_iter()),
+                NotAType::BadDimension | NotAType::BadElement => wrong(format!("{name:?} is not a type: {why}")),
+            });
         }
-        type_of
+        type_of.ok()
     });
     let status = match table.text("status", found) {
         None | Some("active") => Status::Active,
@@ -156,15 +160,18 @@ fn default(table: &Table<'_, '_>, type_of: Type, found: &mut Diagnostics) -> Opt
     if !table.has("default") {
         return None;
     }
-    match (table.scalar("default"), type_of) {
-        (Some(Value::Int(v)), Type::Float) => Some(Value::Float(v as f64)),
-        (Some(value), type_of) if value.type_of() == Some(type_of) => Some(value),
-        _ => {
-            let message = format!("the default is not of type {type_of}");
-            found.push(Diagnostic::new(Code::BadDefault, "", message).bytes(table.place("default")));
-            None
-        }
+    // A column of one cell takes what any column of the type takes: ints where floats are wanted, and no infinity.
+    let mut column = ColumnBuilder::new(type_of, 1);
+    let fits = match type_of.is_scalar() {
+        true => table.scalar("default").is_some_and(|value| column.push(&value)),
+        false => table.array("default", &mut column),
+    };
+    if !fits {
+        let message = format!("the default is not of type {type_of}");
+        found.push(Diagnostic::new(Code::BadDefault, "", message).bytes(table.place("default")));
+        return None;
     }
+    Some(column.finish().value(0))
 }
 
 fn check_replacements(entries: &[(Entry, Range<usize>)], found: &mut Diagnostics) {

@@ -274,7 +274,7 @@ fn check_id_key(keys: &Named<Entry>, found: &mut Diagnostics) {
     {
         let message =
             format!("the key parent_id is of type {}, but id is of type {}", keys.get(at).type_of, id.type_of);
-        let help = format!("it names a row, so write: type = {:?}", id.type_of.name());
+        let help = format!("it names a row, so write: type = {:?}", id.type_of.to_string());
         found.push(Diagnostic::new(Code::BadIdKey, "", message).bytes(keys.place(at)).help(help));
     }
 }

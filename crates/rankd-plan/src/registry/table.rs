@@ -3,6 +3,7 @@
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use rankd_column::Value;
+use rankd_column::column::ColumnBuilder;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -125,12 +126,20 @@ impl<'a, 't> Table<'a, 't> {
 
     /// A scalar of whatever type it has.
     pub(super) fn scalar(&self, name: &str) -> Option<Value> {
-        match self.field(name)?.get_ref() {
-            DeValue::String(text) => Some(Value::str(text)),
-            DeValue::Boolean(value) => Some(Value::Bool(*value)),
-            DeValue::Float(float) => float.as_str().parse().ok().filter(|v: &f64| v.is_finite()).map(Value::Float),
-            other => int(other).map(Value::Int),
-        }
+        scalar(self.field(name)?.get_ref())
+    }
+
+    /// Adds a list or vector to a column of such; false where it is none, or of another type.
+    pub(super) fn array(&self, name: &str, column: &mut ColumnBuilder) -> bool {
+        let items = self.field(name).and_then(|value| value.get_ref().as_array());
+        let (Some(items), Some(mut cell)) = (items, column.open()) else { return false };
+        let fits = items.iter().all(|item| match scalar(item.get_ref()) {
+            Some(Value::Int(value)) => cell.push_int(value),
+            Some(Value::Float(value)) => cell.push_float(value),
+            Some(Value::Str(text)) => cell.push_str(&text),
+            Some(Value::Null | Value::Bool(_) | Value::List(_) | Value::Vector(_)) | None => false,
+        });
+        fits && cell.close()
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -157,6 +166,15 @@ impl<'a, 't> Table<'a, 't> {
 
 pub(super) fn bad(span: Range<usize>, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::BadRegistryValue, "", message).bytes(span)
+}
+
+fn scalar(value: &DeValue<'_>) -> Option<Value> {
+    match value {
+        DeValue::String(text) => Some(Value::str(text)),
+        DeValue::Boolean(value) => Some(Value::Bool(*value)),
+        DeValue::Float(float) => float.as_str().parse().ok().filter(|v: &f64| v.is_finite()).map(Value::Float),
+        other => int(other).map(Value::Int),
+    }
 }
 
 fn int(value: &DeValue<'_>) -> Option<i64> {

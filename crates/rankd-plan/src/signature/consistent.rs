@@ -38,7 +38,7 @@ impl Contract {
         let mut at = 0;
         while at < self.reads.len() {
             match self.kind_of(self.reads[at], self.params.len()) {
-                Some(ParamKind::Key | ParamKind::Keys | ParamKind::KeyMap | ParamKind::On) => {}
+                Some(ParamKind::Key | ParamKind::ScalarKey | ParamKind::Keys | ParamKind::KeyMap | ParamKind::On) => {}
                 Some(_) => return Some("what `reads` refers to does not take a key"),
                 None => return Some("`reads` refers to a parameter that is not there"),
             }
@@ -50,6 +50,7 @@ impl Contract {
                 match self.kind_of(params[at], self.params.len()) {
                     Some(
                         ParamKind::Key
+                        | ParamKind::ScalarKey
                         | ParamKind::Keys
                         | ParamKind::KeyMap
                         | ParamKind::KeyPairs
@@ -85,7 +86,7 @@ impl Contract {
             }
             ParamKind::Choice([]) => return Some("a choice has at least one word"),
             ParamKind::Expr { into: Some(into) } => match self.kind_of(into, at) {
-                Some(ParamKind::Key) => {}
+                Some(ParamKind::Key | ParamKind::ScalarKey) => {}
                 Some(_) => return Some("what an expression is written into does not take a key"),
                 None => return Some("what an expression is written into is not a parameter before it"),
             },

@@ -59,6 +59,7 @@ impl ParamKind {
                 row(&choices.join(" | "), &[Text], &types.join(" | "), "text")
             }
             ParamKind::Key => row("key", &[Text, Number], "{key}", "key"),
+            ParamKind::ScalarKey => row("scalar key", &[Text, Number], "{key}", "key"),
             ParamKind::Keys => row("list of keys", &[Array], "readonly {key}[]", "keys"),
             ParamKind::KeyMap => row("keys by name", &[Object], "{ readonly [name: string]: {key} }", "key_map"),
             ParamKind::KeyPairs => {
@@ -90,6 +91,7 @@ impl ParamKind {
         ParamKind::Texts,
         ParamKind::Choice(&["asc", "desc"]),
         ParamKind::Key,
+        ParamKind::ScalarKey,
         ParamKind::Keys,
         ParamKind::KeyMap,
         ParamKind::KeyPairs,

@@ -86,6 +86,8 @@ pub enum ParamKind {
     Choice(&'static [&'static str]),
     /// A key that is read or written, as `reads` and `writes` say.
     Key,
+    /// The same for a key that is no list or vector: those have no order and cannot be compared.
+    ScalarKey,
     Keys,
     /// Keys by any names, such as those of a store's fields.
     KeyMap,

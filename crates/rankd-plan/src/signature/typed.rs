@@ -244,6 +244,9 @@ pub enum PlainText {}
 /// A list of such texts.
 pub enum Texts {}
 
+/// A key that is no list or vector.
+pub enum ScalarKey {}
+
 /// Keys by any names, such as those of a store's fields.
 pub enum KeyMap {}
 
@@ -291,6 +294,7 @@ types! {
     PlainText as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
     Texts as Vec<Arc<str>>: ParamKind::Texts, Arg::Texts(value) => value.clone();
     Key as Key: ParamKind::Key, Arg::Key(value) => *value;
+    ScalarKey as Key: ParamKind::ScalarKey, Arg::Key(value) => *value;
     Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();
     KeyMap as NamedKeys: ParamKind::KeyMap, Arg::KeyMap(value) => value.clone();
     KeyPairs as Vec<KeyPair>: ParamKind::KeyPairs, Arg::KeyPairs(value) => value.clone();

@@ -4,8 +4,9 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::json::{Fault, Kind, Number, Reader, segment};
+use crate::json::{Fault, Kind, Misfit, Number, Reader, read_array, segment};
 use rankd_column::Value;
+use rankd_column::column::OpenCell;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -240,6 +241,11 @@ impl<'a, 'd> Cursor<'a, 'd> {
                 return Ok(None);
             }
         }))
+    }
+
+    /// Reads a list or vector into a cell; what is wrong with it is the caller's to report.
+    pub(crate) fn array_cell(&mut self, cell: &mut OpenCell<'_>) -> Result<Result<(), Misfit>, Fault> {
+        read_array(&mut self.reader, cell)
     }
 
     /// A number of any type; call it only where one is next.

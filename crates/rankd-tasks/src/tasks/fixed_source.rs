@@ -12,7 +12,9 @@
 //! ```
 
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, RowSet, Type, Value};
+use rankd_column::kernel::gather::gather_column;
+use rankd_column::rowset::Rows;
+use rankd_column::{Batch, Column, RowSet, Type, Value};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
 use rankd_plan::params;
@@ -52,15 +54,7 @@ impl Make for Task {
     fn make(Params { row_count: count, columns }: Params, cx: &LinkContext<'_>) -> Task {
         let mut batch = Batch::new((1..=count as i64).collect());
         for (key, data) in columns.iter().flatten() {
-            let type_of = cx.registry.key(*key).type_of;
-            let mut column = ColumnBuilder::new(type_of, count);
-            for at in 0..count {
-                // The checks have typed every value, so one that does not fit cannot be here; it would be null.
-                if !column.push(&cell(data, at, type_of)) {
-                    column.push_null();
-                }
-            }
-            batch = batch.with(*key, Arc::new(column.finish()));
+            batch = batch.with(*key, Arc::new(column(data, count, cx.registry.key(*key).type_of)));
         }
         Task { rows: RowSet::new(batch) }
     }
@@ -72,21 +66,41 @@ impl Fetch for Task {
     }
 }
 
-fn cell(data: &ColumnData, at: usize, type_of: Type) -> Value {
+fn column(data: &ColumnData, count: usize, type_of: Type) -> Column {
     match data {
-        ColumnData::Values(values) => values.get(at).cloned().unwrap_or(Value::Null),
-        ColumnData::Generated(Generator::Cycle { values }) => values[at % values.len()].clone(),
+        ColumnData::Values(values) => filled(values.iter().cloned(), type_of, count),
+        // Rows with the same list share its elements.
+        ColumnData::Generated(Generator::Cycle { values }) => {
+            let once = filled(values.iter().cloned(), type_of, values.len());
+            let rows: Vec<u32> = (0..count).map(|at| (at % values.len()) as u32).collect();
+            gather_column(&once, Rows::Listed(&rows))
+        }
         ColumnData::Generated(Generator::Sequence { start, step }) => {
-            Value::Int(start.saturating_add(step.saturating_mul(at as i64)))
+            let value = |at: usize| Value::Int(start.saturating_add(step.saturating_mul(at as i64)));
+            filled((0..count).map(value), type_of, count)
         }
         ColumnData::Generated(Generator::Hash { seed, modulus }) => {
-            let mixed = mix(*seed ^ (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-            match type_of {
-                Type::Int => Value::Int((mixed >> 1) as i64 % modulus),
-                _ => Value::Float((mixed >> 11) as f64 / (1u64 << 53) as f64),
-            }
+            let value = |at: usize| {
+                let mixed = mix(*seed ^ (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                match type_of {
+                    Type::Int => Value::Int((mixed >> 1) as i64 % modulus),
+                    _ => Value::Float((mixed >> 11) as f64 / (1u64 << 53) as f64),
+                }
+            };
+            filled((0..count).map(value), type_of, count)
         }
     }
+}
+
+fn filled(values: impl Iterator<Item = Value>, type_of: Type, count: usize) -> Column {
+    let mut column = ColumnBuilder::new(type_of, count);
+    for value in values {
+        // The checks have typed every value, so one that does not fit cannot be here; it would be null.
+        if !column.push(&value) {
+            column.push_null();
+        }
+    }
+    column.finish()
 }
 
 /// Spreads every bit of the input over all bits of the result.
@@ -104,8 +118,12 @@ mod tests {
     #[test]
     fn a_hashed_column_is_spread_and_the_same_every_time() {
         let data = ColumnData::Generated(Generator::Hash { seed: 7, modulus: 10 });
-        let values: Vec<Value> = (0..1000).map(|at| cell(&data, at, Type::Int)).collect();
-        assert_eq!(values, (0..1000).map(|at| cell(&data, at, Type::Int)).collect::<Vec<_>>());
+        let values = || {
+            let column = column(&data, 1000, Type::Int);
+            (0..1000).map(|row| column.value(row)).collect::<Vec<Value>>()
+        };
+        assert_eq!(values(), values());
+        let values = values();
         for digit in 0..10 {
             let count = values.iter().filter(|value| **value == Value::Int(digit)).count();
             assert!((60..140).contains(&count), "{digit} comes {count} times");

@@ -22,6 +22,7 @@
 
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Key, RowSet, Type};
+use rankd_engine::decode;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, Keys};
 use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
@@ -88,7 +89,7 @@ impl Fetch for Task {
             let mut column = ColumnBuilder::new(*type_of, position.len());
             for at in &position {
                 match at.and_then(|at| replies.items(at).nth(field).flatten()) {
-                    Some(value) if column.push_text(value) => {}
+                    Some(value) if decode::push_text(&mut column, value) => {}
                     Some(_) => cx.count_skipped(1),
                     None => column.push_null(),
                 }

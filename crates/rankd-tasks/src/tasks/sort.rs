@@ -19,11 +19,12 @@
 //! | 2 | |
 //! ```
 
+use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
 use rankd_column::kernel::sort::Order;
-use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::signature::typed::ScalarKey;
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
 
@@ -43,7 +44,7 @@ choices! {
 params! {
     pub(crate) struct Task {
         /// The key to sort by
-        key: Key,
+        key: ScalarKey,
         /// Smallest first or largest first
         order: Direction = "asc",
     }

@@ -14,6 +14,7 @@
 
 use rankd_column::RowSet;
 use rankd_column::column::ColumnBuilder;
+use rankd_engine::decode;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, Keys};
 use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
@@ -61,7 +62,7 @@ impl Fetch for Task {
             let (Some(name), Some(value)) = (name, value) else { continue };
             let Some(field) = self.fields.iter().find(|field| field.name.as_bytes() == name) else { continue };
             let mut column = ColumnBuilder::new(field.type_of, 1);
-            if !column.push_text(value) {
+            if !decode::push_text(&mut column, value) {
                 cx.count_skipped(1);
             }
             batch = batch.with(field.key, Arc::new(column.finish()));

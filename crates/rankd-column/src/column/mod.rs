@@ -3,8 +3,13 @@
 //! A byte a row rather than a bit: the compiler vectorises loops over bytes, and reading bits one by one costs several
 //! times as much. Invariant: `valid`, when present, is as long as `values`. The value of a null cell means nothing.
 
+mod builder;
+
+pub use builder::{ColumnBuilder, OpenCell};
+
 use crate::dictionary::{Dictionary, DictionaryBuilder};
-use crate::value::{Type, Value};
+use crate::flat::{Elements, Span, Vectors};
+use crate::value::{List, Type, Value};
 use std::sync::Arc;
 
 /// Values of one type and which of them are there.
@@ -92,7 +97,12 @@ pub enum Column {
     Int(Cells<i64>),
     Float(Cells<f64>),
     Bool(Cells<bool>),
+    /// Codes of strings.
     Str(Cells<u32>, Arc<Dictionary>),
+    /// Where the elements of each list are.
+    List(Cells<Span>, Arc<Elements>),
+    /// The number of each vector.
+    Vector(Cells<u32>, Arc<Vectors>),
 }
 
 impl Column {
@@ -102,6 +112,8 @@ impl Column {
             Column::Float(_) => Type::Float,
             Column::Bool(_) => Type::Bool,
             Column::Str(..) => Type::Str,
+            Column::List(_, elements) => Type::List(elements.element()),
+            Column::Vector(_, vectors) => Type::Vector(vectors.dimension()),
         }
     }
 
@@ -111,6 +123,8 @@ impl Column {
             Column::Float(cells) => cells.len(),
             Column::Bool(cells) => cells.len(),
             Column::Str(cells, _) => cells.len(),
+            Column::List(cells, _) => cells.len(),
+            Column::Vector(cells, _) => cells.len(),
         }
     }
 
@@ -124,6 +138,8 @@ impl Column {
             Column::Float(cells) => cells.valid(),
             Column::Bool(cells) => cells.valid(),
             Column::Str(cells, _) => cells.valid(),
+            Column::List(cells, _) => cells.valid(),
+            Column::Vector(cells, _) => cells.valid(),
         }
     }
 
@@ -138,6 +154,17 @@ impl Column {
                 let cells = cells.filled(strings.code(value));
                 Column::Str(cells, Arc::new(strings.finish()))
             }
+            (Column::List(cells, elements), Value::List(list)) => {
+                let (elements, span) = with_list(elements, list)?;
+                Column::List(cells.filled(span), Arc::new(elements))
+            }
+            (Column::Vector(cells, vectors), Value::Vector(vector))
+                if vector.len() == usize::from(vectors.dimension()) =>
+            {
+                let (at, mut values) = (vectors.len() as u32, vectors.values().to_vec());
+                values.extend_from_slice(vector);
+                Column::Vector(cells.filled(at), Arc::new(Vectors::new(vectors.dimension(), values)))
+            }
             _ => return None,
         })
     }
@@ -150,135 +177,37 @@ impl Column {
             Column::Str(cells, dictionary) => {
                 cells.get(row).map_or(Value::Null, |code| Value::str(dictionary.get(code)))
             }
-        }
-    }
-}
-
-/// Collects cells of one type, row by row, from text or values.
-pub struct ColumnBuilder {
-    column: Column,
-    strings: DictionaryBuilder,
-}
-
-impl ColumnBuilder {
-    pub fn new(type_of: Type, rows: usize) -> ColumnBuilder {
-        let column = match type_of {
-            Type::Int => Column::Int(Cells::with_capacity(rows)),
-            Type::Float => Column::Float(Cells::with_capacity(rows)),
-            Type::Bool => Column::Bool(Cells::with_capacity(rows)),
-            Type::Str => Column::Str(Cells::with_capacity(rows), Arc::default()),
-        };
-        ColumnBuilder { column, strings: DictionaryBuilder::default() }
-    }
-
-    pub fn len(&self) -> usize {
-        self.column.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.column.is_empty()
-    }
-
-    pub fn push_null(&mut self) {
-        match &mut self.column {
-            Column::Int(cells) => cells.push(None),
-            Column::Float(cells) => cells.push(None),
-            Column::Bool(cells) => cells.push(None),
-            Column::Str(cells, _) => cells.push(None),
-        }
-    }
-
-    /// Adds a value; an int widens into a float column. False, and nothing added, when the type does not fit or a float is
-    /// not finite.
-    #[must_use]
-    pub fn push(&mut self, value: &Value) -> bool {
-        match value {
-            Value::Null => self.push_null(),
-            Value::Int(value) => return self.push_int(*value),
-            Value::Float(value) => return self.push_float(*value),
-            Value::Bool(value) => return self.push_bool(*value),
-            Value::Str(text) => return self.push_str(text),
-        }
-        true
-    }
-
-    /// Adds an int, which widens into a float column. False, and nothing added, when the column has another type.
-    #[must_use]
-    pub fn push_int(&mut self, value: i64) -> bool {
-        match &mut self.column {
-            Column::Int(cells) => cells.push(Some(value)),
-            Column::Float(cells) => cells.push(Some(value as f64)),
-            Column::Bool(_) | Column::Str(..) => return false,
-        }
-        true
-    }
-
-    /// Adds a float. False, and nothing added, when the column has another type or the float is not finite.
-    #[must_use]
-    pub fn push_float(&mut self, value: f64) -> bool {
-        let Column::Float(cells) = &mut self.column else { return false };
-        let finite = value.is_finite();
-        if finite {
-            cells.push(Some(value));
-        }
-        finite
-    }
-
-    /// Adds a bool. False, and nothing added, when the column has another type.
-    #[must_use]
-    pub fn push_bool(&mut self, value: bool) -> bool {
-        let Column::Bool(cells) = &mut self.column else { return false };
-        cells.push(Some(value));
-        true
-    }
-
-    /// Adds a string. False, and nothing added, when the column has another type.
-    #[must_use]
-    pub fn push_str(&mut self, text: &str) -> bool {
-        let Column::Str(cells, _) = &mut self.column else { return false };
-        cells.push(Some(self.strings.code(text)));
-        true
-    }
-
-    /// Adds a cell from its stored text. Text that is not of the column's type becomes null, and the answer is false.
-    pub fn push_text(&mut self, text: &[u8]) -> bool {
-        match &mut self.column {
-            Column::Int(cells) => push_parsed(cells, parse(text)),
-            Column::Float(cells) => push_parsed(cells, parse(text).filter(|v: &f64| v.is_finite())),
-            Column::Bool(cells) => push_parsed(
-                cells,
-                match text {
-                    b"true" | b"1" => Some(true),
-                    b"false" | b"0" => Some(false),
-                    _ => None,
-                },
-            ),
-            Column::Str(cells, _) => {
-                push_parsed(cells, std::str::from_utf8(text).ok().map(|text| self.strings.code(text)))
+            Column::List(cells, elements) => {
+                cells.get(row).map_or(Value::Null, |span| Value::List(Arc::new(elements.list(span))))
+            }
+            Column::Vector(cells, vectors) => {
+                cells.get(row).map_or(Value::Null, |at| Value::Vector(vectors.get(at).into()))
             }
         }
     }
+}
 
-    pub fn finish(self) -> Column {
-        match self.column {
-            Column::Str(cells, _) => Column::Str(cells, Arc::new(self.strings.finish())),
-            other => other,
+/// Elements with those of one more list after them, and where that list is. `None` when it is of another type.
+fn with_list(elements: &Elements, list: &List) -> Option<(Elements, Span)> {
+    let span = Span::new(elements.len(), list.len());
+    let elements = match (elements, list) {
+        (Elements::Int(values), List::Int(more)) => Elements::Int([&values[..], more].concat()),
+        (Elements::Float(values), List::Float(more)) => Elements::Float([&values[..], more].concat()),
+        (Elements::Str(codes, dictionary), List::Str(more)) => {
+            let mut strings = DictionaryBuilder::extending(dictionary);
+            let more = more.iter().map(|text| strings.code(text));
+            let codes = codes.iter().copied().chain(more).collect();
+            Elements::Str(codes, Arc::new(strings.finish()))
         }
-    }
-}
-
-fn parse<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
-
-fn push_parsed<T: Copy + Default>(cells: &mut Cells<T>, cell: Option<T>) -> bool {
-    cells.push(cell);
-    cell.is_some()
+        _ => return None,
+    };
+    Some((elements, span))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Element;
 
     #[test]
     fn the_first_null_brings_the_validity() {
@@ -295,7 +224,7 @@ mod tests {
             let mut builder = ColumnBuilder::new(Type::Str, 0);
             values.iter().for_each(|text| match *text {
                 "" => builder.push_null(),
-                text => assert!(builder.push_text(text.as_bytes())),
+                text => assert!(builder.push_str(text)),
             });
             builder.finish()
         };
@@ -308,15 +237,24 @@ mod tests {
     }
 
     #[test]
-    fn text_of_another_type_is_null_and_said_so() {
-        for (type_of, good, bad) in [(Type::Int, "-5", "5.0"), (Type::Float, "0.5", "inf"), (Type::Bool, "true", "yes")]
-        {
-            let mut builder = ColumnBuilder::new(type_of, 2);
-            assert!(builder.push_text(good.as_bytes()));
-            assert!(!builder.push_text(bad.as_bytes()));
+    fn a_list_or_vector_takes_the_place_of_nulls_only() {
+        let list = |texts: &[&str]| Value::List(Arc::new(List::Str(texts.iter().map(|text| (*text).into()).collect())));
+        let vector = |x: f32| Value::Vector([x, 0.5][..].into());
+        for (type_of, cells, default) in [
+            (Type::List(Element::Str), [list(&["a", "b"]), Value::Null, list(&[])], list(&["b", "c"])),
+            (Type::List(Element::Str), [Value::Null, Value::Null, list(&["a"])], list(&[])),
+            (Type::Vector(2), [vector(1.0), Value::Null, vector(2.0)], vector(3.0)),
+        ] {
+            let mut builder = ColumnBuilder::new(type_of, 3);
+            cells.iter().for_each(|cell| assert!(builder.push(cell)));
             let column = builder.finish();
-            assert_ne!(column.value(0), Value::Null, "{type_of}");
-            assert_eq!(column.value(1), Value::Null, "{type_of}");
+            let filled = column.filled(&default).unwrap();
+            let expected = cells.map(|cell| if cell == Value::Null { default.clone() } else { cell });
+            assert_eq!([0, 1, 2].map(|row| filled.value(row)), expected);
+            assert!(filled.valid().is_none());
+            for other in [Value::Int(1), Value::Vector([1.0][..].into()), Value::List(Arc::new(List::Int(vec![])))] {
+                assert!(column.filled(&other).is_none());
+            }
         }
     }
 }
