@@ -15,9 +15,15 @@ pub enum Contents {
 }
 
 /// Reads a regular file of at most `max` bytes. A larger one is reported by its size without being read.
-///
-/// A pipe that nobody writes to would never end and a device may have no end, so neither is read.
 pub fn read(path: &Path, max: usize) -> io::Result<Contents> {
+    let (file, bytes) = open(path)?;
+    read_open(file, bytes, max)
+}
+
+/// Opens a regular file to be read, and says how many bytes it has.
+///
+/// A pipe that nobody writes to would never end and a device may have no end, so neither is opened.
+pub fn open(path: &Path) -> io::Result<(File, u64)> {
     // Without this flag, opening a pipe waits for somebody who writes to it. A regular file does not notice.
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let meta = file.metadata()?;
@@ -27,7 +33,7 @@ pub fn read(path: &Path, max: usize) -> io::Result<Contents> {
     if !meta.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    read_open(file, meta.len(), max)
+    Ok((file, meta.len()))
 }
 
 fn read_open(file: File, bytes: u64, max: usize) -> io::Result<Contents> {

@@ -1,0 +1,125 @@
+//! A file as the formats see it: bytes in order, in blocks that end where a line may end, with a word now and then on how far it is.
+
+use super::Progress;
+use super::problem::{Place, TableProblem};
+use crate::files;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Files of more bytes report their progress.
+const LARGE: u64 = 50_000_000;
+/// How often, by the size of the file.
+const STEPS: u64 = 20;
+/// What is read at once. Small enough for what is found in it to stay in the processor's cache.
+const BLOCK: usize = 256 << 10;
+/// The longest row of a text. A quote that nobody closes would otherwise make a row of the whole file.
+pub(super) const ROW_BYTES_MAX: usize = 16 << 20;
+
+pub(super) struct Source<'p> {
+    file: File,
+    bytes: u64,
+    done: u64,
+    /// Where progress is reported next.
+    next: u64,
+    progress: &'p mut dyn FnMut(Progress),
+}
+
+impl<'p> Source<'p> {
+    pub(super) fn open(path: &Path, progress: &'p mut dyn FnMut(Progress)) -> Result<Source<'p>, TableProblem> {
+        let (file, bytes) = files::open(path)?;
+        let next = if bytes > LARGE { bytes / STEPS } else { u64::MAX };
+        Ok(Source { file, bytes, done: 0, next, progress })
+    }
+
+    /// How many bytes the file has.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Adds at most so many bytes to the buffer; fewer only at the end of the file. Gives how many they are.
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, most: usize) -> Result<usize, TableProblem> {
+        // Never past what the file had when it was opened: what is written to it meanwhile is for the next time.
+        let most = (self.bytes - self.done).min(most as u64);
+        buffer.reserve_exact(most as usize);
+        let added = (&mut self.file).take(most).read_to_end(buffer)?;
+        if (added as u64) < most {
+            return Err(TableProblem::broken(None, "the file became shorter while it was read"));
+        }
+        self.done += added as u64;
+        if self.done >= self.next {
+            self.next = self.done + self.bytes / STEPS;
+            (self.progress)(Progress { bytes: self.done, of: self.bytes });
+        }
+        Ok(added)
+    }
+}
+
+/// The text of a source, block by block. What a reader leaves of a block comes again at the start of the next.
+pub(super) struct Blocks<'s, 'p> {
+    source: &'s mut Source<'p>,
+    buffer: Vec<u8>,
+    /// What the reader has done with.
+    used: usize,
+    ended: bool,
+}
+
+impl<'s, 'p> Blocks<'s, 'p> {
+    /// From the start of the text, behind a byte-order mark.
+    pub(super) fn new(source: &'s mut Source<'p>) -> Result<Blocks<'s, 'p>, TableProblem> {
+        let mut blocks = Blocks { source, buffer: Vec::new(), used: 0, ended: false };
+        blocks.fill(BLOCK)?;
+        if blocks.buffer.starts_with(b"\xef\xbb\xbf") {
+            blocks.used = 3;
+        }
+        if blocks.buffer.starts_with(b"\xff\xfe") || blocks.buffer.starts_with(b"\xfe\xff") {
+            return Err(TableProblem::broken(Place::Line(1), "the text is UTF-16; write it as UTF-8"));
+        }
+        Ok(blocks)
+    }
+
+    /// The block; at the end of the file its last line ends like any other.
+    pub(super) fn block(&self) -> &[u8] {
+        &self.buffer[self.used..]
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Goes on to the next block, which begins behind the first `used` bytes of this one. False at the end of the file. Fails
+    /// where a row is too long.
+    pub(super) fn advance(&mut self, used: usize, place: Place) -> Result<bool, TableProblem> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.buffer.drain(..self.used + used);
+        self.used = 0;
+        let rest = self.buffer.len();
+        if rest > ROW_BYTES_MAX {
+            let message = format!("a row is longer than {} MiB; is a quote not closed?", ROW_BYTES_MAX >> 20);
+            return Err(TableProblem::too_much(place, message));
+        }
+        // As much again as is left, so that a long row is not looked at many times.
+        self.fill(BLOCK.max(rest))?;
+        Ok(true)
+    }
+
+    /// Goes on in the same block, behind its first `used` bytes.
+    pub(super) fn skip(&mut self, used: usize) {
+        self.used += used;
+    }
+
+    fn fill(&mut self, bytes: usize) -> Result<(), TableProblem> {
+        self.ended = self.source.read(&mut self.buffer, bytes)? < bytes;
+        if self.ended && self.buffer.last().is_some_and(|last| *last != b'\n') {
+            self.buffer.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// How many bytes the file has.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.source.bytes()
+    }
+}
