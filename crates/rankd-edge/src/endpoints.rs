@@ -125,7 +125,13 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
 pub fn redis(endpoint: &Endpoint, settings: &Redis) -> Result<RedisEndpoint, EndpointError> {
     let named = |cause| EndpointError::Settings { endpoint: endpoint.name.clone(), cause };
     let trust = trust(settings).map_err(named)?;
-    let parse = |url: &String| Address::parse(url).map_err(|error| named(SettingsError::Address(error)));
+    let parse = |url: &String| {
+        let mut address = Address::parse(url).map_err(|error| named(SettingsError::Address(error)))?;
+        if let Some(password) = &settings.password {
+            address.password = Some(password.clone());
+        }
+        Ok(address)
+    };
     match &settings.backend {
         Backend::Server { url } => Ok(RedisEndpoint::server(&endpoint.name, parse(url)?, settings.policy, trust)),
         Backend::Cluster { urls } => {

@@ -1,7 +1,7 @@
 //! Requests in, answers out: what a program needs around the engine. No HTTP, no arguments, no terminal, no signals.
 //!
-//! Reading order: [`files`] and [`library`] (plans and registries on disk), [`endpoints`] and [`late_data`] (stores for the engine), [`table_file`] (columns from
-//! files),
+//! Reading order: [`files`], [`project`], [`registry_files`] and [`library`] (plans and registries on disk), [`endpoints`] and [`late_data`]
+//! (stores for the engine), [`table_file`] (columns from files),
 //! [`input`], [`request_id`] and [`prepare`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`explain`] (how a
 //! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
 //! [`process`] (what the system says).
@@ -21,6 +21,8 @@ pub mod listing;
 pub mod perfetto;
 pub mod prepare;
 pub mod process;
+pub mod project;
+pub mod registry_files;
 pub mod request_id;
 pub mod table_file;
 pub mod task_list;

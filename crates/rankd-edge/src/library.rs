@@ -1,12 +1,12 @@
-//! Plans and registries on disk: finding them, reading them, checking them.
+//! Plans on disk: finding them, reading them, checking them. The files of registries are in `registry_files`.
 
 use crate::files::{self, Contents};
+use crate::registry_files::{LoadedRegistry, Variables};
 use rankd_engine::Tasks;
 use rankd_plan::check::too_large;
-use rankd_plan::diagnostic::{Diagnostic, SourceSpan, nearest};
-use rankd_plan::json::{Reader, Writer};
-use rankd_plan::limits::{FILE_BYTES_MAX, REGISTRY_BYTES_MAX};
-use rankd_plan::registry::{FileProblems, Text};
+use rankd_plan::diagnostic::{Diagnostic, SourceSpan};
+use rankd_plan::json::Writer;
+use rankd_plan::limits::FILE_BYTES_MAX;
 use rankd_plan::render::Report;
 use rankd_plan::source::{Compiled, Compiler, Folder, SOURCE_BYTES_MAX, SourceText, Unreadable};
 use rankd_plan::{Checked, Code, Diagnostics, Registry, Severity, check};
@@ -24,12 +24,13 @@ pub use rankd_plan::source::SOURCE_SUFFIX;
 pub struct Library {
     tasks: Tasks,
     compiler: Arc<dyn Compiler>,
+    variables: Variables,
 }
 
 impl Library {
     /// A library for these tasks and this compiler.
     pub fn new(tasks: Tasks, compiler: Arc<dyn Compiler>) -> Library {
-        Library { tasks, compiler }
+        Library { tasks, compiler, variables: Arc::new(|_| None) }
     }
 
     /// The tasks that plans may use.
@@ -37,44 +38,15 @@ impl Library {
         &self.tasks
     }
 
-    /// Reads the registry files of `env` and compares its endpoints with those of the other environments.
+    /// Gives endpoints environment variables to refer to. Without this, none is set.
+    pub fn with_variables(mut self, variables: Variables) -> Library {
+        self.variables = variables;
+        self
+    }
+
+    /// Reads the registry files of an environment.
     pub fn load_registry(&self, folder: &Path, env: &str) -> LoadedRegistry {
-        let mut problems = Vec::new();
-        let mut text_of = |name: &str| {
-            let path = folder.join(name);
-            files::read_text(&path, REGISTRY_BYTES_MAX).unwrap_or_else(|error| {
-                let mut found = Diagnostics::default();
-                let unreadable = Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"));
-                found.push(match nearest_environment(folder, name) {
-                    Some(help) => unreadable.help(help),
-                    None => unreadable,
-                });
-                problems.push((path.display().to_string(), None, found));
-                String::new()
-            })
-        };
-        let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
-        let texts = [text_of(&names[0]), text_of(&names[1]), text_of(&names[2])];
-        let paths = names.map(|name| folder.join(name).display().to_string());
-        let text = |at: usize| Text { file: &paths[at], text: &texts[at] };
-        let (registry, found) = Registry::parse(text(0), text(1), text(2));
-        for FileProblems { file, diagnostics } in found {
-            // What is wrong with an unreadable file is that it is unreadable.
-            if problems.iter().all(|(path, ..)| *path != file) {
-                let text = paths.iter().position(|path| *path == file).map(|at| texts[at].clone());
-                problems.push((file, text, diagnostics));
-            }
-        }
-        let [_, _, endpoints_file] = paths;
-        if problems.is_empty() {
-            let mut found = Diagnostics::default();
-            registry.check_kinds(self.tasks.signatures(), &mut found);
-            compare_environments(folder, env, &registry, &mut found);
-            if !found.list().is_empty() {
-                problems.push((endpoints_file.clone(), Some(texts[2].clone()), found));
-            }
-        }
-        LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
+        LoadedRegistry::read(folder, env, self.tasks.signatures(), &self.variables)
     }
 
     /// Reads and checks the plan in a file; one in TypeScript is compiled for that.
@@ -132,94 +104,6 @@ impl Library {
     /// Reads and checks plans, in the order of their paths, on all the machine's cores.
     pub fn load_all(&self, paths: &[PathBuf], registry: &Registry) -> Vec<PlanFile> {
         on_all_cores(paths, |path| self.load_plan(path, registry))
-    }
-}
-
-/// The registry of one environment and all that is wrong with it.
-pub struct LoadedRegistry {
-    /// What could be read.
-    pub registry: Registry,
-    /// File name, text where there is one, and what was found in it.
-    pub problems: Vec<(String, Option<String>, Diagnostics)>,
-    /// What the files say.
-    pub texts: RegistryTexts,
-    /// The name of the file of endpoints.
-    pub endpoints_file: String,
-}
-
-/// What the files of a registry say: keys, parameters and endpoints. A file that cannot be read says nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegistryTexts(pub [String; 3]);
-
-impl RegistryTexts {
-    /// The registry that they describe, with whatever in them is right.
-    pub fn parse(&self) -> Registry {
-        let text = |at: usize| Text { file: "", text: &self.0[at] };
-        Registry::parse(text(0), text(1), text(2)).0
-    }
-
-    /// As a JSON array, for a process that is to use the same registry.
-    pub fn to_json(&self) -> String {
-        let mut writer = Writer::new();
-        writer.array(|w| {
-            for text in &self.0 {
-                w.string(text);
-            }
-        });
-        writer.finish()
-    }
-
-    /// From that array; `None` where it is something else.
-    pub fn from_json(text: &str) -> Option<RegistryTexts> {
-        let mut reader = Reader::new(text, 2);
-        let mut items = reader.open_array().ok()?;
-        let mut texts = Vec::new();
-        while reader.item(&mut items).ok()? {
-            texts.push(reader.string().ok()?.into_owned());
-        }
-        reader.end().ok()?;
-        Some(RegistryTexts(texts.try_into().ok()?))
-    }
-}
-
-impl LoadedRegistry {
-    /// Whether a problem keeps the registry from being used.
-    pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(|(.., found)| found.has_errors())
-    }
-}
-
-fn compare_environments(folder: &Path, env: &str, registry: &Registry, found: &mut Diagnostics) {
-    for other in environments(folder).into_iter().filter(|other| other != env) {
-        let path = folder.join(format!("endpoints.{other}.toml"));
-        // An environment that cannot be read is told when it is used.
-        let Ok(endpoints) = files::read_text(&path, REGISTRY_BYTES_MAX) else { continue };
-        let empty = |file| Text { file, text: "" };
-        let (there, _) = Registry::parse(empty(""), empty(""), Text { file: "", text: &endpoints });
-        if let Some(difference) = registry.difference(env, &there, &other) {
-            let message = format!("endpoints.{env}.toml and endpoints.{other}.toml differ: {difference}");
-            let help = "every environment has the same endpoint names, ids and kinds";
-            found.push(Diagnostic::new(Code::EnvironmentsDiffer, "", message).help(help));
-        }
-    }
-}
-
-fn environments(folder: &Path) -> Vec<String> {
-    let paths = files::list(folder).unwrap_or_default();
-    let names = paths.iter().filter_map(|path| {
-        let name = path.file_name()?.to_str()?;
-        Some(name.strip_prefix("endpoints.")?.strip_suffix(".toml")?.to_owned())
-    });
-    names.collect()
-}
-
-fn nearest_environment(folder: &Path, file: &str) -> Option<String> {
-    let wanted = file.strip_prefix("endpoints.")?.strip_suffix(".toml")?;
-    let known = environments(folder);
-    match nearest(wanted, known.iter().map(String::as_str)) {
-        Some(name) => Some(format!("did you mean --env {name}?")),
-        None if known.is_empty() => None,
-        None => Some(format!("environments here: {}", known.join(", "))),
     }
 }
 

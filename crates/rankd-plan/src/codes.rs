@@ -212,7 +212,7 @@ codes! {
     R009 BadEndpoint Error "an endpoint whose address or policy cannot be used"
         "Correct the address or the option that the message names; docs/redis.md lists the options.";
     R010 UnreadableFile Error "a file that cannot be read"
-        "Create the file, or name the right folder with --registry and --plan_dir. Run rankd in the folder of the project.";
+        "Create the file, or name the right folder with --registry and --plan_dir.";
     R011 EnvironmentsDiffer Error "two environments with different endpoints"
         "Give every environment the same endpoints, with the same ids and kinds.";
     R012 UnknownKind Warning "an endpoint of a kind that no task supports"
@@ -221,6 +221,10 @@ codes! {
         "Create the data file, for example with `rankd seed`, or correct the line that the message names.";
     R014 NoPlans Warning "a plan folder without a plan"
         "Add a plan to the folder, or name another folder with --plan_dir.";
+    R015 NoProject Error "a folder that is in no project"
+        "Change to a folder of a project, which has rankd.toml or registry/keys.toml, or create a project with `rankd init NAME`.";
+    R016 MissingReference Error "an environment variable or a file that an endpoint refers to and that is not there"
+        "Set the variable, or create the file, or correct its name in the registry. Values are never shown.";
 }
 
 impl fmt::Display for Code {

@@ -72,7 +72,8 @@ pub use log::{Log, LogTarget};
 pub use loop_state::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::late_data::LateData;
-use rankd_edge::library::{Library, LoadedRegistry};
+use rankd_edge::library::Library;
+use rankd_edge::registry_files::LoadedRegistry;
 pub use reload::ReloadSettings;
 pub use start_error::StartError;
 

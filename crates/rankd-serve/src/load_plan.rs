@@ -4,7 +4,8 @@
 //! may have been refused.
 
 use crate::log::Log;
-use rankd_edge::library::{Library, PlanProblem, RegistryTexts, sha256};
+use rankd_edge::library::{Library, PlanProblem, sha256};
+use rankd_edge::registry_files::RegistryTexts;
 use rankd_plan::{Checked, Plan, Registry, check};
 use std::path::Path;
 

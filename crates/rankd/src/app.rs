@@ -45,7 +45,10 @@ impl App {
     fn with_library(self, program: fn(&Library) -> ExitCode) -> ExitCode {
         report_panics();
         match Tasks::new(self.definitions) {
-            Ok(tasks) => program(&Library::new(tasks, Arc::new(Dslc))),
+            Ok(tasks) => {
+                let library = Library::new(tasks, Arc::new(Dslc));
+                program(&library.with_variables(Arc::new(|name| std::env::var_os(name))))
+            }
             Err(duplicate) => {
                 say::to_people(&format!("error: {duplicate}"));
                 ExitCode::from(WRONG)

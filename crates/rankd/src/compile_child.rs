@@ -3,7 +3,8 @@
 //! Plan code cannot hurt the server: the child has limits on memory and time that the system keeps, it cannot talk to anybody
 //! (`confinement`), and it is stopped when it takes too long.
 
-use rankd_edge::library::{PlanProblem, RegistryTexts};
+use rankd_edge::library::PlanProblem;
+use rankd_edge::registry_files::RegistryTexts;
 use rankd_plan::json::Reader;
 use rankd_plan::limits::FILE_BYTES_MAX;
 use rankd_serve::{Compiled, PlanCompiler};

@@ -3,6 +3,8 @@
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::registry::Named;
+use crate::registry::ids::Ids;
+use crate::registry::surroundings::AsWritten;
 use crate::registry::table::{Table, bad, each_entry};
 use rankd_column::column::ColumnBuilder;
 use rankd_column::value::NotAType;
@@ -80,20 +82,27 @@ const fn fields(id: &'static str) -> [&'static str; 10] {
 pub(super) fn parse(text: &str, sort: EntryKind, found: &mut Diagnostics) -> Named<Entry> {
     let (table, id_field, fields) = sort.names();
     let mut read: Vec<(Entry, Range<usize>)> = Vec::new();
+    let mut ids = Ids::new(id_field);
     each_entry(
         text,
         table,
+        &AsWritten,
         |_| fields.to_vec(),
         found,
         |table, found| {
             let span = table.span();
-            read.extend(entry(&table, id_field, found).map(|entry| (entry, span)));
+            ids.note(&table);
+            read.extend(entry(&table, id_field, fields, found).map(|entry| (entry, span)));
         },
     );
+    let are_new = ids.are_new(found);
     // Rows are built on `id`, so it has position 0 wherever the file lists it.
     if let (EntryKind::Key, Some(at)) = (sort, read.iter().position(|(entry, _)| entry.name == "id")) {
         let id = read.remove(at);
         read.insert(0, id);
+    }
+    if are_new {
+        read.iter_mut().zip(1..).for_each(|((entry, _), id)| entry.id = id);
     }
     check_replacements(&read, found);
     let mut named = Named::default();
@@ -105,13 +114,15 @@ pub(super) fn parse(text: &str, sort: EntryKind, found: &mut Diagnostics) -> Nam
     named
 }
 
-fn entry(table: &Table<'_, '_>, id_field: &'static str, found: &mut Diagnostics) -> Option<Entry> {
-    for required in [id_field, "name", "type", "nullable", "doc"] {
-        if !table.has(required) {
-            table.missing(required, found);
-        }
-    }
-    let id = table.int(id_field, 1..1 << 31, found);
+fn entry(
+    table: &Table<'_, '_>,
+    id_field: &'static str,
+    fields: &[&'static str],
+    found: &mut Diagnostics,
+) -> Option<Entry> {
+    table.require(&["name", "type", "nullable"], fields, found);
+    // Where no entry of the file has a number, each gets one by its position.
+    let id = if table.has(id_field) { table.int(id_field, 1..1 << 31, found) } else { Some(0) };
     let name = table.text("name", found).filter(|name| {
         let good = is_identifier(name);
         if !good {

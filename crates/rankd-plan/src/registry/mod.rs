@@ -4,10 +4,13 @@
 
 mod endpoint;
 mod entry;
+mod ids;
+mod surroundings;
 mod table;
 
 pub use endpoint::{Backend, Endpoint, EndpointSettings, Inject, Policy, Redis};
 pub use entry::{Absent, Entry, Status};
+pub use surroundings::{AsWritten, NoValue, Reference, Surroundings};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -133,8 +136,18 @@ pub struct FileProblems {
 }
 
 impl Registry {
-    /// Reads the three files. What could be read is in the registry even where there are problems.
+    /// Reads the three files, with paths and references as they are written: enough to judge plans.
     pub fn parse(keys: Text<'_>, params: Text<'_>, endpoints: Text<'_>) -> (Registry, Vec<FileProblems>) {
+        Registry::parse_in(&AsWritten, keys, params, endpoints)
+    }
+
+    /// Reads the three files. What could be read is in the registry even where there are problems.
+    pub fn parse_in(
+        around: &dyn Surroundings,
+        keys: Text<'_>,
+        params: Text<'_>,
+        endpoints: Text<'_>,
+    ) -> (Registry, Vec<FileProblems>) {
         let mut registry = Registry::default();
         let mut problems = Vec::new();
         let mut keep = |file: &str, diagnostics: Diagnostics| {
@@ -152,7 +165,7 @@ impl Registry {
         registry.params = entry::parse(params.text, EntryKind::Param, &mut found);
         keep(params.file, found);
         let mut found = Diagnostics::default();
-        registry.endpoints = endpoint::parse(endpoints.text, &mut found);
+        registry.endpoints = endpoint::parse(endpoints.text, around, &mut found);
         keep(endpoints.file, found);
         registry.id = registry.identify();
         (registry, problems)

@@ -1,7 +1,8 @@
 //! Reads `[[entry]]` tables of a TOML file field by field, and reports every field that is unknown, missing or wrong.
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest, quoted};
+use crate::registry::surroundings::{Reference, Surroundings};
 use rankd_column::Value;
 use rankd_column::column::ColumnBuilder;
 use std::ops::Range;
@@ -12,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 pub(super) fn each_entry<'t>(
     text: &'t str,
     name: &'static str,
+    around: &dyn Surroundings,
     fields: impl Fn(&Table<'_, 't>) -> Vec<&'static str>,
     found: &mut Diagnostics,
     mut read: impl FnMut(Table<'_, 't>, &mut Diagnostics),
@@ -38,7 +40,7 @@ pub(super) fn each_entry<'t>(
         for entry in entries {
             match entry.get_ref() {
                 DeValue::Table(table) => {
-                    let table = Table { table, span: entry.span() };
+                    let table = Table { table, span: entry.span(), name, around };
                     table.refuse_unknown(&fields(&table), found);
                     read(table, found);
                 }
@@ -52,6 +54,17 @@ pub(super) fn each_entry<'t>(
 pub(super) struct Table<'a, 't> {
     table: &'a DeTable<'t>,
     span: Range<usize>,
+    /// What it is called in the file.
+    name: &'static str,
+    around: &'a dyn Surroundings,
+}
+
+/// What a field refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Referred {
+    Text(String),
+    /// Whoever reads the registry only judges plans by it and does not look.
+    Unknown,
 }
 
 impl<'a, 't> Table<'a, 't> {
@@ -62,9 +75,10 @@ impl<'a, 't> Table<'a, 't> {
     pub(super) fn refuse_unknown(&self, fields: &[&'static str], found: &mut Diagnostics) {
         for field in self.table.keys().filter(|field| !fields.contains(&&**field.get_ref())) {
             let name = field.get_ref();
-            let message = format!("an entry has no field {name:?}");
-            let unknown = Diagnostic::new(Code::UnknownRegistryField, "", message).bytes(field.span());
-            found.push(unknown.nearest(name, fields.iter().copied()));
+            let message = format!("a [[{}]] has no field {name:?}", self.name);
+            let near = nearest(name, fields.iter().copied()).map(|near| format!("did you mean {near:?}? "));
+            let help = format!("{}known fields: {}", near.unwrap_or_default(), fields.join(", "));
+            found.push(Diagnostic::new(Code::UnknownRegistryField, "", message).bytes(field.span()).help(help));
         }
     }
 
@@ -77,10 +91,36 @@ impl<'a, 't> Table<'a, 't> {
         self.field(name).map_or(self.span(), Spanned::span)
     }
 
-    /// Reports that a required field is not there.
-    pub(super) fn missing(&self, name: &str, found: &mut Diagnostics) {
-        let message = format!("the field {name:?} is missing");
-        found.push(Diagnostic::new(Code::MissingRegistryField, "", message).bytes(self.span()));
+    /// Reports the required fields that are not there; `all` are the fields that the entry may have.
+    pub(super) fn require(&self, required: &[&'static str], all: &[&'static str], found: &mut Diagnostics) {
+        for missing in required.iter().filter(|field| !self.has(field)) {
+            let message = format!("the field {missing:?} is missing");
+            let others: Vec<&str> = all.iter().filter(|field| !required.contains(field)).copied().collect();
+            let help = format!("a [[{}]] has {}, and may have {}", self.name, required.join(", "), others.join(", "));
+            found.push(Diagnostic::new(Code::MissingRegistryField, "", message).bytes(self.span()).help(help));
+        }
+    }
+
+    /// A field that is a path, relative to the project.
+    pub(super) fn path(&self, name: &str, found: &mut Diagnostics) -> Option<String> {
+        self.text(name, found).map(|path| self.around.path(path))
+    }
+
+    /// Where in the process's file system a path of the project is.
+    pub(super) fn in_project(&self, path: &str) -> String {
+        self.around.path(path)
+    }
+
+    /// What a field refers to, or what is wrong with it. The value of a reference is a secret: no message has it.
+    pub(super) fn look_up(&self, field: &str, reference: Reference<'_>, found: &mut Diagnostics) -> Option<Referred> {
+        match self.around.value_of(reference) {
+            Ok(value) => Some(value.map_or(Referred::Unknown, Referred::Text)),
+            Err(why) => {
+                let message = format!("{field} is {}, {why}", quoted(&reference.to_string()));
+                found.push(Diagnostic::new(Code::MissingReference, "", message).bytes(self.place(field)));
+                None
+            }
+        }
     }
 
     pub(super) fn text(&self, name: &str, found: &mut Diagnostics) -> Option<&'a str> {
@@ -156,7 +196,7 @@ impl<'a, 't> Table<'a, 't> {
         let mut tables = Vec::new();
         for item in items {
             match item.get_ref().as_table() {
-                Some(table) => tables.push(Table { table, span: item.span() }),
+                Some(table) => tables.push(Table { table, span: item.span(), name: self.name, around: self.around }),
                 None => found.push(bad(item.span(), format!("{name} must be a list of tables"))),
             }
         }

@@ -4,8 +4,9 @@ use crate::cli::{DONE, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::endpoints;
 use rankd_edge::endpoints::EndpointError;
-use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
+use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
+use rankd_edge::registry_files::LoadedRegistry;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
 use rankd_plan::registry::{Backend, EndpointSettings};
@@ -37,28 +38,29 @@ pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
         print_limits(args.json);
         return DONE;
     }
-    let mut loaded = library.load_registry(&args.places.registry, &args.places.env);
+    let Places { registry, env, plan_dir } = &args.places;
+    let mut loaded = library.load_registry(registry, env);
     // With a broken registry every name in a plan would look wrong, and every endpoint might be another.
     let is_usable = !loaded.has_errors();
-    let paths = if args.plans.is_empty() {
-        match library::list(&args.places.plan_dir) {
-            Ok(paths) => paths,
-            Err(error) => {
-                say::to_people(&format!("error: {}: {error}", args.places.plan_dir.display()));
-                return WRONG;
-            }
-        }
-    } else {
-        args.plans.iter().map(|plan| library::find(plan, &args.places.plan_dir)).collect()
-    };
     let mut plans = Vec::new();
     if is_usable {
+        let paths = match args.plans.as_slice() {
+            [] => match library::list(plan_dir) {
+                Ok(paths) => paths,
+                Err(error) => {
+                    say::to_people(&format!("error: {}: {error}", plan_dir.display()));
+                    return WRONG;
+                }
+            },
+            named => named.iter().map(|plan| library::find(plan, plan_dir)).collect(),
+        };
         if paths.is_empty() {
-            loaded.problems.push((args.places.plan_dir.display().to_string(), None, no_plans()));
+            loaded.problems.push((plan_dir.display().to_string(), None, no_plans()));
         }
         check_endpoints(&mut loaded);
         plans = load_plans(&paths, library, &loaded.registry);
     }
+    loaded.check_other_environments(registry, env);
     let probed = if args.connect && is_usable { endpoints::probe(&loaded.registry) } else { Vec::new() };
     let reachable = probed.iter().all(|(_, result)| result.is_ok());
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some()) && reachable;

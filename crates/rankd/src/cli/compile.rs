@@ -4,7 +4,8 @@ use crate::cli::check::{print_json, print_registry_problems, print_words};
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
 use rankd_edge::files;
-use rankd_edge::library::{self, Library, LoadedRegistry, PLAN_SUFFIX, PlanFile};
+use rankd_edge::library::{self, Library, PLAN_SUFFIX, PlanFile};
+use rankd_edge::registry_files::LoadedRegistry;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -130,12 +131,15 @@ fn write(plan: &PlanFile, target: &Path) -> bool {
 }
 
 pub(crate) fn check(args: &DslcCheckArgs, library: &Library) -> u8 {
-    let loaded = library.load_registry(&args.sources.registry, &args.sources.env);
-    let Some(paths) = args.sources.files() else { return WRONG };
-    let plans: Vec<PlanFile> = match loaded.has_errors() {
+    let mut loaded = library.load_registry(&args.sources.registry, &args.sources.env);
+    let plans = match loaded.has_errors() {
         true => Vec::new(),
-        false => library.load_all(&paths, &loaded.registry),
+        false => {
+            let Some(paths) = args.sources.files() else { return WRONG };
+            library.load_all(&paths, &loaded.registry)
+        }
     };
+    loaded.check_other_environments(&args.sources.registry, &args.sources.env);
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some());
     if args.json {
         print_json(ok, &loaded, &plans, &[]);

@@ -6,7 +6,8 @@
 use crate::cli::{DONE, WRONG, say};
 use crate::confinement;
 use clap::Args;
-use rankd_edge::library::{Library, PlanProblem, RegistryTexts};
+use rankd_edge::library::{Library, PlanProblem};
+use rankd_edge::registry_files::RegistryTexts;
 use rankd_plan::json::Writer;
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};

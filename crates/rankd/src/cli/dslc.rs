@@ -1,6 +1,6 @@
 //! The command line of `dslc`.
 
-use crate::cli::{DONE, WRONG, compile, exit_code, with_dashes};
+use crate::cli::{compile, exit_code, settings};
 use clap::{Args, Parser, Subcommand};
 use rankd_edge::library::Library;
 use std::process::ExitCode;
@@ -40,13 +40,9 @@ enum DslcCommand {
 }
 
 pub(crate) fn main(library: &Library) -> ExitCode {
-    let cli = match DslcCli::try_parse_from(std::env::args_os().map(with_dashes)) {
+    let cli: DslcCli = match settings::parse("dslc") {
         Ok(cli) => cli,
-        Err(error) => {
-            // clap decides whether this is an error or an answer to --help; a closed pipe is nobody's problem here.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { WRONG } else { DONE });
-        }
+        Err(code) => return ExitCode::from(code),
     };
     exit_code(run(cli.args, library))
 }

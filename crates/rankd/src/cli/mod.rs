@@ -16,6 +16,7 @@ mod run;
 pub(crate) mod say;
 mod seed;
 mod serve;
+mod settings;
 pub(crate) mod tasks;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -76,6 +77,11 @@ enum Command {
     /// List the plans in the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
+    /// Show every setting, its value, and where the value comes from
+    #[command(
+        after_help = "A setting is what a flag sets. A flag beats a variable, a variable beats rankd.toml, and that beats the default.\nExample: rankd config deadline_ms"
+    )]
+    Config(settings::list::ConfigArgs),
     /// Explain a code of an error or a diagnostic, with an example
     #[command(after_help = "Examples: rankd code E401\n          rankd code p701 --json")]
     Code(code::CodeArgs),
@@ -113,13 +119,9 @@ pub(crate) struct Places {
 }
 
 pub(crate) fn main(library: &Library) -> ExitCode {
-    let cli = match Cli::try_parse_from(std::env::args_os().map(with_dashes)) {
+    let cli: Cli = match settings::parse("run") {
         Ok(cli) => cli,
-        Err(error) => {
-            // clap decides whether this is an error or an answer to --help; a closed pipe is nobody's problem here.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { WRONG } else { DONE });
-        }
+        Err(code) => return ExitCode::from(code),
     };
     let command = cli.command.unwrap_or(Command::Run(cli.run));
     exit_code(match command {
@@ -134,6 +136,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Compile(args) => compile::build(&args, library),
         Command::Dslc(args) => dslc::run(args, library),
         Command::Tasks(args) => tasks::run(&args, library),
+        Command::Config(args) => settings::list::run(&args),
         Command::Code(args) => code::run(&args),
         Command::Plans(args) => plans::run(&args, library),
         Command::Completions { shell } => {

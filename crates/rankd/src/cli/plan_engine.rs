@@ -6,7 +6,8 @@ use crate::cli::engine::EngineArgs;
 use crate::cli::{Places, say};
 use clap::{Args, ValueEnum};
 use rankd_edge::endpoints;
-use rankd_edge::library::{self, Library, LoadedRegistry, PlanFile};
+use rankd_edge::library::{self, Library, PlanFile};
+use rankd_edge::registry_files::LoadedRegistry;
 use rankd_engine::{Engine, Linked, Scheduler, Settings};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
@@ -85,7 +86,7 @@ impl PlanEngine {
         if loaded.has_errors() {
             return None;
         }
-        let (plan, file) = load_plan(&plan_path(args)?, args.plan_name.is_some(), library, &loaded)?;
+        let (plan, file) = load_plan(&plan_path(args)?, args.plan.is_none(), library, &loaded)?;
         match start_engine(args, &loaded.registry) {
             Ok(engine) => Some(PlanEngine { loaded, plan, file, engine }),
             Err(error) => {

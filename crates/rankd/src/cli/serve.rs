@@ -88,10 +88,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = "Logs and traces", value_name = "N", default_value = "64", requires = "otlp")]
     otlp_sample: u64,
     /// Write a JSON line for each request to a file, or to stderr if FILE is -
-    #[arg(long, help_heading = "Logs and traces", value_name = "FILE")]
+    #[arg(long, help_heading = "Logs and traces", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     access_log: Option<String>,
     /// Write a JSON line for each node of each request to a file, or to stderr if FILE is -
-    #[arg(long, help_heading = "Logs and traces", value_name = "FILE")]
+    #[arg(long, help_heading = "Logs and traces", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     audit_log: Option<String>,
     #[command(flatten)]
     engine: EngineArgs,

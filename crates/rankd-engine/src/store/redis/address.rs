@@ -20,13 +20,13 @@ pub enum ServerPlace {
     Unix { path: String },
 }
 
-/// Why a URL is not the address of a server.
+/// Why a URL is not the address of a server. It never has a part of the URL, which may be part of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadAddress {
     Scheme,
     NoHost,
-    Port(String),
-    Database(String),
+    Port,
+    Database,
     Query,
 }
 
@@ -37,8 +37,8 @@ impl fmt::Display for BadAddress {
         match self {
             BadAddress::Scheme => f.write_str("an address starts with redis://, rediss:// or unix:"),
             BadAddress::NoHost => f.write_str("an address must name a host"),
-            BadAddress::Port(port) => write!(f, "{port:?} is not a port"),
-            BadAddress::Database(number) => write!(f, "{number:?} is not a database number"),
+            BadAddress::Port => f.write_str("the port is not a number from 0 to 65535"),
+            BadAddress::Database => f.write_str("what follows the last / is not a database number"),
             BadAddress::Query => f.write_str("a unix: address takes ?db=N and nothing else"),
         }
     }
@@ -47,7 +47,7 @@ impl fmt::Display for BadAddress {
 impl Address {
     /// Reads a URL.
     pub fn parse(url: &str) -> Result<Address, BadAddress> {
-        let database_of = |number: &str| number.parse().map_err(|_| BadAddress::Database(number.to_owned()));
+        let database_of = |number: &str| number.parse().map_err(|_| BadAddress::Database);
         if let Some(rest) = url.strip_prefix("unix:") {
             let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
             let database = match query.map(|query| query.strip_prefix("db=")) {
@@ -74,9 +74,7 @@ impl Address {
         };
         // An IPv6 address has colons of its own and stands in brackets.
         let (host, port) = match server.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| BadAddress::Port(port.to_owned()))?)
-            }
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| BadAddress::Port)?),
             _ => (server, 6379),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

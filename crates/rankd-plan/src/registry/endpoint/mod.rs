@@ -8,7 +8,10 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::registry::Named;
 use crate::registry::entry::is_identifier;
+use crate::registry::ids::Ids;
+use crate::registry::surroundings::Surroundings;
 use crate::registry::table::{Table, bad, each_entry};
+use std::ops::Range;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
@@ -49,25 +52,46 @@ fn kind_of(table: &Table<'_, '_>) -> &'static EndpointKind {
     KINDS.iter().find(|kind| name == Some(kind.name)).unwrap_or(&KINDS[0])
 }
 
-pub(super) fn parse(text: &str, found: &mut Diagnostics) -> Named<Endpoint> {
+pub(super) fn parse(text: &str, around: &dyn Surroundings, found: &mut Diagnostics) -> Named<Endpoint> {
+    let mut read: Vec<(Endpoint, Range<usize>, Range<usize>)> = Vec::new();
+    let mut ids = Ids::new("endpoint_id");
+    each_entry(
+        text,
+        "endpoint",
+        around,
+        |table| fields_of(table),
+        found,
+        |table, found| {
+            ids.note(&table);
+            let place = table.place(if table.has("url") { "url" } else { "cluster" });
+            read.extend(endpoint(&table, found).map(|endpoint| (endpoint, place, table.span())));
+        },
+    );
+    let are_new = ids.are_new(found);
     let mut named = Named::default();
-    let fields = |table: &Table<'_, '_>| [FIELDS, kind_of(table).fields].concat();
-    each_entry(text, "endpoint", fields, found, |table, found| {
-        let Some(endpoint) = endpoint(&table, found) else { return };
-        let place = table.place(if table.has("url") { "url" } else { "cluster" });
-        if let Err(taken) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
-            found.push(Diagnostic::new(Code::DuplicateEntry, "", taken.to_string()).bytes(table.span()));
+    for (number, (mut endpoint, place, span)) in (1..).zip(read) {
+        if are_new {
+            endpoint.endpoint_id = numbered(number);
         }
-    });
+        if let Err(taken) = named.add(endpoint.name.clone(), endpoint.endpoint_id.clone(), endpoint, place) {
+            found.push(Diagnostic::new(Code::DuplicateEntry, "", taken.to_string()).bytes(span));
+        }
+    }
     named
 }
 
+fn fields_of(table: &Table<'_, '_>) -> Vec<&'static str> {
+    [FIELDS, kind_of(table).fields].concat()
+}
+
+/// The id of an endpoint by its number.
+pub(super) fn numbered(number: u32) -> String {
+    format!("ep_{number:04}")
+}
+
 fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> {
-    for required in FIELDS {
-        if !table.has(required) {
-            table.missing(required, found);
-        }
-    }
+    table.require(&["name", "kind"], &fields_of(table), found);
+    let has_id = table.has("endpoint_id");
     let endpoint_id = table.text("endpoint_id", found).filter(|id| {
         let good = id.starts_with("ep_") && is_identifier(id);
         if !good {
@@ -91,6 +115,8 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         good
     });
     let settings = (kind_of(table).read)(table, found);
-    let (endpoint_id, name, kind) = (endpoint_id?.to_owned(), name?.to_owned(), kind?.to_owned());
+    let (name, kind) = (name?.to_owned(), kind?.to_owned());
+    // Where no entry of the file has an id, each gets one by its position.
+    let endpoint_id = if has_id { endpoint_id?.to_owned() } else { String::new() };
     Some(Endpoint { endpoint_id, name, kind, settings: settings? })
 }

@@ -2,21 +2,34 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::registry::table::Table;
+use crate::registry::surroundings::Reference;
+use crate::registry::table::{Referred, Table};
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// What an endpoint of this kind has besides its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Redis {
     pub backend: Backend,
+    /// What to log in with, where the url does not have it.
+    pub password: Option<String>,
     /// The authorities to trust with `rediss://`, as a PEM file; the system's where there is none.
     pub ca_file: Option<String>,
     pub policy: Policy,
     pub inject: Vec<Inject>,
 }
 
+/// Without addresses and passwords: they are secrets.
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Redis { backend: _, password: _, ca_file, policy, inject } = self;
+        let mut shown = f.debug_struct("Redis");
+        shown.field("ca_file", ca_file).field("policy", policy).field("inject", inject).finish_non_exhaustive()
+    }
+}
+
 /// What answers an endpoint's reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Backend {
     /// The embedded store, answering in the process from a data file.
     Memory { path: String },
@@ -80,6 +93,7 @@ pub struct Inject {
 pub(super) const FIELDS: &[&str] = &[
     "url",
     "cluster",
+    "password",
     "ca_file",
     "max_inflight",
     "connect_timeout_ms",
@@ -93,35 +107,71 @@ pub(super) const FIELDS: &[&str] = &[
 
 pub(super) fn read(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Redis> {
     let backend = backend(table, found);
-    let ca_file = table.text("ca_file", found).map(str::to_owned);
+    let refuse = |found: &mut Diagnostics, field: &str, message: &str| {
+        found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place(field)));
+    };
+    let is_memory = matches!(backend, Some(Backend::Memory { .. }));
+    let password = password(table, found);
+    if table.has("password") && is_memory {
+        refuse(found, "password", "a memory: endpoint has no password");
+    }
+    let ca_file = table.path("ca_file", found);
     if ca_file.is_some() && backend.as_ref().is_some_and(|backend| !backend.is_encrypted()) {
-        let message = "ca_file applies only to an endpoint with rediss://";
-        found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("ca_file")));
+        refuse(found, "ca_file", "ca_file applies only to an endpoint with rediss://");
     }
     let policy = policy(table, found);
     let inject = inject(table, found);
-    if !inject.is_empty() && !matches!(backend, Some(Backend::Memory { .. }) | None) {
-        let message = "only a memory: endpoint can inject trouble";
-        found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("inject")));
+    if !inject.is_empty() && !is_memory && backend.is_some() {
+        refuse(found, "inject", "only a memory: endpoint can inject trouble");
     }
-    Some(Redis { backend: backend?, ca_file, policy, inject })
+    Some(Redis { backend: backend?, password, ca_file, policy, inject })
+}
+
+/// A password stands somewhere else, so that the registry can be shown to everybody.
+fn password(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<String> {
+    let text = table.text("password", found)?;
+    let Some(reference) = Reference::parse(text) else {
+        let message = "a password is not written here, but as env:NAME or file:PATH";
+        found.push(Diagnostic::new(Code::BadEndpoint, "", message).bytes(table.place("password")));
+        return None;
+    };
+    match table.look_up("password", reference, found)? {
+        Referred::Text(password) => Some(password),
+        Referred::Unknown => None,
+    }
 }
 
 fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {
     let (url, cluster) = (table.text("url", found), table.texts("cluster", found));
     let wrong = match (url, cluster) {
-        (Some(url), None) => match url.split_once(':') {
-            Some(("memory", path)) if !path.is_empty() => return Some(Backend::Memory { path: path.to_owned() }),
-            Some(("redis" | "rediss" | "unix", rest)) if !rest.is_empty() => {
-                return Some(Backend::Server { url: url.to_owned() });
+        (Some(written), None) => {
+            let url = address(table, "url", written, found)?;
+            match url.split_once(':') {
+                Some(("memory", path)) if !path.is_empty() => {
+                    return Some(Backend::Memory { path: table.in_project(path) });
+                }
+                // A path that is not whole is one of the project.
+                Some(("unix", path)) if !path.is_empty() && !path.starts_with('/') => {
+                    return Some(Backend::Server { url: format!("unix:{}", table.in_project(path)) });
+                }
+                Some(("redis" | "rediss" | "unix", rest)) if !rest.is_empty() => {
+                    return Some(Backend::Server { url });
+                }
+                // Not looked up.
+                Some(("env", _)) if url == written => return Some(Backend::Server { url }),
+                _ => "a url starts with redis://, rediss://, unix: or memory:, or is env:NAME",
             }
-            _ => "a url starts with redis://, rediss://, unix: or memory:",
-        },
-        (None, Some(urls)) if !urls.is_empty() => {
-            if urls.iter().all(|url| url.starts_with("redis://") || url.starts_with("rediss://")) {
-                return Some(Backend::Cluster { urls: urls.into_iter().map(str::to_owned).collect() });
+        }
+        (None, Some(written)) if !written.is_empty() => {
+            let urls: Option<Vec<String>> = written.iter().map(|url| address(table, "cluster", url, found)).collect();
+            let is_good = |(url, written): (&String, &&str)| {
+                url.starts_with("redis://") || url.starts_with("rediss://") || (url == written && is_variable(url))
+            };
+            let urls = urls?;
+            if urls.iter().zip(&written).all(is_good) {
+                return Some(Backend::Cluster { urls });
             }
-            "the urls of a cluster start with redis:// or rediss://"
+            "the urls of a cluster start with redis:// or rediss://, or are env:NAME"
         }
         // Already reported as a value of the wrong type.
         (None, None) if table.has("url") || table.has("cluster") => return None,
@@ -130,6 +180,21 @@ fn backend(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Backend> {
     let place = if table.has("url") { "url" } else { "cluster" };
     found.push(Diagnostic::new(Code::BadEndpoint, "", wrong).bytes(table.place(place)));
     None
+}
+
+fn is_variable(url: &str) -> bool {
+    matches!(Reference::parse(url), Some(Reference::Variable(_)))
+}
+
+/// An address as it is written, or what the variable that it names holds.
+fn address(table: &Table<'_, '_>, field: &str, written: &str, found: &mut Diagnostics) -> Option<String> {
+    match Reference::parse(written) {
+        Some(variable @ Reference::Variable(_)) => match table.look_up(field, variable, found)? {
+            Referred::Text(address) => Some(address),
+            Referred::Unknown => Some(written.to_owned()),
+        },
+        Some(Reference::File(_)) | None => Some(written.to_owned()),
+    }
 }
 
 fn policy(table: &Table<'_, '_>, found: &mut Diagnostics) -> Policy {
