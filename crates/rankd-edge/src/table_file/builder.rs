@@ -189,7 +189,7 @@ impl IdBuilder {
         match type_of {
             Type::Int => Ok(IdBuilder::Ints(Vec::new())),
             Type::Str => Ok(IdBuilder::Texts(DictionaryBuilder::default())),
-            Type::Float | Type::Bool => Err(TableProblem::IdType { type_of }),
+            Type::Float | Type::Bool | Type::List(_) | Type::Vector(_) => Err(TableProblem::IdType { type_of }),
         }
     }
 
@@ -310,9 +310,14 @@ impl Places {
 
 /// A cell's text for a message: quoted, and not too long.
 pub(super) fn shown(text: &str) -> String {
+    format!("{:?}", short(text))
+}
+
+/// The beginning of a text that may be long.
+pub(super) fn short(text: &str) -> String {
     const CHARS: usize = 40;
     match text.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),
-        None => format!("{text:?}"),
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

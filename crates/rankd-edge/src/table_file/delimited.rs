@@ -4,9 +4,9 @@
 //! time and makes nothing but positions, so that a row that is cut off at the end of a block can be looked at again with the next.
 
 use super::builder::{BadCellCount, FilledColumn, IdBuilder, Places, RefusedId, TableBuilder, Target, null_id, shown};
-use super::number;
 use super::problem::{Place, TableProblem};
 use super::source::{Blocks, Source};
+use super::{ndjson, number};
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{IdFault, Type};
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ fn read(source: &mut Source<'_>, delimiter: u8, table: &mut TableBuilder<'_>) ->
 }
 
 /// Fills all columns from the rows of a block.
-fn fill(table: &mut TableBuilder<'_>, targets: &[(usize, Target)], rows: &Rows<'_>) -> Result<(), TableProblem> {
+fn fill(table: &mut TableBuilder<'_>, targets: &[(usize, Target)], rows: &RowBlock<'_>) -> Result<(), TableProblem> {
     let first = table.rows();
     for (row, line) in rows.lines.iter().enumerate() {
         table.places.set_line(first + row, *line);
@@ -60,7 +60,7 @@ fn fill(table: &mut TableBuilder<'_>, targets: &[(usize, Target)], rows: &Rows<'
 fn fill_ids(
     ids: &mut IdBuilder,
     name: &str,
-    rows: &Rows<'_>,
+    rows: &RowBlock<'_>,
     column: usize,
     first: usize,
     places: &Places,
@@ -83,7 +83,7 @@ fn fill_ids(
 
 fn fill_column(
     column: &mut FilledColumn,
-    rows: &Rows<'_>,
+    rows: &RowBlock<'_>,
     at: usize,
     first: usize,
     places: &Places,
@@ -91,7 +91,7 @@ fn fill_column(
 ) -> Result<(), TableProblem> {
     // A loop for each type: what a cell is, is not asked for each cell.
     let FilledColumn { name, type_of, cells, .. } = column;
-    let mut each = |push: fn(&mut ColumnBuilder, &Rows<'_>, Cell) -> bool| -> Result<(), TableProblem> {
+    let mut each = |push: fn(&mut ColumnBuilder, &RowBlock<'_>, Cell) -> bool| -> Result<(), TableProblem> {
         for row in 0..rows.len() {
             let cell = rows.cell(row, at);
             if cell.is_null() {
@@ -114,6 +114,9 @@ fn fill_column(
             each(|cells, rows, cell| number::bool(rows.raw(cell)).is_some_and(|value| cells.push_bool(value)))
         }
         Type::Str => each(|cells, rows, cell| rows.with_str(cell, |text| cells.push_str(text))),
+        Type::List(_) | Type::Vector(_) => {
+            each(|cells, rows, cell| rows.with_str(cell, |text| ndjson::push_array(cells, text)))
+        }
     }
 }
 
@@ -128,7 +131,7 @@ pub(super) fn bad_text(type_of: Type, text: &[u8]) -> String {
 /// What is found in a text, in order.
 pub(super) enum Event<'b> {
     Header(Vec<String>),
-    Rows(Rows<'b>),
+    Rows(RowBlock<'b>),
 }
 
 /// Where a cell is in its block.
@@ -154,7 +157,7 @@ impl Cell {
 }
 
 /// The whole rows of a block.
-pub(super) struct Rows<'b> {
+pub(super) struct RowBlock<'b> {
     bytes: &'b [u8],
     /// The same, where all of it is UTF-8.
     text: Option<&'b str>,
@@ -165,7 +168,7 @@ pub(super) struct Rows<'b> {
     file_bytes: u64,
 }
 
-impl<'b> Rows<'b> {
+impl<'b> RowBlock<'b> {
     pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
@@ -230,7 +233,7 @@ pub(super) fn walk(
             let text = std::str::from_utf8(&bytes[..used]).ok();
             let Cutter { cells, lines, width, .. } = &cutter;
             let (width, file_bytes) = (width.unwrap_or(1), blocks.file_bytes());
-            each(Event::Rows(Rows { bytes: &bytes[..used], text, cells, width, lines, file_bytes }))?;
+            each(Event::Rows(RowBlock { bytes: &bytes[..used], text, cells, width, lines, file_bytes }))?;
         }
         if has_header || used == 0 {
             if !blocks.advance(used, Place::Line(cutter.line))? {
@@ -249,7 +252,7 @@ pub(super) fn walk(
 }
 
 fn header(bytes: &[u8], cells: &[Cell], width: usize) -> Result<Vec<String>, TableProblem> {
-    let rows = Rows { bytes, text: None, cells, width, lines: &[], file_bytes: 0 };
+    let rows = RowBlock { bytes, text: None, cells, width, lines: &[], file_bytes: 0 };
     let name = |cell: &Cell| {
         let name = rows.bytes_of(*cell).unwrap_or_default().into_owned();
         String::from_utf8(name).map_err(|_| TableProblem::broken(Place::Line(1), "the header is not UTF-8"))

@@ -1,18 +1,20 @@
 //! NDJSON: an object a line, whose fields are the columns. A field that is not there is null.
 
 use super::LeftOutWhy;
-use super::builder::{RefusedId, TableBuilder, null_id, shown};
+use super::builder::{RefusedId, TableBuilder, null_id, short, shown};
 use super::problem::{Place, TableProblem};
 use super::source::{Blocks, Source};
 use rankd_column::Type;
 use rankd_column::column::ColumnBuilder;
-use rankd_plan::json::{Fault, FieldName, Kind, Number, Reader};
+use rankd_plan::json::{Fault, FieldName, Kind, Number, Reader, read_array};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Values nest no deeper, also those of fields that nobody wants.
 pub(super) const DEPTH_MAX: usize = 64;
+/// A list of plain values nests no deeper.
+const ARRAY_DEPTH_MAX: usize = 1;
 /// The most fields that all lines together have.
 pub(super) const FIELDS_MAX: usize = 10_000;
 
@@ -189,7 +191,7 @@ impl<'a> JsonValue<'a> {
             JsonValue::OutOfRange => "a number that does not fit 64 bits".to_owned(),
             JsonValue::Bool(value) => value.to_string(),
             JsonValue::Str(text) => shown(text),
-            JsonValue::Array(_) => "an array".to_owned(),
+            JsonValue::Array(text) => short(text),
             JsonValue::Object => "an object".to_owned(),
         }
     }
@@ -225,7 +227,8 @@ fn push(table: &mut TableBuilder<'_>, row: usize, at: usize, value: &JsonValue<'
         JsonValue::Float(value) => cells.push_float(*value),
         JsonValue::Bool(value) => cells.push_bool(*value),
         JsonValue::Str(text) => column.type_of == Type::Str && cells.push_str(text),
-        JsonValue::Array(_) | JsonValue::Object | JsonValue::OutOfRange => false,
+        JsonValue::Array(text) => push_array(cells, text),
+        JsonValue::Object | JsonValue::OutOfRange => false,
     };
     if !pushed {
         cells.push_null();
@@ -233,6 +236,14 @@ fn push(table: &mut TableBuilder<'_>, row: usize, at: usize, value: &JsonValue<'
         table.bad.add(table.places.of(row), &column.name, message)?;
     }
     Ok(())
+}
+
+/// Adds a list or vector from a JSON array; false, and nothing added, where the text is something else.
+pub(super) fn push_array(cells: &mut ColumnBuilder, text: &str) -> bool {
+    let Some(mut cell) = cells.open() else { return false };
+    let mut reader = Reader::new(text, ARRAY_DEPTH_MAX);
+    let is_read = matches!(read_array(&mut reader, &mut cell), Ok(Ok(()))) && reader.end().is_ok();
+    is_read && cell.close()
 }
 
 /// Nulls for the rows that did not have the field.

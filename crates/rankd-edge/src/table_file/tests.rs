@@ -1,7 +1,7 @@
 //! Small files of each format, as tables of cases.
 
 use super::*;
-use rankd_column::Value;
+use rankd_column::{Element, Value};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -152,6 +152,35 @@ fn objects_have_their_fields_in_any_order() {
     let read = read_bytes("ndjson", text.as_bytes(), &wanted(&ALL)).unwrap();
     assert_eq!(table(&read), "1 2 0.5 true \"a\"\n2 null null null \"é\"\n3 null 3 null null");
     assert_eq!(read.left_out, [LeftOut { name: "more".to_owned(), why: LeftOutWhy::Unwanted }]);
+}
+
+#[test]
+fn lists_and_vectors_are_json_arrays() {
+    let types = [
+        ("i", Type::List(Element::Int)),
+        ("f", Type::List(Element::Float)),
+        ("s", Type::List(Element::Str)),
+        ("v", Type::Vector(2)),
+    ];
+    let csv = "id,i,f,s,v\n1,\"[1,2]\",[0.5],\"[\"\"a\"\",\"\"b\"\"]\",\"[1, 2.5]\"\n2,[],[],[],\n";
+    let ndjson =
+        "{\"id\":1,\"i\":[1,2],\"f\":[0.5],\"s\":[\"a\",\"b\"],\"v\":[1,2.5]}\n{\"id\":2,\"i\":[],\"f\":[],\"s\":[]}\n";
+    for (extension, text) in [("csv", csv), ("ndjson", ndjson)] {
+        let read = read_bytes(extension, text.as_bytes(), &wanted(&types)).unwrap();
+        assert_eq!(table(&read), "1 [1, 2] [0.5] [\"a\", \"b\"] [1.0, 2.5]\n2 [] [] [] null", "{extension}");
+    }
+    for (cell, why) in [
+        ("7", "\"7\" is not of type list<int>"),
+        ("[1.5]", "\"[1.5]\" is not of type list<int>"),
+        ("[null]", "\"[null]\" is not of type list<int>"),
+        ("[[]]", "\"[[]]\" is not of type list<int>"),
+        ("[1] 2", "\"[1] 2\" is not of type list<int>"),
+    ] {
+        let refused = read_bytes("csv", format!("id,i\n1,{cell}\n").as_bytes(), &wanted(&types)).unwrap_err();
+        assert_eq!(refused, format!("line 2, column \"i\": {why}"));
+    }
+    let refused = read_bytes("ndjson", b"{\"id\":1,\"v\":[1]}", &wanted(&types)).unwrap_err();
+    assert_eq!(refused, "line 1, column \"v\": [1] is not of type vector<2>");
 }
 
 #[test]
