@@ -47,6 +47,11 @@ impl<'a> Rows<'a> {
         self.len() == 0
     }
 
+    /// Whether these are all rows of a batch of this length, in its order.
+    pub fn is_whole(self, stored: usize) -> bool {
+        matches!(self, Rows::Range { start: 0, len } if len == stored)
+    }
+
     /// The stored row at `position` of the view.
     pub fn at(self, position: usize) -> usize {
         match self {

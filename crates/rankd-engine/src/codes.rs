@@ -319,6 +319,10 @@ codes! {
         "the run has met more distinct ids, or longer ones, than a run may keep"
         "Read fewer rows: lower `fanout`, or filter before fanning out."
         "the run has met more ids than it may keep"
+    E508 SEVERAL_ROWS Task Mistake false
+        "a join without `on` found more than one row to take columns from"
+        "Say with `on` which rows belong together, or keep one row: `rhs: rows.take({ count: 1 })`."
+        "rhs has 3 rows: without `on`, join takes the columns of one row"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

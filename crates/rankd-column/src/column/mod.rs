@@ -106,6 +106,13 @@ pub enum Column {
 }
 
 impl Column {
+    /// A column without a value.
+    pub fn nulls(type_of: Type, rows: usize) -> Column {
+        let mut builder = ColumnBuilder::new(type_of, rows);
+        (0..rows).for_each(|_| builder.push_null());
+        builder.finish()
+    }
+
     pub fn type_of(&self) -> Type {
         match self {
             Column::Int(_) => Type::Int,

@@ -2,13 +2,14 @@
 //!
 //! Reading order: `oracle` (what every operation means), `table` (rows as the model sees them), `generate` (random trees,
 //! tables and views), then the tests: `scalars` (the functions of numbers and what their rows say of them), `expressions`, `order`,
-//! `concat`, `faults`, `passes`, `strings`.
+//! `concat`, `join`, `faults`, `passes`, `strings`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what tests call fails the test, as an assertion would")]
 
 mod concat;
 mod expressions;
 mod faults;
 mod generate;
+mod join;
 mod oracle;
 mod order;
 mod passes;

@@ -207,8 +207,11 @@ impl Reading<'_, '_, '_, '_> {
         let mut keys: Vec<Key> = Vec::new();
         cursor.array(|cursor, _| {
             if let Some(key) = self.checker.names.key(cursor, self.access(param))? {
+                let name = &self.checker.names.registry.key(key).name;
                 if keys.contains(&key) {
                     cursor.report(Code::ParamOutOfRange, "this key is in the list already");
+                } else if self.contract.writes_to(param) && self.contract.writes_named(name) {
+                    cursor.report(Code::ParamOutOfRange, format!("the task itself writes {name:?}"));
                 }
                 keys.push(key);
             }

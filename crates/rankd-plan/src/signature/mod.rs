@@ -52,6 +52,14 @@ impl Contract {
         }
     }
 
+    /// Whether the key of this name is written, whatever the parameters are.
+    pub fn writes_named(&self, name: &str) -> bool {
+        match self.writes {
+            Writes::Named(names, _) => names.contains(&name),
+            Writes::Nothing | Writes::AnyKey | Writes::Params(_) => false,
+        }
+    }
+
     /// Whether the keys that a parameter names are read.
     pub fn reads_from(&self, param: &Param) -> bool {
         self.reads.iter().any(|read| read.name() == param.name)

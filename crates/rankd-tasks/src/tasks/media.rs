@@ -1,7 +1,7 @@
 //! Read the media of each input row, as new rows.
 //!
 //! For each input row, in order, the first `fanout` ids of the list `media:{id}`; each new row remembers in `parent_id` which row it
-//! came from. Other input columns do not come along. A missing list gives no rows; an element that is not a decimal int is
+//! came from. Of the other input columns those that `carry` names come along. A missing list gives no rows; an element that is not a decimal int is
 //! skipped and counted. Empty input: no rows, no reads. Cost: one read a row, all in one round trip.
 //!
 //! ```text

@@ -1,0 +1,144 @@
+//! Columns of other rows beside the rows at hand.
+//!
+//! Each row gets the cells of at most one other row, so there are never more rows than before. Nothing is known here of where the
+//! other rows come from.
+
+use crate::batch::{Batch, Key};
+use crate::column::{Cells, Column};
+use crate::dictionary::Dictionary;
+use crate::rowset::RowSet;
+use hashbrown::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Stands for a row that is not there.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// For each row of `left`, in its order, the first row of `right` whose key is equal: a stored row, or [`NO_ROW`]. Null equals nothing, and
+/// neither does a column that is not there.
+pub fn matches(left: &RowSet, left_key: Key, right: &RowSet, right_key: Key) -> Vec<u32> {
+    if let (Key::ID, Key::ID, Some(l), Some(r)) = (left_key, right_key, left.batch().id_texts(), right.batch().id_texts())
+        && Arc::ptr_eq(l, r)
+    {
+        // One text, one code.
+        let (l, r) = (left.batch().ids(), right.batch().ids());
+        return first_equal(left, |row| Some(l[row]), right, |row| Some(r[row]));
+    }
+    match (keys(left, left_key), keys(right, right_key)) {
+        (Some(Keys::Ints(l)), Some(Keys::Ints(r))) => first_equal(left, |row| l.get(row), right, |row| r.get(row)),
+        (Some(Keys::Texts(l)), Some(Keys::Texts(r))) => first_equal(left, |row| l.get(row), right, |row| r.get(row)),
+        // A key that is missing on a side, or keys of two types, which the checks of plans refuse.
+        _ => vec![NO_ROW; left.len()],
+    }
+}
+
+/// What rows are matched by.
+enum Keys<'a> {
+    Ints(Ints<'a>),
+    Texts(Texts<'a>),
+}
+
+struct Ints<'a> {
+    values: &'a [i64],
+    valid: Option<&'a [bool]>,
+}
+
+impl Ints<'_> {
+    fn get(&self, row: usize) -> Option<i64> {
+        self.valid.is_none_or(|valid| valid[row]).then(|| self.values[row])
+    }
+}
+
+struct Texts<'a> {
+    codes: &'a Cells<u32>,
+    dictionary: &'a Dictionary,
+}
+
+impl<'a> Texts<'a> {
+    fn get(&self, row: usize) -> Option<&'a str> {
+        self.codes.get(row).map(|code| self.dictionary.get(code))
+    }
+}
+
+fn keys(rows: &RowSet, key: Key) -> Option<Keys<'_>> {
+    let batch = rows.batch();
+    let column = match key {
+        Key::ID => match batch.id_column() {
+            Some(texts) => texts,
+            None => return Some(Keys::Ints(Ints { values: batch.ids(), valid: None })),
+        },
+        key => &**batch.column(key)?,
+    };
+    match column {
+        Column::Int(cells) => Some(Keys::Ints(Ints { values: cells.values(), valid: cells.valid() })),
+        Column::Str(codes, dictionary) => Some(Keys::Texts(Texts { codes, dictionary })),
+        Column::Float(_) | Column::Bool(_) | Column::List(..) | Column::Vector(..) => None,
+    }
+}
+
+fn first_equal<K: Eq + Hash>(
+    left: &RowSet,
+    left_key: impl Fn(usize) -> Option<K>,
+    right: &RowSet,
+    right_key: impl Fn(usize) -> Option<K>,
+) -> Vec<u32> {
+    let mut first = HashMap::with_capacity(right.len());
+    for row in right.rows().iter() {
+        if let Some(key) = right_key(row) {
+            first.entry(key).or_insert(row as u32);
+        }
+    }
+    left.rows().iter().map(|row| left_key(row).and_then(|key| first.get(&key).copied()).unwrap_or(NO_ROW)).collect()
+}
+
+/// The cells of a key at these rows, null where there is no row; `None` where the batch has no such column.
+pub fn pick(batch: &Batch, key: Key, rows: &[u32]) -> Option<Column> {
+    match key {
+        Key::ID => Some(match batch.id_column() {
+            Some(texts) => pick_column(texts, rows),
+            None => pick_ids(batch.ids(), rows),
+        }),
+        key => batch.column(key).map(|column| pick_column(column, rows)),
+    }
+}
+
+fn pick_ids(ids: &[i64], rows: &[u32]) -> Column {
+    let values = rows.iter().map(|&row| ids.get(row as usize).copied().unwrap_or_default()).collect();
+    let valid = rows.contains(&NO_ROW).then(|| rows.iter().map(|&row| row != NO_ROW).collect());
+    Column::Int(Cells::new(values, valid))
+}
+
+fn pick_column(column: &Column, rows: &[u32]) -> Column {
+    match column {
+        Column::Int(cells) => Column::Int(pick_cells(cells, rows)),
+        Column::Float(cells) => Column::Float(pick_cells(cells, rows)),
+        Column::Bool(cells) => Column::Bool(pick_cells(cells, rows)),
+        Column::Str(cells, dictionary) => Column::Str(pick_cells(cells, rows), dictionary.clone()),
+        Column::List(cells, elements) => Column::List(pick_cells(cells, rows), elements.clone()),
+        Column::Vector(cells, vectors) => Column::Vector(pick_cells(cells, rows), vectors.clone()),
+    }
+}
+
+fn pick_cells<T: Copy + Default>(cells: &Cells<T>, rows: &[u32]) -> Cells<T> {
+    // `NO_ROW` is outside of every column: a view cannot number so many rows.
+    let values = rows.iter().map(|&row| cells.values().get(row as usize).copied().unwrap_or_default()).collect();
+    let valid = match cells.valid() {
+        Some(valid) => Some(rows.iter().map(|&row| valid.get(row as usize).is_some_and(|valid| *valid)).collect()),
+        None if rows.contains(&NO_ROW) => Some(rows.iter().map(|&row| row != NO_ROW).collect()),
+        None => None,
+    };
+    Cells::new(values, valid)
+}
+
+/// What belongs to each row of a view, as a list by stored row: a column is as long as its batch.
+pub fn by_stored_row(rows: &RowSet, of_view: Vec<u32>) -> Vec<u32> {
+    let stored = rows.batch().len();
+    if rows.rows().is_whole(stored) {
+        return of_view;
+    }
+    let mut all = vec![NO_ROW; stored];
+    for (row, value) in rows.rows().iter().zip(of_view) {
+        all[row] = value;
+    }
+    all
+}
