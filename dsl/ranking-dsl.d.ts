@@ -262,11 +262,13 @@ declare module "@ranking-dsl/runtime" {
       pred: boolean;
     } & TaskOptions): Rows;
     /** Read whom each input row follows, as new rows. */
-    follow(options: {
+    follow<Carry extends Expr>(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
       fanout?: number | bigint;
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
     /** Add columns read from a hash of each row. */
     hydrate<Keys extends Expr | AnyArray>(options: {
@@ -277,19 +279,34 @@ declare module "@ranking-dsl/runtime" {
       /** The fields to read */
       keys: readonly OutKeyArg<Keys>[];
     } & TaskOptions): Rows;
+    /** Add columns of another node's rows. */
+    join<Keys extends Expr, On extends Expr>(options: {
+      /** The node whose columns to add */
+      rhs: Rows;
+      /** The keys to write, each by the key of rhs that its values come from */
+      keys: { readonly [name in keyof typeof Key]?: OutKeyArg<Keys> };
+      /** The key to match with the id of rhs, or the left and the right key; without it rhs has one row */
+      on?: KeyArg<On> | { readonly left: KeyArg<On>; readonly right: KeyArg<On> };
+      /** Whether rows without a match are kept ("left") or left out ("inner") (default "left") */
+      how?: "left" | "inner";
+    } & TaskOptions): Rows;
     /** Read the media of each input row, as new rows. */
-    media(options: {
+    media<Carry extends Expr>(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
       fanout?: number | bigint;
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
     /** Read the recommendations of each input row, as new rows. */
-    recommendation(options: {
+    recommendation<Carry extends Expr>(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
       fanout?: number | bigint;
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
     /** Pass the rows on after a while, or fail then. */
     sleep(options: {
