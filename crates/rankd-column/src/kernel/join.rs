@@ -17,7 +17,8 @@ pub const NO_ROW: u32 = u32::MAX;
 /// For each row of `left`, in its order, the first row of `right` whose key is equal: a stored row, or [`NO_ROW`]. Null equals nothing, and
 /// neither does a column that is not there.
 pub fn matches(left: &RowSet, left_key: Key, right: &RowSet, right_key: Key) -> Vec<u32> {
-    if let (Key::ID, Key::ID, Some(l), Some(r)) = (left_key, right_key, left.batch().id_texts(), right.batch().id_texts())
+    if let (Key::ID, Key::ID, Some(l), Some(r)) =
+        (left_key, right_key, left.batch().id_texts(), right.batch().id_texts())
         && Arc::ptr_eq(l, r)
     {
         // One text, one code.

@@ -84,11 +84,8 @@ impl Make for Task {
     type Params = Params;
 
     fn make(Params { rhs, keys, on, how }: Params, cx: &LinkContext<'_>) -> Task {
-        let column = |pair: &KeyPair| AddedColumn {
-            from: pair.right,
-            into: pair.left,
-            type_of: cx.field(pair.left).type_of,
-        };
+        let column =
+            |pair: &KeyPair| AddedColumn { from: pair.right, into: pair.left, type_of: cx.field(pair.left).type_of };
         Task { rhs, on, unmatched: how, columns: keys.iter().map(column).collect() }
     }
 }
