@@ -2,11 +2,12 @@
 
 use crate::files;
 use rankd_engine::store::Open;
+use rankd_engine::store::http::{BadSite, HttpEndpoint, ProbeError, Site};
 use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
 use rankd_engine::store::redis::{Address, BadAddress, RedisEndpoint, SetUpError};
 use rankd_engine::store::tls::{Trust, TrustError};
 use rankd_plan::Registry;
-use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Redis};
+use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Http, Redis};
 use std::collections::HashMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub enum EndpointError {
     Settings { endpoint: String, cause: SettingsError },
     /// The servers do not answer as they should.
     Servers(SetUpError),
+    /// A service cannot be reached.
+    Service(ProbeError),
 }
 
 /// What is wrong with the registry's entry of an endpoint on servers.
@@ -38,6 +41,8 @@ pub enum EndpointError {
 pub enum SettingsError {
     /// The address cannot be read.
     Address(BadAddress),
+    /// The url or a header of a service cannot be used.
+    Site(BadSite),
     /// The file of certificates cannot be read.
     CaFile { file: String, error: io::Error },
     /// The certificates cannot be used, of a file or of the system.
@@ -55,6 +60,7 @@ impl Error for EndpointError {
             EndpointError::Data { bad, .. } => bad,
             EndpointError::Settings { cause, .. } => cause,
             EndpointError::Servers(error) => error,
+            EndpointError::Service(error) => error,
         })
     }
 }
@@ -66,6 +72,7 @@ impl fmt::Display for EndpointError {
             EndpointError::Data { path, bad } => write!(f, "{}:{}: {}", path.display(), bad.line, bad.message),
             EndpointError::Settings { endpoint, cause } => write!(f, "the endpoint {endpoint:?}: {cause}"),
             EndpointError::Servers(error) => error.fmt(f),
+            EndpointError::Service(error) => error.fmt(f),
         }
     }
 }
@@ -74,6 +81,7 @@ impl Error for SettingsError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             SettingsError::Address(error) => Some(error),
+            SettingsError::Site(error) => Some(error),
             SettingsError::CaFile { error, .. } => Some(error),
             SettingsError::Trust { error, .. } => Some(error),
             SettingsError::ClusterDatabase | SettingsError::NoServer => None,
@@ -85,6 +93,7 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SettingsError::Address(error) => error.fmt(f),
+            SettingsError::Site(error) => error.fmt(f),
             SettingsError::CaFile { file, error } => write!(f, "{file}: {error}"),
             SettingsError::Trust { file: Some(file), error } => write!(f, "{file}: {error}"),
             SettingsError::Trust { file: None, error } => error.fmt(f),
@@ -99,7 +108,13 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
     let mut files: HashMap<&str, Arc<Data>> = HashMap::new();
     let mut stores: Vec<Arc<dyn Open>> = Vec::new();
     for endpoint in registry.endpoints.list() {
-        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        let settings = match &endpoint.settings {
+            EndpointSettings::Redis(settings) => settings,
+            EndpointSettings::Http(settings) => {
+                stores.push(Arc::new(http(endpoint, settings)?));
+                continue;
+            }
+        };
         match &settings.backend {
             Backend::Memory { path } => {
                 let data = match files.get(path.as_str()) {
@@ -124,7 +139,7 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
 /// An endpoint that is on servers.
 pub fn redis(endpoint: &Endpoint, settings: &Redis) -> Result<RedisEndpoint, EndpointError> {
     let named = |cause| EndpointError::Settings { endpoint: endpoint.name.clone(), cause };
-    let trust = trust(settings).map_err(named)?;
+    let trust = trust(settings.backend.is_encrypted(), settings.ca_file.as_ref()).map_err(named)?;
     let parse = |url: &String| {
         let mut address = Address::parse(url).map_err(|error| named(SettingsError::Address(error)))?;
         if let Some(password) = &settings.password {
@@ -145,12 +160,22 @@ pub fn redis(endpoint: &Endpoint, settings: &Redis) -> Result<RedisEndpoint, End
     }
 }
 
+/// An endpoint that is an HTTP service.
+pub fn http(endpoint: &Endpoint, settings: &Http) -> Result<HttpEndpoint, EndpointError> {
+    let named = |cause| EndpointError::Settings { endpoint: endpoint.name.clone(), cause };
+    let trust = trust(settings.is_encrypted(), settings.ca_file.as_ref()).map_err(named)?;
+    let headers: Vec<(String, String)> =
+        settings.headers.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
+    let site = Site::new(&settings.url, &headers, settings.policy, trust.as_ref());
+    Ok(HttpEndpoint::new(&endpoint.name, site.map_err(|error| named(SettingsError::Site(error)))?))
+}
+
 /// Whom to believe that a server is what it says, where that is asked.
-fn trust(settings: &Redis) -> Result<Option<Trust>, SettingsError> {
-    if !settings.backend.is_encrypted() {
+fn trust(is_encrypted: bool, ca_file: Option<&String>) -> Result<Option<Trust>, SettingsError> {
+    if !is_encrypted {
         return Ok(None);
     }
-    let trust = match &settings.ca_file {
+    let trust = match ca_file {
         Some(file) => {
             let text = files::read_text(Path::new(file), CA_BYTES_MAX)
                 .map_err(|error| SettingsError::CaFile { file: file.clone(), error })?;
@@ -173,11 +198,15 @@ pub fn read(path: &Path) -> Result<Data, EndpointError> {
 /// Whether each endpoint can be used right now, by its name.
 pub fn probe(registry: &Registry) -> Vec<(String, Result<(), EndpointError>)> {
     let probed = registry.endpoints.list().iter().map(|endpoint| {
-        let EndpointSettings::Redis(settings) = &endpoint.settings;
-        let result = match &settings.backend {
-            Backend::Memory { path } => read(Path::new(path)).map(drop),
-            Backend::Server { .. } | Backend::Cluster { .. } => {
-                redis(endpoint, settings).and_then(|redis| redis.probe().map_err(EndpointError::Servers))
+        let result = match &endpoint.settings {
+            EndpointSettings::Redis(settings) => match &settings.backend {
+                Backend::Memory { path } => read(Path::new(path)).map(drop),
+                Backend::Server { .. } | Backend::Cluster { .. } => {
+                    redis(endpoint, settings).and_then(|redis| redis.probe().map_err(EndpointError::Servers))
+                }
+            },
+            EndpointSettings::Http(settings) => {
+                http(endpoint, settings).and_then(|http| http.probe().map_err(EndpointError::Service))
             }
         };
         (endpoint.name.clone(), result)

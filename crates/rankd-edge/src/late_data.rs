@@ -19,7 +19,13 @@ pub struct LateData(Vec<(usize, LateSlot)>);
 pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), EndpointError> {
     let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData(Vec::new()));
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
-        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        let settings = match &endpoint.settings {
+            EndpointSettings::Redis(settings) => settings,
+            EndpointSettings::Http(settings) => {
+                stores.push(Arc::new(endpoints::http(endpoint, settings)?));
+                continue;
+            }
+        };
         match &settings.backend {
             Backend::Memory { .. } => {
                 let slot = LateSlot::default();

@@ -290,6 +290,26 @@ codes! {
         "what is stored under a key, or all that a step reads, is more than is read"
         "Read fewer rows or only some fields of the hash (`hydrate`), or store less under one key."
         "the hash user:1 has more than 10000 fields: read only some"
+    E431 SERVICE_FAILED Upstream Weather true
+        "an HTTP service answered that it cannot answer now (status 408, 425, 429 or 5xx)"
+        "Look at the service; the log has what it said. After several in a row, further calls fail at once for up to 250 ms."
+        "the endpoint \"recommender\" answered with status 503"
+    E432 SERVICE_REFUSED Task Mistake false
+        "an HTTP service refused what it was asked (another 4xx), or sent the caller elsewhere (3xx)"
+        "Correct the path, the method or the body in the plan, or the url or the headers of the endpoint. Redirects are not followed. The log has what the service said."
+        "the endpoint \"recommender\" answered with status 401"
+    E433 ANSWER_TOO_LARGE Upstream Mistake false
+        "the answer of an HTTP service has more bytes than its endpoint allows"
+        "Ask for less, lower `batch_max`, or raise the endpoint's `bytes_max`."
+        "the endpoint \"recommender\" answered with more than 8388608 bytes"
+    E434 ANSWER_NOT_JSON Upstream Mistake false
+        "the answer of an HTTP service is not JSON, or is compressed"
+        "Let the service answer with JSON in UTF-8, uncompressed. The message names the byte where reading stopped."
+        "the answer of the endpoint \"recommender\" is not JSON: expected a value (byte 0)"
+    E436 BAD_CALL_PATH Task Mistake false
+        "the path of a call is too long, or a value in it cannot be part of a path"
+        "Put long values into the body of the call. A value that is . or .. cannot stand in a path."
+        "the endpoint \"recommender\": the path of a call has more than 8192 bytes, or characters that paths do not have"
 
     E501 INT_OVERFLOW Task Mistake false
         "an integer in an expression does not fit 64 bits"

@@ -1,4 +1,4 @@
-//! Everything that waits or decides when: how a linked plan becomes an answer. Names no task and no HTTP.
+//! Everything that waits or decides when: how a linked plan becomes an answer. Names no task and no HTTP server.
 //!
 //! The files in reading order:
 //!

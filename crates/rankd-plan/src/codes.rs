@@ -210,7 +210,7 @@ codes! {
     R008 BadReplacement Error "a replacement that does not exist or is itself retired"
         "Name an entry that exists and is in use itself.";
     R009 BadEndpoint Error "an endpoint whose address or policy cannot be used"
-        "Correct the address or the option that the message names; docs/redis.md lists the options.";
+        "Correct the address or the option that the message names; docs/redis.md and docs/data.md list the options.";
     R010 UnreadableFile Error "a file that cannot be read"
         "Create the file, or name the right folder with --registry and --plan_dir.";
     R011 EnvironmentsDiffer Error "two environments with different endpoints"

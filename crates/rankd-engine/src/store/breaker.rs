@@ -142,6 +142,12 @@ impl Breaker {
         }
     }
 
+    /// No step can get through, and there is no driver that tries again: the next step to be let through does.
+    pub(super) fn refuse(&self, why: StoreError) {
+        let next = self.next_attempt();
+        self.enter(State::Refusing { why, next });
+    }
+
     /// The connection is up and has been tried.
     pub(super) fn close(&self) {
         self.pause.set(PAUSE_FIRST);

@@ -1,6 +1,7 @@
 //! Why a store did not answer.
 
 use crate::codes::{self, ErrorCode};
+use crate::store::http::is_the_services;
 use crate::store::keyed::limits;
 use crate::store::redis::Trouble;
 use std::fmt;
@@ -20,6 +21,14 @@ pub enum StoreError {
     Server { trouble: Trouble, line: String },
     /// What is stored under a key is more than is read.
     TooLarge { key: String, what: TooLarge },
+    /// A service answered with a status that is not one of success; the beginning of what it said besides.
+    Status { address: String, status: u16, said: String },
+    /// The answer of a service has more bytes than its endpoint allows.
+    AnswerTooLarge { bytes_max: usize },
+    /// The answer of a service is compressed.
+    Encoded { encoding: String },
+    /// The path of a call is too long, or has characters that paths do not have.
+    BadPath { bytes_max: usize },
 }
 
 /// What a reply has too much of.
@@ -52,6 +61,11 @@ impl StoreError {
             StoreError::TimedOut { .. } => codes::NO_ANSWER,
             StoreError::Server { trouble, .. } => trouble.code(),
             StoreError::TooLarge { .. } => codes::STORED_TOO_LARGE,
+            StoreError::Status { status, .. } if is_the_services(*status) => codes::SERVICE_FAILED,
+            StoreError::Status { .. } => codes::SERVICE_REFUSED,
+            StoreError::AnswerTooLarge { .. } => codes::ANSWER_TOO_LARGE,
+            StoreError::Encoded { .. } => codes::ANSWER_NOT_JSON,
+            StoreError::BadPath { .. } => codes::BAD_CALL_PATH,
         }
     }
 
@@ -61,6 +75,12 @@ impl StoreError {
             StoreError::Unavailable(_) => format!("the endpoint {endpoint:?} cannot be reached"),
             StoreError::TimedOut { ms, .. } => format!("the endpoint {endpoint:?} did not answer within {ms} ms"),
             StoreError::Server { trouble, .. } => format!("the endpoint {endpoint:?} {}", trouble.words()),
+            StoreError::Status { status, .. } => format!("the endpoint {endpoint:?} answered with status {status}"),
+            StoreError::AnswerTooLarge { bytes_max } => {
+                format!("the endpoint {endpoint:?} answered with more than {bytes_max} bytes")
+            }
+            StoreError::Encoded { .. } => format!("the endpoint {endpoint:?} answered with compressed content"),
+            StoreError::BadPath { .. } => format!("the endpoint {endpoint:?}: {self}"),
             StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => {
                 self.to_string()
             }
@@ -70,10 +90,16 @@ impl StoreError {
     /// What is for the log and the trace alone, where there is more to say.
     pub fn detail(&self) -> Option<String> {
         match self {
-            StoreError::Unavailable(_) | StoreError::TimedOut { .. } | StoreError::Server { .. } => {
-                Some(self.to_string())
-            }
-            StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => None,
+            StoreError::Unavailable(_)
+            | StoreError::TimedOut { .. }
+            | StoreError::Server { .. }
+            | StoreError::Status { .. }
+            | StoreError::Encoded { .. } => Some(self.to_string()),
+            StoreError::WrongType { .. }
+            | StoreError::Injected { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::AnswerTooLarge { .. }
+            | StoreError::BadPath { .. } => None,
         }
     }
 }
@@ -88,6 +114,16 @@ impl fmt::Display for StoreError {
             StoreError::TimedOut { address, ms } => write!(f, "{address} did not answer within {ms} ms"),
             StoreError::Server { line, .. } => write!(f, "the store answered: {line}"),
             StoreError::Injected { command } => write!(f, "{command} failed, as configured for the endpoint"),
+            StoreError::Status { address, status, said } => {
+                write!(f, "{address} answered with status {status}: {said:?}")
+            }
+            StoreError::AnswerTooLarge { bytes_max } => write!(f, "the answer has more than {bytes_max} bytes"),
+            StoreError::Encoded { encoding } => {
+                write!(f, "the answer has the content-encoding {encoding:?}, which was not asked for")
+            }
+            StoreError::BadPath { bytes_max } => {
+                write!(f, "the path of a call has more than {bytes_max} bytes, or characters that paths do not have")
+            }
             StoreError::TooLarge { key, what } => match what {
                 TooLarge::Hash => {
                     write!(f, "the hash {key} has more than {} fields: read only some", limits::ELEMENTS)

@@ -1,12 +1,14 @@
-//! Where a task's reads go. A seam: each protocol that tasks speak is a trait in a file here ([`keyed`]), each backend a file or
-//! folder that implements the traits of the protocols it answers: [`memory`], [`redis`], a scripted one in the simulation. What
+//! Where a task's reads go. A seam: each protocol that tasks speak is a trait in a file here ([`keyed`], [`calls`]), each backend a file or
+//! folder that implements the traits of the protocols it answers: [`memory`], [`redis`], [`http`], a scripted one in the simulation. What
 //! backends on servers share: `breaker`, `budget` (second tries), `parcel` (shared answers), [`health`], [`tls`].
 
 mod breaker;
 mod budget;
+pub mod calls;
 pub mod closing;
 mod error;
 pub mod health;
+pub mod http;
 pub mod keyed;
 mod keys;
 pub mod memory;
@@ -15,6 +17,7 @@ pub mod redis;
 mod replies;
 pub mod tls;
 
+pub use calls::{Call, CallMethod, Called, Calls, CallsEndpoint};
 pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};
 pub use keys::{KeyBuffer, Keys, WrittenKeys};
@@ -28,12 +31,18 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct Opened {
     pub keyed: Option<Box<dyn Keyed>>,
+    pub calls: Option<Box<dyn Calls>>,
 }
 
 impl Opened {
     /// An endpoint that answers keyed reads and nothing else.
     pub fn keyed(store: impl Keyed + 'static) -> Opened {
-        Opened { keyed: Some(Box::new(store)) }
+        Opened { keyed: Some(Box::new(store)), ..Opened::default() }
+    }
+
+    /// An endpoint that answers calls and nothing else.
+    pub fn calls(store: impl Calls + 'static) -> Opened {
+        Opened { calls: Some(Box::new(store)), ..Opened::default() }
     }
 }
 
@@ -76,5 +85,11 @@ impl Stores {
     pub fn keyed(&self, endpoint: u32) -> Option<(&str, &dyn Keyed)> {
         let (name, opened) = self.endpoints.get(endpoint as usize)?;
         Some((name, &**opened.keyed.as_ref()?))
+    }
+
+    /// An endpoint's name and what answers its calls.
+    pub fn calls(&self, endpoint: u32) -> Option<(&str, &dyn Calls)> {
+        let (name, opened) = self.endpoints.get(endpoint as usize)?;
+        Some((name, &**opened.calls.as_ref()?))
     }
 }

@@ -64,6 +64,13 @@ impl Trust {
     pub(super) fn connector(&self) -> TlsConnector {
         TlsConnector::from(self.0.clone())
     }
+
+    /// One that offers these protocols, the best first.
+    pub(super) fn connector_for(&self, protocols: &[&[u8]]) -> TlsConnector {
+        let mut config = ClientConfig::clone(&self.0);
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        TlsConnector::from(Arc::new(config))
+    }
 }
 
 /// The name that the server's certificate must be for: the host of the address, a name or a number.

@@ -2,13 +2,15 @@
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it
 //! sees ids, and a file for each protocol of
-//! [`crate::store`] what a task can ask of an endpoint: `keyed`.
+//! [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`.
 
+mod calls;
 mod context;
 mod ids;
 mod inputs;
 mod keyed;
 
+pub use calls::ServiceCalls;
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;

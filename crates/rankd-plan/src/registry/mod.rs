@@ -8,7 +8,7 @@ mod ids;
 mod surroundings;
 mod table;
 
-pub use endpoint::{Backend, Endpoint, EndpointSettings, Inject, Policy, Redis};
+pub use endpoint::{Backend, Endpoint, EndpointSettings, Http, HttpPolicy, Inject, Policy, Redis, Secret};
 pub use entry::{Absent, Entry, Status};
 pub use surroundings::{AsWritten, NoValue, Reference, Surroundings};
 

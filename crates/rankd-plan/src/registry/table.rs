@@ -164,6 +164,23 @@ impl<'a, 't> Table<'a, 't> {
         texts
     }
 
+    /// The entries of a table inside the entry: names, texts and where these are.
+    pub(super) fn text_map(&self, name: &str, found: &mut Diagnostics) -> Vec<(&'a str, &'a str, Range<usize>)> {
+        let Some(value) = self.field(name) else { return Vec::new() };
+        let Some(table) = value.get_ref().as_table() else {
+            found.push(bad(value.span(), format!("{name} must be a table of strings, such as {{ name = \"value\" }}")));
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for (field, value) in table {
+            match value.get_ref().as_str() {
+                Some(text) => texts.push((&**field.get_ref(), text, value.span())),
+                None => found.push(bad(value.span(), format!("{:?} in {name} must be a string", field.get_ref()))),
+            }
+        }
+        texts
+    }
+
     /// A scalar of whatever type it has.
     pub(super) fn scalar(&self, name: &str) -> Option<Value> {
         scalar(self.field(name)?.get_ref())

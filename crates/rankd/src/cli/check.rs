@@ -106,7 +106,16 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
     let mut found = Diagnostics::default();
     let mut seen: Vec<&str> = Vec::new();
     for (at, endpoint) in loaded.registry.endpoints.list().iter().enumerate() {
-        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        let settings = match &endpoint.settings {
+            EndpointSettings::Redis(settings) => settings,
+            EndpointSettings::Http(settings) => {
+                if let Err(why) = endpoints::http(endpoint, settings) {
+                    let wrong = Diagnostic::new(Code::BadEndpoint, "", why.to_string());
+                    found.push(wrong.bytes(loaded.registry.endpoints.place(at as u32)));
+                }
+                continue;
+            }
+        };
         let wrong = match &settings.backend {
             // Endpoints may share a file; it is read once.
             Backend::Memory { path } if seen.contains(&path.as_str()) => continue,

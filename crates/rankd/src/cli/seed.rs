@@ -87,7 +87,8 @@ fn load(args: &SeedArgs, library: &Library, env: &str) -> Result<String, Command
     let data = endpoints::read(&args.data)?;
     let mut previews = Vec::new();
     for endpoint in loaded.registry.endpoints.list() {
-        let EndpointSettings::Redis(settings) = &endpoint.settings;
+        // Other kinds have no data that this program writes.
+        let EndpointSettings::Redis(settings) = &endpoint.settings else { continue };
         let redis = endpoints::redis(endpoint, settings)?;
         let mut bar = say::Progress::new(&format!("compare {}", endpoint.name), data.len());
         let preview = redis.preview(&data, |keys| bar.at(keys))?;

@@ -81,7 +81,7 @@ impl Asker {
         let stores = registry.endpoints.list().iter().map(|endpoint| {
             let address = |url: &String| Address::parse(url).expect("the url is good");
             let pem = |file: &String| std::fs::read_to_string(file).expect("the file of authorities is there");
-            let EndpointSettings::Redis(settings) = &endpoint.settings;
+            let EndpointSettings::Redis(settings) = &endpoint.settings else { panic!("the endpoint is on Redis") };
             let trust = settings.ca_file.as_ref().map(|file| Trust::in_pem(&pem(file)).expect("it is good"));
             Arc::new(match &settings.backend {
                 Backend::Server { url } => RedisEndpoint::server(&endpoint.name, address(url), settings.policy, trust),

@@ -1,7 +1,9 @@
 //! Endpoints: where a task's reads go in one environment. Each kind has its own fields, in a file of its own.
 
+mod http;
 mod redis;
 
+pub use http::{Http, HttpPolicy, Secret};
 pub use redis::{Backend, Inject, Policy, Redis};
 
 use crate::codes::Code;
@@ -26,6 +28,7 @@ pub struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndpointSettings {
     Redis(Redis),
+    Http(Http),
 }
 
 /// One kind of endpoint.
@@ -38,11 +41,18 @@ struct EndpointKind {
 
 /// Every kind. The first is also how a kind is read that is not known: that no task has a use for it is said elsewhere, and
 /// what else is wrong with it should be said, too.
-const KINDS: &[EndpointKind] = &[EndpointKind {
-    name: "redis",
-    fields: redis::FIELDS,
-    read: |table, found| redis::read(table, found).map(EndpointSettings::Redis),
-}];
+const KINDS: &[EndpointKind] = &[
+    EndpointKind {
+        name: "redis",
+        fields: redis::FIELDS,
+        read: |table, found| redis::read(table, found).map(EndpointSettings::Redis),
+    },
+    EndpointKind {
+        name: "http",
+        fields: http::FIELDS,
+        read: |table, found| http::read(table, found).map(EndpointSettings::Http),
+    },
+];
 
 const FIELDS: &[&str] = &["endpoint_id", "name", "kind"];
 
