@@ -11,7 +11,7 @@ use crate::store::budget::Budget;
 use crate::store::calls::{Call, CallMethod, Called, Calls, PATH_BYTES_MAX};
 use crate::store::health::Health;
 use crate::store::http::connect::{SendMany, SendOne};
-use crate::store::http::pool::{Age, Lease, Permit, Pool};
+use crate::store::http::pool::{Age, ConnectionPool, Lease, Permit};
 use crate::store::http::site::Site;
 use crate::store::parcel::{Parcel, Waiting};
 use bytes::{Bytes, BytesMut};
@@ -33,11 +33,11 @@ const SAID_BYTES_MAX: usize = 200;
 /// How long a connection may take to be ready again after an answer, before it is given up.
 const READY_WITHIN: Duration = Duration::from_millis(50);
 
-pub(super) struct HttpClient(Rc<Inside>);
+pub(super) struct HttpClient(Rc<ClientState>);
 
-struct Inside {
+struct ClientState {
     site: Arc<Site>,
-    pool: Pool,
+    pool: ConnectionPool,
     breaker: Rc<Breaker>,
     budget: Budget,
     health: Arc<Health>,
@@ -82,9 +82,9 @@ impl HttpClient {
         let breaker = Rc::new(Breaker::new(health.clone()));
         // Connections are made when they are needed, so there is nothing to wait for.
         breaker.close();
-        let pool = Pool::new(site.clone(), health.clone(), breaker.clone());
+        let pool = ConnectionPool::new(site.clone(), health.clone(), breaker.clone());
         let budget = Budget::new(site.policy.retry_percent);
-        HttpClient(Rc::new(Inside { site, pool, breaker, budget, health, flying: RefCell::default() }))
+        HttpClient(Rc::new(ClientState { site, pool, breaker, budget, health, flying: RefCell::default() }))
     }
 }
 
@@ -95,7 +95,7 @@ impl Calls for HttpClient {
     }
 }
 
-impl Inside {
+impl ClientState {
     async fn ask(self: Rc<Self>, call: Call) -> Result<Option<Bytes>, StoreError> {
         self.budget.count_first_tries(1);
         let mut outcome = self.attempt(&call).await;

@@ -21,7 +21,7 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 
 pub(super) type Permit = OwnedSemaphorePermit;
 
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     site: Arc<Site>,
     health: Arc<Health>,
     breaker: Rc<Breaker>,
@@ -71,14 +71,14 @@ pub(super) enum Age {
     Kept,
 }
 
-impl Pool {
-    pub(super) fn new(site: Arc<Site>, health: Arc<Health>, breaker: Rc<Breaker>) -> Pool {
+impl ConnectionPool {
+    pub(super) fn new(site: Arc<Site>, health: Arc<Health>, breaker: Rc<Breaker>) -> ConnectionPool {
         let permits = Arc::new(Semaphore::new(site.policy.connections as usize));
         let is_second = match (site.policy.http2, site.tls.is_some()) {
             (None, true) => None,
             (wanted, _) => Some(wanted == Some(true)),
         };
-        let pool = Pool {
+        let pool = ConnectionPool {
             site,
             health,
             breaker,
