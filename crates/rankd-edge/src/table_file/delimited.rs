@@ -4,6 +4,8 @@
 //! time and makes nothing but positions, so that a row that is cut off at the end of a block can be looked at again with the next.
 
 use super::builder::{BadCellCount, FilledColumn, IdBuilder, Places, RefusedId, TableBuilder, Target, null_id, shown};
+use super::guess::Guess;
+use super::inspect::Proposed;
 use super::problem::{Place, TableProblem};
 use super::source::{Blocks, Source};
 use super::{ndjson, number};
@@ -17,6 +19,34 @@ pub(super) fn read_csv(source: &mut Source<'_>, table: &mut TableBuilder<'_>) ->
 
 pub(super) fn read_tsv(source: &mut Source<'_>, table: &mut TableBuilder<'_>) -> Result<(), TableProblem> {
     read(source, b'\t', table)
+}
+
+pub(super) fn propose_csv(source: &mut Source<'_>) -> Result<Vec<Proposed>, TableProblem> {
+    propose(source, b',')
+}
+
+pub(super) fn propose_tsv(source: &mut Source<'_>) -> Result<Vec<Proposed>, TableProblem> {
+    propose(source, b'\t')
+}
+
+fn propose(source: &mut Source<'_>, delimiter: u8) -> Result<Vec<Proposed>, TableProblem> {
+    let mut columns: Vec<(String, Guess)> = Vec::new();
+    walk(source, delimiter, |event| {
+        match event {
+            Event::Header(names) => columns.extend(names.into_iter().map(|name| (name, Guess::ANY))),
+            Event::Rows(rows) => {
+                for (at, (_, guess)) in columns.iter_mut().enumerate() {
+                    for cell in (0..rows.len()).filter_map(|row| rows.bytes_of(rows.cell(row, at))) {
+                        *guess = guess.narrow_text(&cell);
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let no_type = || "text of several kinds".to_owned();
+    let propose = |(name, guess): (String, Guess)| Proposed { name, type_of: guess.narrowest().ok_or_else(no_type) };
+    Ok(columns.into_iter().map(propose).collect())
 }
 
 fn read(source: &mut Source<'_>, delimiter: u8, table: &mut TableBuilder<'_>) -> Result<(), TableProblem> {

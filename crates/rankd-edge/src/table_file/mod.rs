@@ -5,10 +5,13 @@
 //! which columns are wanted, under which key and as which type, is an argument.
 //!
 //! Reading order: this file, [`problem`] (what can be wrong), [`source`] (bytes of a file, in blocks), [`builder`] (rows so far),
-//! [`number`] (numbers in text), then the formats: [`delimited`] (CSV and TSV) and [`ndjson`].
+//! [`number`] (numbers in text), then the formats: [`delimited`] (CSV and TSV) and [`ndjson`]; [`mod@inspect`] and [`guess`] (what to
+//! make of a file that nobody has described).
 
 mod builder;
 mod delimited;
+mod guess;
+mod inspect;
 mod ndjson;
 mod number;
 mod problem;
@@ -16,9 +19,11 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use inspect::{InspectedColumn, Inspection};
 pub use problem::{BadCell, Place, TableFileError, TableProblem};
 
 use builder::TableBuilder;
+use inspect::Proposed;
 use rankd_column::{Column, Dictionary, Key, Type};
 use source::Source;
 use std::path::Path;
@@ -122,14 +127,17 @@ pub struct Progress {
 /// A kind of file.
 struct Format {
     extension: &'static str,
+    /// Fills a table.
     read: fn(&mut Source<'_>, &mut TableBuilder<'_>) -> Result<(), TableProblem>,
+    /// Finds the columns and types that a file has.
+    propose: fn(&mut Source<'_>) -> Result<Vec<Proposed>, TableProblem>,
 }
 
 /// Every kind of file that can be read.
 const FORMATS: &[Format] = &[
-    Format { extension: "csv", read: delimited::read_csv },
-    Format { extension: "tsv", read: delimited::read_tsv },
-    Format { extension: "ndjson", read: ndjson::read },
+    Format { extension: "csv", read: delimited::read_csv, propose: delimited::propose_csv },
+    Format { extension: "tsv", read: delimited::read_tsv, propose: delimited::propose_tsv },
+    Format { extension: "ndjson", read: ndjson::read, propose: ndjson::propose },
 ];
 
 /// The extensions of the files that can be read.
@@ -139,14 +147,25 @@ pub fn extensions() -> impl Iterator<Item = &'static str> {
 
 /// Reads a file. `progress` is called now and then while a file of more than 50 MB is read.
 pub fn read(path: &Path, wanted: &Wanted, progress: &mut dyn FnMut(Progress)) -> Result<TableColumns, TableFileError> {
-    let mut read = || {
-        let format = format(path)?;
-        let mut source = Source::open(path, progress)?;
-        let mut builder = TableBuilder::new(wanted, source.bytes())?;
-        (format.read)(&mut source, &mut builder)?;
-        builder.finish()
+    read_as(path, wanted, progress).map_err(|problem| TableFileError { path: path.to_owned(), problem })
+}
+
+fn read_as(path: &Path, wanted: &Wanted, progress: &mut dyn FnMut(Progress)) -> Result<TableColumns, TableProblem> {
+    let format = format(path)?;
+    let mut source = Source::open(path, progress)?;
+    let mut builder = TableBuilder::new(wanted, source.bytes())?;
+    (format.read)(&mut source, &mut builder)?;
+    builder.finish()
+}
+
+/// Looks at a file that nobody has described: which columns it has, and which types keys for them would have.
+pub fn inspect(path: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Inspection, TableFileError> {
+    let mut inspect = || {
+        let proposed = (format(path)?.propose)(&mut Source::open(path, progress)?)?;
+        let table = read_as(path, &inspect::wanted(&proposed), progress)?;
+        Ok(inspect::inspect(proposed, &table))
     };
-    read().map_err(|problem| TableFileError { path: path.to_owned(), problem })
+    inspect().map_err(|problem| TableFileError { path: path.to_owned(), problem })
 }
 
 fn format(path: &Path) -> Result<&'static Format, TableProblem> {

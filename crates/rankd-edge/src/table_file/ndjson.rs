@@ -2,6 +2,8 @@
 
 use super::LeftOutWhy;
 use super::builder::{RefusedId, TableBuilder, null_id, short, shown};
+use super::guess::Guess;
+use super::inspect::Proposed;
 use super::problem::{Place, TableProblem};
 use super::source::{Blocks, Source};
 use rankd_column::Type;
@@ -25,6 +27,39 @@ pub(super) fn read(source: &mut Source<'_>, table: &mut TableBuilder<'_>) -> Res
     let rows = table.rows();
     table.columns.iter_mut().for_each(|column| fill(&mut column.cells, rows));
     Ok(())
+}
+
+pub(super) fn propose(source: &mut Source<'_>) -> Result<Vec<Proposed>, TableProblem> {
+    let mut columns: Vec<(String, Guess)> = Vec::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
+    lines(source, |line, text| {
+        let wrong = |fault: Fault| not_json(line, &fault);
+        let mut reader = Reader::new(text, DEPTH_MAX);
+        let mut open = reader.open_object().map_err(wrong)?;
+        while let Some(name) = reader.field_name(&mut open).map_err(wrong)? {
+            let at = match positions.get(&*name) {
+                Some(at) => *at,
+                None => {
+                    positions.insert(name.to_string(), columns.len());
+                    columns.push((name.to_string(), Guess::ANY));
+                    columns.len() - 1
+                }
+            };
+            if columns.len() > FIELDS_MAX {
+                return Err(too_many_fields(line));
+            }
+            columns[at].1 = columns[at].1.and(JsonValue::read(&mut reader).map_err(wrong)?.guess());
+        }
+        Ok(())
+    })?;
+    let no_type = || "values of several types, or objects".to_owned();
+    let propose = |(name, guess): (String, Guess)| Proposed { name, type_of: guess.narrowest().ok_or_else(no_type) };
+    Ok(columns.into_iter().map(propose).collect())
+}
+
+fn too_many_fields(line: u64) -> TableProblem {
+    let message = format!("all lines together have more than {FIELDS_MAX} different fields");
+    TableProblem::too_much(Place::Line(line), message)
 }
 
 /// Goes through the lines that are not empty, each with its number.
@@ -138,8 +173,7 @@ impl JsonFields {
         }
         let at = self.list.len();
         if at == FIELDS_MAX {
-            let message = format!("all lines together have more than {FIELDS_MAX} different fields");
-            return Err(TableProblem::too_much(Place::Line(self.line), message));
+            return Err(too_many_fields(self.line));
         }
         let (is_id, columns) = (table.ids.is_some() && table.id_name() == name, table.add_columns(name));
         if !is_id && columns.is_empty() {
@@ -180,6 +214,19 @@ impl<'a> JsonValue<'a> {
             Kind::Array => JsonValue::Array(reader.raw()?),
             Kind::Object => reader.skip().map(|()| JsonValue::Object)?,
         })
+    }
+
+    /// The types that it could have.
+    fn guess(&self) -> Guess {
+        match self {
+            JsonValue::Null => Guess::ANY,
+            JsonValue::Int(_) => Guess::INT.or(Guess::FLOAT),
+            JsonValue::Float(_) => Guess::FLOAT,
+            JsonValue::Bool(_) => Guess::BOOL,
+            JsonValue::Str(_) => Guess::STR,
+            JsonValue::Array(text) => Guess::of_array(text),
+            JsonValue::OutOfRange | JsonValue::Object => Guess::NONE,
+        }
     }
 
     /// For a message.

@@ -265,3 +265,53 @@ fn every_byte_that_ends_a_cell_is_found_wherever_it_stands() {
         }
     }
 }
+
+#[test]
+fn a_file_that_nobody_has_described_is_understood() {
+    let csv = "movie_id,title,year,rating,seen,tags,embedding,empty,zip,title\n\
+               1,Alien,1979,8.5,true,\"[\"\"a\"\",\"\"b\"\"]\",\"[0.5,1,2]\",,007,x\n\
+               2,Aliens,1986,8,false,[],\"[1,2,0.25]\",,10,x\n\
+               3,Alien,,7.25,true,\"[\"\"a\"\"]\",,,20,x\n";
+    let file = Temporary::new("csv", csv.as_bytes());
+    // A name that is there twice is nobody's.
+    assert!(inspect(&file.0, &mut |_| {}).is_err());
+    let file = Temporary::new("csv", csv.replacen(",title\n", ",other\n", 1).as_bytes());
+    let found = inspect(&file.0, &mut |_| {}).unwrap();
+    let told: Vec<String> = found
+        .columns
+        .iter()
+        .map(|c| {
+            let distinct = c.distinct.map_or("-".to_owned(), |distinct| distinct.to_string());
+            format!(
+                "{} {}{} {distinct}{} {}",
+                c.name,
+                c.type_of,
+                if c.nullable { "?" } else { "" },
+                if c.could_be_id { "!" } else { "" },
+                c.examples.join("|")
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "movie_id int 3! 1|2|3",
+            "title string 2 Alien|Aliens",
+            "year int? 2 1979|1986",
+            "rating float 3 8.5|8|7.25",
+            "seen bool 2 true|false",
+            "tags list<string> - [\"a\", \"b\"]|[]|[\"a\"]",
+            "embedding vector<3>? - [0.5, 1.0, 2.0]|[1.0, 2.0, 0.25]",
+            "empty string? 0 ",
+            "zip string 3! 007|10|20",
+            "other string 1 x",
+        ]
+    );
+    assert_eq!((found.rows, found.id), (3, Some(0)));
+    let ndjson = "{\"a\":1,\"id\":\"x\",\"o\":{}}\n{\"a\":2.5,\"id\":\"y\",\"l\":[1]}\n";
+    let file = Temporary::new("ndjson", ndjson.as_bytes());
+    let found = inspect(&file.0, &mut |_| {}).unwrap();
+    let types: Vec<String> = found.columns.iter().map(|column| format!("{} {}", column.name, column.type_of)).collect();
+    assert_eq!(types, ["a float", "id string", "l list<int>"]);
+    assert_eq!((found.id, found.left_out.len()), (Some(1), 1));
+}
