@@ -129,7 +129,8 @@ const MORE: [Param; 63] = {
         "d6", "d7", "d8", "d9", "e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8", "e9", "f0", "f1", "f2", "f3",
         "f4", "f5", "f6", "f7", "f8", "f9", "g0", "g1", "g2",
     ];
-    let mut params = [const { Param { name: "", kind: ParamKind::Node, need: Need::Optional, doc: "" } }; 63];
+    let mut params =
+        [const { Param { name: "", kind: ParamKind::Node, need: Need::Optional, doc: "", uses: &[] } }; 63];
     let mut at = 0;
     while at < params.len() {
         params[at].name = NAMES[at];

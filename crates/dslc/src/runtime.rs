@@ -67,8 +67,13 @@ mod tests {
         ("rankd:tests/main", include_str!("runtime/tests/main.js")),
     ];
 
-    const COUNT: Param =
-        Param { name: "count", kind: ParamKind::Int { min: 1, max: 100 }, need: Need::Required, doc: "How many rows" };
+    const COUNT: Param = Param {
+        name: "count",
+        kind: ParamKind::Int { min: 1, max: 100 },
+        need: Need::Required,
+        doc: "How many rows",
+        uses: &[],
+    };
     const BEGIN: Contract = Contract {
         inputs: Inputs::None,
         rows: RowEffect::Source,

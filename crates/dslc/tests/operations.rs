@@ -32,8 +32,14 @@ const COMPUTE: Contract = Contract {
     rows: RowEffect::Same,
     writes: Writes::Params(&[OUT_KEY]),
     params: &[
-        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "Where to" },
-        Param { name: "expr", kind: ParamKind::Expr { into: Some(OUT_KEY) }, need: Need::Required, doc: "What" },
+        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "Where to", uses: &[] },
+        Param {
+            name: "expr",
+            kind: ParamKind::Expr { into: Some(OUT_KEY) },
+            need: Need::Required,
+            doc: "What",
+            uses: &[],
+        },
     ],
     ..PLAIN
 };
@@ -41,7 +47,7 @@ const KEEP: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Fewer,
     writes: Writes::Nothing,
-    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "Which" }],
+    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "Which", uses: &[] }],
     ..PLAIN
 };
 const TASKS: &[Signature] = &[

@@ -4,16 +4,23 @@ use crate::listing::Listing;
 use rankd_column::Value;
 use rankd_engine::task::Definition;
 use rankd_plan::json::Writer;
-use rankd_plan::signature::{Cost, Inputs, Need, Param, Signature, Writes};
+use rankd_plan::signature::{Contract, Cost, Inputs, Need, Param, ParamUse, Signature, Writes};
 
 /// One task with all its parameters.
 pub fn in_full(task: &Signature) -> String {
     let mut listing = Listing::new(&["parameter", "takes", "default", ""]);
     for param in task.contract.params {
-        listing.row(vec![param.name.to_owned(), param.kind.name(), default(param), param.doc.to_owned()]);
+        listing.row(vec![param.name.to_owned(), param.kind.name(), default(param), about(param, task.contract)]);
     }
     let params = if task.contract.params.is_empty() { String::new() } else { format!("\n{}", listing.render()) };
     format!("{}: {}\n{params}", task.op, task.summary)
+}
+
+/// What a parameter is for, and where it goes.
+fn about(param: &Param, contract: &Contract) -> String {
+    let needed = contract.uses_in_words(param, |of| of.needed).map(|uses| format!("; needed where {uses}"));
+    let only = contract.uses_in_words(param, |of| !of.needed).map(|uses| format!("; only where {uses}"));
+    [Some(param.doc.to_owned()), needed, only].into_iter().flatten().collect()
 }
 
 fn default(param: &Param) -> String {
@@ -75,5 +82,24 @@ fn param_to_json(param: &Param, w: &mut Writer) {
             Value::Null | Value::List(_) | Value::Vector(_) => w.null(),
         };
     }
+    if !param.uses.is_empty() {
+        w.field("uses").array(|w| param.uses.iter().for_each(|of| use_to_json(of, w)));
+    }
     w.field("doc").string(param.doc);
+}
+
+/// What a parameter goes together with: words of other parameters, and the empty text where one is not given.
+fn use_to_json(of: &ParamUse, w: &mut Writer) {
+    w.object(|w| {
+        w.field("needed").bool(of.needed);
+        w.field("when").object(|w| {
+            for when in of.when {
+                w.field(when.param.name()).array(|w| {
+                    for word in when.words {
+                        w.string(word);
+                    }
+                });
+            }
+        });
+    });
 }

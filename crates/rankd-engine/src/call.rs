@@ -8,7 +8,7 @@ use crate::expand_passes::PassReport;
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::Stores;
-use crate::task::{AnyFetch, ComputeContext, FetchContext, Fetching, InputRows, Tally, Task};
+use crate::task::{AnyFetch, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
@@ -97,6 +97,7 @@ pub(crate) fn compute(
 }
 
 /// Runs a fetch to its end, on the thread whose stores it uses. A panic is an error of this node and nothing else.
+#[expect(clippy::too_many_arguments, reason = "a step and where it runs, spelled out")]
 pub(crate) async fn fetch(
     task: Arc<dyn AnyFetch>,
     step: NodeIx,
@@ -105,9 +106,10 @@ pub(crate) async fn fetch(
     stores: &Stores,
     stats: Arc<Stats>,
     on: Where,
+    decode_pool: Option<DecodePool<'_>>,
 ) -> StepResult {
     let (started, tally) = (clock::now(), Tally::default());
-    let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats };
+    let cx = FetchContext { request: &request, stores, tally: &tally, stats: &stats, decode_pool };
     let result = match contain(&stats, || task.start(&inputs, &cx)) {
         Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
         Err(error) => Err(error),
@@ -140,7 +142,7 @@ impl Drop for Contained<'_> {
 }
 
 /// Calls a task's code. A panic in it is counted and goes no further.
-fn contain<T>(stats: &Stats, call: impl FnOnce() -> T) -> Result<T, TaskError> {
+pub(crate) fn contain<T>(stats: &Stats, call: impl FnOnce() -> T) -> Result<T, TaskError> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         stats.count_panic();
         panicked(&*panic)

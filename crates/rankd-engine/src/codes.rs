@@ -289,7 +289,7 @@ codes! {
     E421 STORED_TOO_LARGE Upstream Mistake false
         "what is stored under a key, or all that a step reads, is more than is read"
         "Read fewer rows or only some fields of the hash (`hydrate`), or store less under one key."
-        "the hash user:1 has more than 10000 fields: read only some"
+        "the hash user:1 has more than 100000 fields: read only some"
     E431 SERVICE_FAILED Upstream Weather true
         "an HTTP service answered that it cannot answer now (status 408, 425, 429 or 5xx)"
         "Look at the service; the log has what it said. After several in a row, further calls fail at once for up to 250 ms."
@@ -343,6 +343,10 @@ codes! {
         "a join without `on` found more than one row to take columns from"
         "Say with `on` which rows belong together, or keep one row: `rhs: rows.take({ count: 1 })`."
         "rhs has 3 rows: without `on`, join takes the columns of one row"
+    E509 KEY_TOO_LONG Task Mistake false
+        "a key that a template gives for a row is longer than keys may be"
+        "Look at what the template's key or parameter holds: it has to be short, such as an id. A key has at most 1024 bytes."
+        "the key that is read for row id 7 has 4100 bytes, which is more than the limit of 1024"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

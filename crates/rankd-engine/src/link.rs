@@ -208,6 +208,7 @@ fn required(plan: &Plan, registry: &Registry) -> Vec<(u32, String)> {
     let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
     let read = args.flat_map(|arg| match arg {
         Arg::Expr(program) | Arg::Pred(program) => program.params(),
+        Arg::Template(template) => template.params(),
         _ => Vec::new(),
     });
     let mut read: Vec<u32> = read.filter(|at| registry.params.get(*at).absent() == Absent::Refused).collect();

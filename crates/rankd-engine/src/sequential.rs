@@ -91,7 +91,7 @@ impl Sequential {
             }
             Task::Fetch(task) => {
                 let (request, stats) = (request.clone(), self.stats.clone());
-                let fetch = call::fetch(task.clone(), ix, inputs, request, &self.stores, stats, Where::Caller);
+                let fetch = call::fetch(task.clone(), ix, inputs, request, &self.stores, stats, Where::Caller, None);
                 let finished = self.runtime.block_on(async {
                     match limit {
                         Some(limit) => tokio::time::timeout_at(limit.at, fetch).await.map_err(|_| limit),

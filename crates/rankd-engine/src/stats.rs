@@ -2,8 +2,10 @@
 
 use crate::store::Open;
 use crate::store::health::Health;
-use std::sync::Arc;
+use crate::task::Unread;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Debug, Default)]
 pub struct Stats {
@@ -21,6 +23,9 @@ pub struct Stats {
     panics: AtomicU64,
     /// By endpoint: commands that tasks sent.
     commands: Vec<AtomicU64>,
+    /// By endpoint and the name of a key: values that could not be read. As many as the registry allows, and touched only where there
+    /// are some.
+    unread: Mutex<BTreeMap<(u32, Arc<str>), u64>>,
     /// By endpoint: how it is doing, where it counts that.
     health: Vec<Option<Arc<Health>>>,
 }
@@ -48,6 +53,19 @@ impl Stats {
     /// Commands to each endpoint, in registry order.
     pub fn commands(&self) -> impl Iterator<Item = u64> {
         self.commands.iter().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn count_unread(&self, endpoint: u32, unread: &Unread) {
+        let mut counts = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, count) in unread.list() {
+            *counts.entry((endpoint, key.clone())).or_default() += count;
+        }
+    }
+
+    /// Values that could not be read as what their keys take: the endpoint's place in the registry, the key, and how many.
+    pub fn unread(&self) -> Vec<(u32, Arc<str>, u64)> {
+        let counts = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|((endpoint, key), count)| (*endpoint, key.clone(), *count)).collect()
     }
 
     pub(crate) fn count_late(&self, wasted_ns: u64) {

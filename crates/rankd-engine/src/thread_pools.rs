@@ -206,7 +206,7 @@ impl Dispatch<'_> {
         match task {
             Task::Fetch(task) => self.io.submit(Box::new(move |runtime, stores, number| {
                 let on = Where::Io(number);
-                let fetch = call::fetch(task, ix, inputs, request, stores, stats.clone(), on);
+                let fetch = call::fetch(task, ix, inputs, request, stores, stats.clone(), on, None);
                 let finished = runtime.block_on(async {
                     match deadline {
                         // The thread that dispatches reports a read that is cut here as a timeout.

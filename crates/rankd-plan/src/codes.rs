@@ -130,6 +130,10 @@ codes! {
         "Give a value of the type that the message names.";
     P405 ParamOutOfRange Error "a task parameter outside its range or choices"
         "Give a value within the range, or one of the choices, that the message names.";
+    P406 ParamOutOfPlace Error "a task parameter that does not go together with the others of its node"
+        "Remove the parameter, or change the one that the message names; `rankd tasks NAME` shows what goes together.";
+    P407 BadTemplate Error "a template that cannot be used"
+        "Correct the template: `{id}`, `{user_id}`, `{param.NAME}` and `{key.NAME}` are filled in, and braces are written `{{` and `}}`.";
 
     P501 UnknownOperation Error "an operation that expressions do not have"
         "Correct the name; docs/expressions.md lists the operations.";

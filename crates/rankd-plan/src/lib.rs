@@ -3,7 +3,7 @@
 //! Knows no task's code and nothing that runs: tasks are described by [`signature`]s, which are data. Reading order:
 //! [`limits`], [`codes`] and [`diagnostic`] (how problems are reported), [`json`] (the strict reader), [`registry`] (keys,
 //! parameters, endpoints), [`signature`], [`signatures`], [`wire`] (the artifact as written), [`mod@check`] (the passes), [`plan`] (the result),
-//! [`source`] (what compiles plans) and [`render`] (diagnostics for people and programs).
+//! [`source`] (what compiles plans), [`template`] (text that a run fills in) and [`render`] (diagnostics for people and programs).
 
 pub mod check;
 pub mod codes;
@@ -16,6 +16,7 @@ pub mod render;
 pub mod signature;
 pub mod signatures;
 pub mod source;
+pub mod template;
 pub mod wire;
 
 pub use check::{Checked, check};

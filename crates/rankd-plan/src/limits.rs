@@ -47,5 +47,8 @@ limits! {
 /// Texts of one list-valued task parameter.
 pub const TEXTS_MAX: usize = 1_000;
 
-/// Bytes of a name in a task parameter that gives keys by name.
+/// Bytes of a template in a task parameter.
+pub const TEMPLATE_BYTES_MAX: usize = 1_024;
+
+/// Bytes of a name in a task parameter that gives keys by name, or of a JSON pointer.
 pub const MAP_NAME_BYTES_MAX: usize = 256;

@@ -3,6 +3,7 @@
 use crate::diagnostic::SourceSpan;
 use crate::registry::RegistryId;
 use crate::signature::{ParamRef, Signature};
+use crate::template::Template;
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
 use rankd_column::{Key, Value};
@@ -68,6 +69,7 @@ pub enum Arg {
     Bool(bool),
     Text(Arc<str>),
     Texts(Vec<Arc<str>>),
+    Template(Arc<Template>),
     /// Position in the registry.
     Endpoint(u32),
     Key(Key),
@@ -83,7 +85,7 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The keys that it names, of the rows at hand. Those inside an expression are the program's.
+    /// The keys that it names, of the rows at hand. Those inside an expression or a template are its own.
     pub fn keys(&self) -> Vec<Key> {
         match self {
             Arg::Key(key) => vec![*key],
@@ -98,6 +100,7 @@ impl Arg {
             | Arg::Bool(_)
             | Arg::Text(_)
             | Arg::Texts(_)
+            | Arg::Template(_)
             | Arg::Endpoint(_)
             | Arg::Expr(_)
             | Arg::Pred(_)
@@ -116,6 +119,7 @@ impl Arg {
             | Arg::Bool(_)
             | Arg::Text(_)
             | Arg::Texts(_)
+            | Arg::Template(_)
             | Arg::Endpoint(_)
             | Arg::Key(_)
             | Arg::Keys(_)

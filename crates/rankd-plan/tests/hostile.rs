@@ -51,14 +51,15 @@ static VM: Contract = Contract {
     reads: &[],
     writes: Writes::Params(&[ParamRef::named("out_key")]),
     params: &[
-        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "" },
+        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "", uses: &[] },
         Param {
             name: "expr",
             kind: ParamKind::Expr { into: Some(ParamRef::named("out_key")) },
             need: Need::Required,
             doc: "",
+            uses: &[],
         },
-        Param { name: "extra", kind: ParamKind::Bool, need: Need::Default(Literal::Bool(true)), doc: "" },
+        Param { name: "extra", kind: ParamKind::Bool, need: Need::Default(Literal::Bool(true)), doc: "", uses: &[] },
     ],
     cost: Cost::Unknown,
 };
@@ -68,7 +69,7 @@ static CONCAT: Contract = Contract {
     rows: RowEffect::Appended,
     reads: &[],
     writes: Writes::Nothing,
-    params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "" }],
+    params: &[Param { name: "rhs", kind: ParamKind::Node, need: Need::Required, doc: "", uses: &[] }],
     cost: Cost::Unknown,
 };
 
@@ -77,7 +78,7 @@ static FILTER: Contract = Contract {
     rows: RowEffect::Fewer,
     reads: &[],
     writes: Writes::Nothing,
-    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "" }],
+    params: &[Param { name: "pred", kind: ParamKind::Pred, need: Need::Required, doc: "", uses: &[] }],
     cost: Cost::Unknown,
 };
 
@@ -92,12 +93,14 @@ static FIXED: Contract = Contract {
             kind: ParamKind::Int { min: 0, max: 10_000_000 },
             need: Need::Default(Literal::Int(1)),
             doc: "",
+            uses: &[],
         },
         Param {
             name: "columns",
             kind: ParamKind::Columns { rows: Some(ParamRef::named("row_count")) },
             need: Need::Optional,
             doc: "",
+            uses: &[],
         },
     ],
     cost: Cost::Trivial,

@@ -11,7 +11,7 @@ const fn contract(inputs: Inputs, rows: RowEffect, writes: Writes, params: &'sta
 }
 
 const fn required(name: &'static str, kind: ParamKind) -> Param {
-    Param { name, kind, need: Need::Required, doc: "" }
+    Param { name, kind, need: Need::Required, doc: "", uses: &[] }
 }
 
 static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, Writes::Nothing, &[]);

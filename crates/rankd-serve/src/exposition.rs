@@ -324,6 +324,16 @@ fn engine(page: &mut MetricsText, app: &App) {
     for (endpoint, count) in app.endpoints.iter().zip(stats.commands()) {
         page.sample("rankd_store_commands_total", &[("endpoint", endpoint)], count);
     }
+    page.family(
+        "rankd_store_unread_total",
+        "counter",
+        "Values of an endpoint that could not be read as what their key takes.",
+    );
+    for (endpoint, key, count) in stats.unread() {
+        if let Some(endpoint) = app.endpoints.get(endpoint as usize) {
+            page.sample("rankd_store_unread_total", &[("endpoint", endpoint), ("key", &key)], count);
+        }
+    }
     stores(page, app);
     page.family(
         "rankd_loop_longest_turn_seconds",

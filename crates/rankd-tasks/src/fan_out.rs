@@ -1,7 +1,7 @@
 //! What `follow`, `recommendation` and `media` have in common: for each row a list of ids, which become new rows.
 
 use rankd_column::kernel::join::pick;
-use rankd_column::{Batch, Cells, Column, Key, RowSet};
+use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, Keys};
 use rankd_engine::task::{FetchContext, LinkContext};
@@ -40,11 +40,13 @@ pub(crate) struct FanOut {
     prefix: &'static str,
     /// `None` where the registry has no such key; then nobody can ask for it.
     parent_id: Option<Key>,
+    /// What the registry calls the id.
+    id: Arc<str>,
 }
 
 impl FanOut {
     pub(crate) fn make(params: Params, prefix: &'static str, cx: &LinkContext<'_>) -> FanOut {
-        FanOut { params, prefix, parent_id: cx.key(PARENT_ID) }
+        FanOut { params, prefix, parent_id: cx.key(PARENT_ID), id: cx.field(Key::ID).name }
     }
 
     /// Reads the lists of all rows in one step.
@@ -56,16 +58,16 @@ impl FanOut {
         let Params { endpoint, fanout, carry } = &self.params;
         let keys = Keys::Numbered { prefix: self.prefix, ids: &parents };
         let replies = cx.keyed(*endpoint).list_head(keys, *fanout).await?;
-        cx.count_skipped(replies.skipped());
-        let lists = parents.iter().enumerate().map(|(at, parent)| (replies.ids(at).len(), *parent));
-        let parent_ids = lists.flat_map(|(count, parent)| std::iter::repeat_n(parent, count)).collect();
+        cx.keyed(*endpoint).count_unread(&self.id, replies.skipped());
+        let counts = (0..parents.len()).map(|at| replies.ids(at).len());
+        let column = self.parent_id.map(|key| (key, parent_column(&parents, counts, cx.id_texts())));
         let came_from = carry.as_ref().map(|_| {
             let parents = rows.rows().iter().enumerate();
             parents.flat_map(|(at, row)| std::iter::repeat_n(row as u32, replies.ids(at).len())).collect::<Vec<u32>>()
         });
-        let batch = Batch::new(replies.into_ids());
-        let batch = match self.parent_id {
-            Some(key) => batch.with(key, Arc::new(Column::Int(Cells::full(parent_ids)))),
+        let batch = cx.batch(replies.into_ids());
+        let batch = match column {
+            Some((key, column)) => batch.with(key, Arc::new(column)),
             None => batch,
         };
         Ok(RowSet::new(match carry.as_ref().zip(came_from) {
@@ -82,4 +84,23 @@ pub(crate) fn with_carried(batch: Batch, parents: &RowSet, came_from: &[u32], ke
         // No input has the column in this run: it is null here as there.
         None => batch,
     })
+}
+
+/// Each parent as often as it has rows.
+pub(crate) fn parent_column(
+    parents: &[i64],
+    counts: impl Iterator<Item = usize>,
+    texts: Option<&Arc<IdTexts>>,
+) -> Column {
+    let Some(texts) = texts else {
+        let ids = parents.iter().zip(counts).flat_map(|(parent, count)| std::iter::repeat_n(*parent, count));
+        return Column::Int(Cells::full(ids.collect()));
+    };
+    let mut names = DictionaryBuilder::default();
+    let codes = parents.iter().zip(counts).flat_map(|(parent, count)| {
+        let code = if count > 0 { names.code(texts.text(*parent)) } else { 0 };
+        std::iter::repeat_n(code, count)
+    });
+    let codes = Cells::full(codes.collect());
+    Column::Str(codes, Arc::new(names.finish()))
 }

@@ -3,7 +3,12 @@
 //! A task never names itself, checks its inputs' number, logs, measures or reads the clock: what calls it does. Which trait it
 //! implements, `Compute` or `Fetch`, is where it runs.
 
+mod cells;
+mod data_endpoint;
 mod fan_out;
+mod json_fields;
+mod row_keys;
+mod stored;
 
 use rankd_engine::Tasks;
 

@@ -23,6 +23,8 @@ mod greetings;
 mod hostile;
 #[path = "redis/large.rs"]
 mod large;
+#[path = "redis/layouts.rs"]
+mod layouts;
 #[path = "redis/loss.rs"]
 mod loss;
 #[path = "redis/moves.rs"]

@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::place::{self, Place};
 use crate::settle::{NodeFailure, RunFailure, settle};
 use crate::steps::Step;
-use crate::task::AnyFetch;
+use crate::task::{AnyFetch, DecodePool};
 use crate::trace::Where;
 use futures_util::stream::StreamExt;
 use rankd_column::RowSet;
@@ -135,7 +135,8 @@ impl Run<'_> {
         if let Some(task) = read.cloned() {
             self.buffers.new_reads.push(Box::pin(async move {
                 let stats = context.stats.clone();
-                call::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop).await
+                let pool = DecodePool { pool: &*context.pool, policy: &context.policy };
+                call::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop, Some(pool)).await
             }));
             return Ok(());
         }
@@ -245,6 +246,9 @@ impl Run<'_> {
     fn take_in(&mut self, finished: StepResult) -> Result<(), RunFailure> {
         if matches!(finished.on, Where::Pool(_)) {
             self.usage.count_job(&finished);
+        }
+        if let Some(trip) = finished.tally.pool_trip.get() {
+            self.usage.count_trip(&trip);
         }
         let StepResult { step, result, started, ended, on, tally, report, before } = finished;
         let buffers = &mut *self.buffers;

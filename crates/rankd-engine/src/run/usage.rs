@@ -3,6 +3,7 @@
 use super::job::Results;
 use crate::call::StepResult;
 use crate::clock::{self, Instant, nanos_between};
+use crate::task::PoolTrip;
 use std::time::Duration;
 
 /// What a run on a loop had of the processor; nothing under the other schedulers.
@@ -24,11 +25,20 @@ pub(crate) struct Usage {
     counted_until: Instant,
     first_submitted: Option<Instant>,
     pool_ns: u64,
+    /// The shortest time that something which was read waited for a thread to decode it; the largest number before the first.
+    least_trip_wait_ns: u64,
 }
 
 impl Usage {
     pub(crate) fn new(began: Instant) -> Usage {
-        Usage { gave_way: None, loop_wait_ns: 0, counted_until: began, first_submitted: None, pool_ns: 0 }
+        Usage {
+            gave_way: None,
+            loop_wait_ns: 0,
+            counted_until: began,
+            first_submitted: None,
+            pool_ns: 0,
+            least_trip_wait_ns: u64::MAX,
+        }
     }
 
     /// Its turn is over, and it has more to do.
@@ -53,6 +63,13 @@ impl Usage {
         self.count_loop_wait(job.ended);
     }
 
+    /// Something that was read has been decoded on the pool, and the loop takes it in now.
+    pub(crate) fn count_trip(&mut self, trip: &PoolTrip) {
+        self.pool_ns += trip.worked_ns;
+        self.least_trip_wait_ns = self.least_trip_wait_ns.min(trip.waited_ns);
+        self.count_loop_wait(trip.ended);
+    }
+
     /// Of several things that waited at the same time, the time counts once.
     fn count_loop_wait(&mut self, since: Instant) {
         let now = clock::now();
@@ -63,7 +80,9 @@ impl Usage {
     pub(crate) fn cpu(&self, results: Option<&Results>, now: Instant) -> Cpu {
         let since_first = self.first_submitted.map_or(0, |submitted| nanos_between(submitted, now));
         // As long as no job has begun, the first one waits.
-        let pool_wait_ns = results.map_or(0, |results| results.least_wait_ns().unwrap_or(since_first));
+        let pool_wait_ns = results.map(|results| results.least_wait_ns().unwrap_or(since_first));
+        let trip_wait_ns = Some(self.least_trip_wait_ns).filter(|wait_ns| *wait_ns != u64::MAX);
+        let pool_wait_ns = pool_wait_ns.into_iter().chain(trip_wait_ns).min().unwrap_or(0);
         Cpu {
             waited: Duration::from_nanos(self.loop_wait_ns + pool_wait_ns),
             worked: Duration::from_nanos(self.pool_ns),

@@ -1,5 +1,7 @@
 //! The keys of a step, in a form that is written into commands as it is: nothing is allocated for each.
 
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 /// The keys of a step.
@@ -129,6 +131,44 @@ impl KeyBuffer {
 
     fn written(&self) -> WrittenKeys<'_> {
         WrittenKeys { bytes: &self.bytes, start: 0, ends: &self.ends }
+    }
+}
+
+/// Keys of which each is there once.
+#[derive(Default)]
+pub struct DistinctKeys {
+    keys: KeyBuffer,
+    places: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl DistinctKeys {
+    /// The place of a key, which is added where it is new.
+    pub fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
+        let DistinctKeys { keys, places, hasher } = self;
+        keys.push(write);
+        let last = keys.len() - 1;
+        let hash = hasher.hash_one(keys.get(last));
+        let found = places.find(hash, |place| keys.get(*place as usize) == keys.get(last)).copied();
+        match found {
+            Some(place) => {
+                keys.pop();
+                place
+            }
+            None => {
+                places.insert_unique(hash, last as u32, |place| hasher.hash_one(keys.get(*place as usize)));
+                last as u32
+            }
+        }
+    }
+
+    /// The key that was added last, if it was new; else the last one that was.
+    pub fn last(&self) -> &[u8] {
+        self.keys.len().checked_sub(1).map_or(&[], |last| self.keys.get(last))
+    }
+
+    pub fn into_keys(self) -> KeyBuffer {
+        self.keys
     }
 }
 

@@ -20,7 +20,7 @@ pub mod tls;
 pub use calls::{Call, CallMethod, Called, Calls, CallsEndpoint};
 pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};
-pub use keys::{KeyBuffer, Keys, WrittenKeys};
+pub use keys::{DistinctKeys, KeyBuffer, Keys, WrittenKeys};
 pub use replies::{Replies, parse_id};
 
 use health::Health;

@@ -4,6 +4,7 @@ use crate::clock::{self, Instant};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::Stores;
+use crate::task::{DecodePool, PoolTrip};
 use rankd_column::expr::{Scratch, Stop};
 use rankd_column::{IdTexts, Key, Type, Value};
 use rankd_plan::Registry;
@@ -95,17 +96,14 @@ pub struct FetchContext<'a> {
     pub request: &'a Request,
     pub(crate) stores: &'a Stores,
     pub(crate) tally: &'a Tally,
-    pub(crate) stats: &'a Stats,
+    pub(crate) stats: &'a Arc<Stats>,
+    /// Where what is not cheap may be decoded; nothing where the thread has nothing else to do.
+    pub(crate) decode_pool: Option<DecodePool<'a>>,
 }
 
 impl FetchContext<'_> {
     pub async fn sleep(&self, duration: Duration) {
         clock::sleep(duration).await;
-    }
-
-    /// Counts stored values that are not what their place takes.
-    pub fn count_skipped(&self, count: u64) {
-        self.tally.skipped.set(self.tally.skipped.get() + count);
     }
 }
 
@@ -115,6 +113,8 @@ pub struct Tally {
     pub commands: Cell<u64>,
     pub bytes: Cell<u64>,
     pub skipped: Cell<u64>,
+    /// When something that it read was decoded on the pool.
+    pub pool_trip: Cell<Option<PoolTrip>>,
     /// What is known of a read that failed and is not for callers.
     pub detail: RefCell<Option<Box<str>>>,
 }

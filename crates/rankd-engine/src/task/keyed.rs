@@ -2,7 +2,7 @@
 
 use crate::error::TaskError;
 use crate::store::{KeyedEndpoint, KeyedRead, Keys, ReadBatch, Replies, StoreError};
-use crate::task::FetchContext;
+use crate::task::{FetchContext, Unread};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ impl<'a> KeyedReads<'a> {
         self.read_strictly(KeyedRead::ListHead(count), keys)
     }
 
-    async fn read_strictly(self, read: KeyedRead<'a>, keys: Keys<'a>) -> Result<Replies, TaskError> {
+    /// Any read. A key of another type fails the step.
+    pub async fn read_strictly(self, read: KeyedRead<'a>, keys: Keys<'a>) -> Result<Replies, TaskError> {
         let replies = self.read(read, keys).await?;
         match replies.wrong_types().first() {
             None => Ok(replies),
@@ -60,6 +61,13 @@ impl<'a> KeyedReads<'a> {
         let replies = store.read(ReadBatch { read, keys }).await.map_err(|error| self.failed(&error))?;
         tally.bytes.set(tally.bytes.get() + replies.byte_count() as u64);
         Ok(replies)
+    }
+
+    /// Counts values of a key that could not be read.
+    pub fn count_unread(self, key: &Arc<str>, values: u64) {
+        let mut unread = Unread::default();
+        unread.count(key, values);
+        self.cx.count_unread(self.endpoint, &unread);
     }
 
     fn failed(self, error: &StoreError) -> TaskError {

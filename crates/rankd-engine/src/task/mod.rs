@@ -2,16 +2,19 @@
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it
 //! sees ids, and a file for each protocol of
-//! [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`.
+//! [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`. `decode` makes rows of what was read.
 
 mod calls;
 mod context;
+mod decode;
 mod ids;
 mod inputs;
 mod keyed;
 
 pub use calls::ServiceCalls;
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};
+pub(crate) use decode::DecodePool;
+pub use decode::{Decoding, Load, PoolTrip, Unread};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;
 

@@ -2,7 +2,7 @@
 
 use crate::check::names::Access;
 use crate::check::tables::Tables;
-use crate::check::{Checker, Data, Draft};
+use crate::check::{Checker, Data, Draft, template, uses};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
@@ -45,7 +45,8 @@ pub(super) fn read(
             found.push(unknown.nearest(name, contract.params.iter().map(|param| param.name)));
         }
     }
-    let mut reading = Reading { checker, contract, tables, draft, base };
+    let has_input = !node.inputs.is_empty();
+    let mut reading = Reading { checker, contract, tables, draft, base, has_input };
     for param in contract.params {
         let given = node.params.iter().find(|(name, _)| name == param.name);
         let arg = match (given, &param.need) {
@@ -64,6 +65,8 @@ pub(super) fn read(
         reading.draft.args.push(arg);
     }
     reading.count_cells(found);
+    let is_given = |name: &str| node.params.iter().any(|(given, _)| given == name);
+    uses::check(signature, &reading.draft.args, is_given, checker.names.registry, &reading.base, found);
 }
 
 struct Reading<'c, 'a, 't, 'd> {
@@ -72,6 +75,8 @@ struct Reading<'c, 'a, 't, 'd> {
     tables: &'c mut Tables<'t>,
     draft: &'d mut Draft,
     base: String,
+    /// Whether the node has rows to work on.
+    has_input: bool,
 }
 
 impl Reading<'_, '_, '_, '_> {
@@ -103,6 +108,11 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
             ParamKind::Text => plain_text(&mut cursor, param.name)?.map(Arg::Text),
             ParamKind::Texts => texts(&mut cursor, param)?.map(Arg::Texts),
+            ParamKind::Template => {
+                let template = template::read(&self.checker.names, &mut cursor, self.has_input)?;
+                template.map(|template| Arg::Template(Arc::new(template)))
+            }
+            ParamKind::Pointer => pointer_text(&mut cursor, param.name)?.map(Arg::Text),
             ParamKind::Choice(choices) => {
                 let text = cursor.text()?.unwrap_or_default();
                 let choice = choices.iter().find(|choice| **choice == text);
@@ -366,6 +376,15 @@ fn plain_text(cursor: &mut Cursor<'_, '_>, name: &str) -> Result<Option<Arc<str>
     if !is_plain(&text) {
         let message = format!("{name} is 1 to {TEXT_BYTES_MAX} letters, digits, _, : or -");
         cursor.report(Code::ParamOutOfRange, message);
+        return Ok(None);
+    }
+    Ok(Some(text.as_ref().into()))
+}
+
+fn pointer_text(cursor: &mut Cursor<'_, '_>, name: &str) -> Result<Option<Arc<str>>, Fault> {
+    let Some(text) = cursor.text()? else { return Ok(None) };
+    if text.len() > MAP_NAME_BYTES_MAX {
+        cursor.report(Code::ParamOutOfRange, format!("{name} has at most {MAP_NAME_BYTES_MAX} bytes"));
         return Ok(None);
     }
     Ok(Some(text.as_ref().into()))

@@ -87,7 +87,8 @@ fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Regist
         Writes::Nothing => return,
         Writes::AnyKey => return keys.everything(),
         Writes::Params(params) => (&[], params),
-        Writes::Named(names, params) => (names, params),
+        // What is of the input row is there only with an input.
+        Writes::Named(names, params) => (if draft.inputs.is_empty() { &[] } else { names }, params),
     };
     names.iter().filter_map(|name| registry.keys.named(name)).for_each(|key| keys.add(Key(key)));
     params.iter().for_each(|param| match arg(draft, signature, *param) {
@@ -108,6 +109,7 @@ fn report_reads(
     for (param, value) in signature.contract.params.iter().zip(&draft.args) {
         let keys = match value {
             Some(Arg::Expr(program) | Arg::Pred(program)) => program.keys(),
+            Some(Arg::Template(template)) => template.keys(),
             Some(arg) if signature.contract.reads_from(param) => arg.keys(),
             _ => continue,
         };
@@ -174,7 +176,7 @@ fn report_gaps(
 /// The keys of an argument that may have no value for a row, and for which row.
 fn gaps(arg: Option<&Arg>, reads_a_store: bool) -> Vec<(Key, &'static str)> {
     match arg {
-        Some(arg @ (Arg::Keys(_) | Arg::KeyMap(_))) if reads_a_store => {
+        Some(arg @ (Arg::Key(_) | Arg::Keys(_) | Arg::KeyMap(_))) if reads_a_store => {
             arg.keys().into_iter().map(|key| (key, "a row without the field")).collect()
         }
         Some(Arg::Columns(columns)) => {

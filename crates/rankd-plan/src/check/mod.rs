@@ -1,6 +1,6 @@
 //! All checks of a plan. Each pass goes as far as it can and reports everything; only a plan without errors comes out.
 //!
-//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), [`graph`] (order and reach), [`flow`] (which
+//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `template` and [`uses`] (which of them go together), [`graph`] (order and reach), [`flow`] (which
 //! keys are where).
 
 mod args;
@@ -8,6 +8,8 @@ mod flow;
 mod graph;
 pub(crate) mod names;
 mod tables;
+mod template;
+mod uses;
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};

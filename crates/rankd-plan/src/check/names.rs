@@ -63,14 +63,28 @@ impl Names<'_> {
     }
 
     pub(crate) fn param(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<u32>, Fault> {
-        let Some(at) = entry(cursor, &self.registry.params, "parameter", Code::UnknownParam)? else { return Ok(None) };
+        let at = entry(cursor, &self.registry.params, "parameter", Code::UnknownParam)?;
+        Ok(at.and_then(|at| self.usable_param(cursor, at)))
+    }
+
+    /// The parameter of this name, which stands somewhere in the value at hand.
+    pub(crate) fn param_named(&self, cursor: &mut Cursor<'_, '_>, name: &str) -> Option<u32> {
+        let params = &self.registry.params;
+        let at = params.named(name);
+        if at.is_none() {
+            unknown_name(cursor, params, "parameter", Code::UnknownParam, name);
+        }
+        self.usable_param(cursor, at?)
+    }
+
+    fn usable_param(&self, cursor: &mut Cursor<'_, '_>, at: u32) -> Option<u32> {
         let param = self.registry.params.get(at);
         let usable = usable(cursor, param, "parameter");
         if !param.allow_read {
             cursor.report(Code::NotReadable, format!("the parameter {:?} cannot be read", param.name));
-            return Ok(None);
+            return None;
         }
-        Ok(usable.then_some(at))
+        usable.then_some(at)
     }
 
     pub(crate) fn endpoint(&self, cursor: &mut Cursor<'_, '_>, kinds: &[&str]) -> Result<Option<u32>, Fault> {

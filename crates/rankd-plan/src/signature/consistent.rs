@@ -3,7 +3,7 @@
 //! Everything here can run while the program is built, so that a contract in a constant that does not hold together does not
 //! compile. It reports the first problem, not all: it is read by the task's author, with the compiler at hand.
 
-use super::{Contract, Inputs, Literal, Need, Param, ParamKind, ParamRef, RowEffect, TRACE, Writes};
+use super::{Contract, Inputs, Literal, Need, Param, ParamKind, ParamRef, ParamUse, RowEffect, TRACE, Writes};
 
 impl Contract {
     /// The contract, if it holds together. In a constant, a mistake is an error of the build.
@@ -67,7 +67,10 @@ impl Contract {
 
     /// What is wrong with the parameter at a position.
     const fn problem_of(&self, at: usize) -> Option<&'static str> {
-        let Param { name, kind, need, .. } = self.params[at];
+        let Param { name, kind, need, uses, .. } = self.params[at];
+        if let Some(problem) = self.problem_of_uses(uses, &need) {
+            return Some(problem);
+        }
         if !is_snake_case(name) {
             return Some(
                 "the name of a parameter is made of lowercase letters, digits and _, and starts with a letter",
@@ -108,6 +111,35 @@ impl Contract {
             _ => false,
         };
         if fits { None } else { Some("a default is not one of the values that its parameter takes") }
+    }
+
+    /// What is wrong with what a parameter goes together with.
+    const fn problem_of_uses(&self, uses: &[ParamUse], need: &Need) -> Option<&'static str> {
+        let mut at = 0;
+        while at < uses.len() {
+            if uses[at].needed && !matches!(need, Need::Optional) {
+                return Some("a parameter that is needed only with others is optional");
+            }
+            let (mut of, when) = (0, uses[at].when);
+            while of < when.len() {
+                let known = match self.kind_of(when[of].param, self.params.len()) {
+                    Some(ParamKind::Choice(words) | ParamKind::Endpoint(words)) => words,
+                    Some(_) => return Some("what a parameter goes together with is neither a choice nor an endpoint"),
+                    None => return Some("what a parameter goes together with is not there"),
+                };
+                let mut word = 0;
+                while word < when[of].words.len() {
+                    let wanted = when[of].words[word];
+                    if !wanted.is_empty() && !is_one_of(wanted, known) {
+                        return Some("what a parameter goes together with is not one of the choices");
+                    }
+                    word += 1;
+                }
+                of += 1;
+            }
+            at += 1;
+        }
+        None
     }
 
     /// The kind of a parameter that comes before a position.
@@ -183,10 +215,10 @@ const fn is_same(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::Cost;
+    use crate::signature::{Cost, KeyTypes, When};
 
     const fn param(name: &'static str, kind: ParamKind) -> Param {
-        Param { name, kind, need: Need::Required, doc: "" }
+        Param { name, kind, need: Need::Required, doc: "", uses: &[] }
     }
 
     const fn contract(params: &'static [Param], reads: &'static [ParamRef], writes: Writes) -> Contract {
@@ -250,6 +282,43 @@ mod tests {
             (of(&[KEY, param("key", COUNT)]), "two parameters have the same name"),
         ];
         BAD.iter().for_each(|(bad, problem)| assert_eq!(bad.problem(), Some(*problem)));
+    }
+
+    #[test]
+    fn what_goes_together_is_there_and_can_be_chosen() {
+        const ASC: &[When] = &[When { param: ParamRef::named("order"), words: &["asc"] }];
+        const ABSENT: &[When] = &[When { param: ParamRef::named("order"), words: &[""] }];
+        const UP: &[When] = &[When { param: ParamRef::named("order"), words: &["up"] }];
+        const OF_KEY: &[When] = &[When { param: ParamRef::named("key"), words: &["asc"] }];
+        const OF_NOTHING: &[When] = &[When { param: ParamRef::named("kye"), words: &["asc"] }];
+        const fn with(when: &'static [When], needed: bool) -> ParamUse {
+            ParamUse { when, needed, types: KeyTypes::Any }
+        }
+        const ORDER: Param = param("order", ParamKind::Choice(&["asc", "desc"]));
+        const fn used(need: Need, uses: &'static [ParamUse]) -> Param {
+            Param { name: "x", kind: ParamKind::Bool, need, doc: "", uses }
+        }
+        const CONTRACTS: [(Contract, Option<&str>); 6] = [
+            (of(&[KEY, ORDER, used(Need::Optional, &[with(ASC, true), with(ABSENT, false)])]), None),
+            (of(&[ORDER, used(Need::Required, &[with(ASC, false)])]), None),
+            (
+                of(&[ORDER, used(Need::Required, &[with(ASC, true)])]),
+                Some("a parameter that is needed only with others is optional"),
+            ),
+            (
+                of(&[ORDER, used(Need::Optional, &[with(UP, true)])]),
+                Some("what a parameter goes together with is not one of the choices"),
+            ),
+            (
+                of(&[KEY, used(Need::Optional, &[with(OF_KEY, true)])]),
+                Some("what a parameter goes together with is neither a choice nor an endpoint"),
+            ),
+            (
+                of(&[KEY, used(Need::Optional, &[with(OF_NOTHING, true)])]),
+                Some("what a parameter goes together with is not there"),
+            ),
+        ];
+        CONTRACTS.iter().for_each(|(contract, problem)| assert_eq!(contract.problem(), *problem));
     }
 
     #[test]

@@ -54,6 +54,8 @@ impl ParamKind {
             ParamKind::Bool => row("bool", &[Bool], "boolean", "bool"),
             ParamKind::Text => row("text", &[Text], "string", "text"),
             ParamKind::Texts => row("list of texts", &[Array], "readonly string[]", "texts"),
+            ParamKind::Template => row("template", &[Text], "string", "text"),
+            ParamKind::Pointer => row("member or JSON pointer", &[Text], "string", "text"),
             ParamKind::Choice(choices) => {
                 let types: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
                 row(&choices.join(" | "), &[Text], &types.join(" | "), "text")
@@ -89,6 +91,8 @@ impl ParamKind {
         ParamKind::Bool,
         ParamKind::Text,
         ParamKind::Texts,
+        ParamKind::Template,
+        ParamKind::Pointer,
         ParamKind::Choice(&["asc", "desc"]),
         ParamKind::Key,
         ParamKind::ScalarKey,

@@ -11,7 +11,7 @@ pub mod typed;
 
 pub(crate) use consistent::{TEXT_BYTES_MAX, is_plain};
 pub use kinds::KindRow;
-pub use param::{Literal, Need, Param, ParamKind, ParamRef, TRACE};
+pub use param::{KeyTypes, Literal, Need, Param, ParamKind, ParamRef, ParamUse, TRACE, When};
 
 use std::ops::RangeInclusive;
 
@@ -58,6 +58,27 @@ impl Contract {
             Writes::Named(names, _) => names.contains(&name),
             Writes::Nothing | Writes::AnyKey | Writes::Params(_) => false,
         }
+    }
+
+    /// What another parameter has to be, in words.
+    pub(crate) fn in_words(&self, when: &When, words: &[&str]) -> String {
+        let is_endpoint = self.param(when.param).is_some_and(|(_, param)| matches!(param.kind, ParamKind::Endpoint(_)));
+        let words = words.iter().map(|word| match *word {
+            "" => "not given".to_owned(),
+            word if is_endpoint => format!("of kind {word}"),
+            word => format!("{word:?}"),
+        });
+        format!("{} is {}", when.param.name(), words.collect::<Vec<_>>().join(" or "))
+    }
+
+    /// Where a parameter goes, in words: `from is "list" or "set"`. Nothing where no use of it is meant.
+    pub fn uses_in_words(&self, param: &Param, is_meant: impl Fn(&ParamUse) -> bool) -> Option<String> {
+        let uses = param.uses.iter().filter(|of| is_meant(of)).map(|of| {
+            let when: Vec<String> = of.when.iter().map(|when| self.in_words(when, when.words)).collect();
+            when.join(" and ")
+        });
+        let uses: Vec<String> = uses.collect();
+        (!uses.is_empty()).then(|| uses.join(", or where "))
     }
 
     /// Whether the keys that a parameter names are read.

@@ -10,6 +10,40 @@ pub struct Param {
     pub need: Need,
     /// One sentence for authors.
     pub doc: &'static str,
+    /// Where it goes together with other parameters: one of these must hold where it is given. Empty where it always may be.
+    pub uses: &'static [ParamUse],
+}
+
+/// A use of a parameter: what other parameters of the node must be, and what then holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamUse {
+    /// All of these.
+    pub when: &'static [When],
+    /// Whether it must be given then.
+    pub needed: bool,
+    /// Which types its keys may have then.
+    pub types: KeyTypes,
+}
+
+/// What another parameter must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// A choice, or an endpoint.
+    pub param: ParamRef,
+    /// The words of the choice or the kinds of the endpoint; the empty text where it is not given.
+    pub words: &'static [&'static str],
+}
+
+/// The types that a key may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyTypes {
+    Any,
+    /// Int or float.
+    Numbers,
+    /// Lists of any elements.
+    Lists,
+    /// Vectors of any dimension.
+    Vectors,
 }
 
 impl Param {
@@ -83,6 +117,10 @@ pub enum ParamKind {
     Text,
     /// A list of such texts.
     Texts,
+    /// Text that a run fills in.
+    Template,
+    /// A place in a JSON document: the name of a member, or a JSON pointer, which begins with a slash or is empty.
+    Pointer,
     Choice(&'static [&'static str]),
     /// A key that is read or written, as `reads` and `writes` say.
     Key,

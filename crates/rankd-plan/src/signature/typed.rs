@@ -6,6 +6,7 @@
 
 use super::{Literal, Param, ParamKind, ParamRef};
 use crate::plan::{Arg, ColumnData, KeyPair, NamedKeys};
+use crate::template::Template;
 use rankd_column::Key;
 use rankd_column::expr::Program;
 use std::ops::{RangeFrom, RangeInclusive};
@@ -70,7 +71,10 @@ pub trait Params: Sized {
 /// }
 /// ```
 ///
-/// A field is required, unless its type is an `Option` or it has a default.
+/// A field is required, unless its type is an `Option` or it has a default. `#[needed(from: "list" | "set")]` on an `Option` says that it
+/// must be given where the parameter `from` is one of these words, and must not be given elsewhere; with `only`, it may be given there. Of
+/// several such lines one has to hold; of several parameters in one line, separated by commas, all. The word of an endpoint is its
+/// kind, and that of a parameter that is not given is empty. `; Numbers` at the end of a line says which types the keys have.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $(
@@ -78,6 +82,8 @@ macro_rules! params {
         $(#[range($range:expr)])?
         $(#[into($into:ident)])?
         $(#[rows($rows:ident)])?
+        $(#[needed($($needs:ident: $($need:literal)|+),+ $(; $need_types:ident)?)])*
+        $(#[only($($onlys:ident: $($only:literal)|+),+ $(; $only_types:ident)?)])*
         $field:ident: $type:ty $(= $default:literal)?
     ),* $(,)? }) => {
         $(#[$meta])*
@@ -104,6 +110,18 @@ macro_rules! params {
                     kind,
                     need: $crate::signature::typed::need::<$type>(),
                     doc: concat!($($doc),+).trim_ascii(),
+                    uses: &[
+                        $($crate::signature::ParamUse {
+                            when: &[$($crate::signature::When { param: $name::$needs, words: &[$($need),+] }),+],
+                            needed: true,
+                            types: $crate::key_types!($($need_types)?),
+                        },)*
+                        $($crate::signature::ParamUse {
+                            when: &[$($crate::signature::When { param: $name::$onlys, words: &[$($only),+] }),+],
+                            needed: false,
+                            types: $crate::key_types!($($only_types)?),
+                        },)*
+                    ],
                 };
                 $(let param = param.or($crate::signature::typed::Written($default).literal());)?
                 param
@@ -115,6 +133,18 @@ macro_rules! params {
                 $name { $($field: $crate::signature::typed::next::<$type>(&mut _args, $name::$field)),* }
             }
         }
+    };
+}
+
+/// What `params!` expands to uses this: the types of keys as they were written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! key_types {
+    () => {
+        $crate::signature::KeyTypes::Any
+    };
+    ($types:ident) => {
+        $crate::signature::KeyTypes::$types
     };
 }
 
@@ -247,6 +277,12 @@ pub enum Texts {}
 /// A key that is no list or vector.
 pub enum ScalarKey {}
 
+/// Text that a run fills in.
+pub enum TemplateText {}
+
+/// The name of a member of a JSON document, or a JSON pointer.
+pub enum Pointer {}
+
 /// Keys by any names, such as those of a store's fields.
 pub enum KeyMap {}
 
@@ -293,6 +329,8 @@ types! {
     Millis as Duration: FROM_0, Arg::Int(value) => Duration::from_millis(value.unsigned_abs());
     PlainText as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
     Texts as Vec<Arc<str>>: ParamKind::Texts, Arg::Texts(value) => value.clone();
+    TemplateText as Arc<Template>: ParamKind::Template, Arg::Template(value) => value.clone();
+    Pointer as Arc<str>: ParamKind::Pointer, Arg::Text(value) => value.clone();
     Key as Key: ParamKind::Key, Arg::Key(value) => *value;
     ScalarKey as Key: ParamKind::ScalarKey, Arg::Key(value) => *value;
     Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();

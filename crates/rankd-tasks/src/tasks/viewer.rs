@@ -63,7 +63,7 @@ impl Fetch for Task {
             let Some(field) = self.fields.iter().find(|field| field.name.as_bytes() == name) else { continue };
             let mut column = ColumnBuilder::new(field.type_of, 1);
             if !decode::push_text(&mut column, value) {
-                cx.count_skipped(1);
+                cx.keyed(self.endpoint).count_unread(&field.name, 1);
             }
             batch = batch.with(field.key, Arc::new(column.finish()));
         }

@@ -54,7 +54,7 @@ impl Fetch for Task {
         }
         let keys = Keys::Numbered { prefix: "seen", ids: &[cx.user_id()?] };
         let replies = cx.keyed(self.endpoint).list_head(keys, self.latest).await?;
-        cx.count_skipped(replies.skipped());
+        cx.keyed(self.endpoint).count_unread(&"id".into(), replies.skipped());
         let seen: HashSet<i64> = replies.ids(0).iter().copied().collect();
         let ids = rows.batch().ids();
         let unseen = rows.rows().iter().filter(|row| !seen.contains(&ids[*row]));

@@ -231,7 +231,8 @@ impl Data {
             batch.keys.write(at, &mut key);
             // Keys of a data file are text.
             let held = std::str::from_utf8(&key).ok().and_then(|key| self.entries.get(key));
-            match held {
+            // In a server, a collection without elements is a key that is not there.
+            match held.filter(|held| !held.is_empty()) {
                 Some(held) => {
                     let too_large = |what| StoreError::TooLarge { key: batch.keys.show(at), what };
                     held.answer(batch.read, &mut replies).map_err(too_large)?;
@@ -255,6 +256,16 @@ impl Data {
 }
 
 impl Held {
+    fn is_empty(&self) -> bool {
+        match self {
+            Held::Hash(fields) => fields.is_empty(),
+            Held::List(elements) => elements.is_empty(),
+            Held::Set(members) => members.is_empty(),
+            Held::SortedSet(members) => members.is_empty(),
+            Held::Text(_) => false,
+        }
+    }
+
     fn answer(&self, read: KeyedRead<'_>, replies: &mut Replies) -> Result<(), TooLarge> {
         let whole = |count: usize, what| if count > limits::ELEMENTS { Err(what) } else { Ok(()) };
         match (self, read) {

@@ -1,0 +1,383 @@
+//! Read a collection and make rows of its elements.
+//!
+//! `key` is a template, filled in for each input row, or once where there is no input: then the task is a source. What is stored
+//! under the key is a `list` of ids, in its order; a `set`, in the order of the ids; a `zset`, in the order of the scores, which
+//! `score_key` gets; a `hash` whose fields are ids, in their order, and whose values `value_key` gets; or a `json` document with an array
+//! `rows`, whose elements have an `id` and `fields`. At most `fanout` elements of each are read. With an input, each new row
+//! remembers in `parent_id` which row it came from, and gets the keys that `carry` names; other columns do not come along. Each distinct key is read once. A missing key, a
+//! null in the template, or a key that holds something else than `from` says, gives no rows; the latter is counted, and so is an element
+//! that is no id, which is left out, and a value that is not of its key's type, which is null. From a table, the `rows` whose key
+//! matches. Empty input: no rows, no reads. Cost: one read for each key, all in one round trip.
+//!
+//! ```text
+//! with {"endpoint": "redis_default", "key": "user:{user_id}:history", "from": "zset", "order": "desc", "score_key": "score", "fanout": 3}
+//! store {"key": "user:1:history", "zset": [["11", 5], ["x", 4], ["12", 1.5], ["13", 1]]}
+//! gives
+//! | id | score |
+//! | 11 | 5.0 |
+//! | 12 | 1.5 |
+//! ```
+
+use crate::data_endpoint::DataEndpoint;
+use crate::fan_out::{parent_column, with_carried};
+use crate::json_fields::{JsonFields, elements, push_json};
+use crate::row_keys::{NO_KEY, RowKeys, fill};
+use crate::stored::{IdReader, ScoreOrder, push_score};
+use rankd_column::column::ColumnBuilder;
+use rankd_column::{Batch, IdTexts, Key, RowSet};
+use rankd_engine::decode::push_text;
+use rankd_engine::error::TaskError;
+use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
+use rankd_engine::task::{self, Decide, Decoding, Fetch, FetchContext, Field, LinkContext, Load, Unread};
+use rankd_plan::signature::typed::{Count, KeyMap, On, Pointer, TemplateText};
+use rankd_plan::signature::*;
+use rankd_plan::template::Template;
+use rankd_plan::{choices, params};
+use std::sync::Arc;
+
+pub(crate) const CONTRACT: Contract = Contract {
+    inputs: Inputs::Optional,
+    rows: RowEffect::FanOut,
+    reads: &[Params::on, Params::carry],
+    writes: Writes::Named(&[PARENT_ID], &[Params::score_key, Params::value_key, Params::fields, Params::carry]),
+    params: Params::PARAMS,
+    cost: Cost::Unknown,
+};
+
+/// The key that remembers which row a new one came from.
+const PARENT_ID: &str = "parent_id";
+
+choices! {
+    /// What is stored under a key.
+    pub(crate) enum From -> Collection {
+        "list" => Collection::List,
+        "set" => Collection::Set,
+        "zset" => Collection::SortedSet,
+        "hash" => Collection::Hash,
+        "json" => Collection::Json,
+        "rows" => Collection::Rows,
+    }
+}
+
+params! {
+    pub(crate) struct Params {
+        /// Where the data is
+        endpoint: DataEndpoint,
+        /// What is read: what is stored under the key, or rows of a table
+        #[only(endpoint: "redis", from: "list" | "set" | "zset" | "hash" | "json")]
+        #[only(endpoint: "table", from: "rows")]
+        from: From,
+        /// The key that is read, such as user:{user_id}:history
+        #[needed(from: "list" | "set" | "zset" | "hash" | "json")]
+        key: Option<TemplateText>,
+        /// How many elements to read for each input row
+        #[range(1..=10_000)]
+        fanout: Count = 100,
+        /// From which end of the scores the sorted set is read; asc when not given
+        #[only(from: "zset")]
+        order: Option<ScoreOrder>,
+        /// The key that gets the scores
+        #[only(from: "zset"; Numbers)]
+        score_key: Option<Key>,
+        /// The key that gets the values of the hash
+        #[only(from: "hash")]
+        value_key: Option<Key>,
+        /// Where in the document the array is: a member or a JSON pointer; the document itself when not given
+        #[only(from: "json")]
+        rows: Option<Pointer>,
+        /// Where in an element of the array its id is: a member or a JSON pointer; id when not given
+        #[only(from: "json")]
+        id: Option<Pointer>,
+        /// The keys to write, by the member or JSON pointer, or the table's column, that they come from
+        #[only(from: "json" | "rows")]
+        fields: Option<KeyMap>,
+        /// The key of the input row and the key of the table's rows that are matched
+        #[needed(from: "rows")]
+        on: Option<On>,
+        /// The keys of the input row that each new row gets, too
+        carry: Option<Vec<Key>>,
+    }
+}
+
+/// What is read, as a plan says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collection {
+    List,
+    Set,
+    SortedSet,
+    Hash,
+    Json,
+    Rows,
+}
+
+pub(crate) enum Task {}
+
+impl Decide for Task {
+    type Params = Params;
+
+    fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
+        task::Task::Fetch(Arc::new(Expand::make(params, cx)))
+    }
+}
+
+struct Expand {
+    endpoint: KeyedEndpoint,
+    template: Arc<Template>,
+    decoder: Arc<Decoder>,
+    decoding: Decoding,
+}
+
+/// Makes rows of what was read.
+struct Decoder {
+    what: What,
+    fanout: usize,
+    /// The keys that are written besides, in the order of an element's cells.
+    fields: Vec<Field>,
+    /// `None` where the registry has no such key; then nobody can ask for it.
+    parent_id: Option<Key>,
+    /// The keys of the input row that come along.
+    carry: Vec<Key>,
+    /// What the registry calls the id.
+    id: Arc<str>,
+}
+
+enum What {
+    List,
+    Set,
+    SortedSet {
+        descending: bool,
+    },
+    Hash,
+    /// The array, and in each element the id and then the fields.
+    Json {
+        rows: JsonFields,
+        of_row: JsonFields,
+    },
+}
+
+impl Expand {
+    fn make(params: Params, cx: &LinkContext<'_>) -> Expand {
+        let Params {
+            endpoint: DataEndpoint(endpoint),
+            from,
+            key,
+            fanout,
+            order,
+            score_key,
+            value_key,
+            rows,
+            id,
+            fields,
+            carry,
+            ..
+        } = params;
+        let template = key.unwrap_or_else(|| unreachable!("the checks want a key where there is no table"));
+        let fields = fields.unwrap_or_default();
+        let what = match from {
+            Collection::List | Collection::Rows => What::List,
+            Collection::Set => What::Set,
+            Collection::SortedSet => What::SortedSet { descending: order == Some(true) },
+            Collection::Hash => What::Hash,
+            Collection::Json => What::Json {
+                rows: JsonFields::new([rows.as_deref().unwrap_or("")]),
+                of_row: JsonFields::new(
+                    std::iter::once(id.as_deref().unwrap_or("id")).chain(fields.iter().map(|(path, _)| &**path)),
+                ),
+            },
+        };
+        let written = score_key.into_iter().chain(value_key).chain(fields.iter().map(|(_, key)| *key));
+        let per_row_ns = if from == Collection::Json { 60.0 } else { 25.0 };
+        let decoder = Decoder {
+            what,
+            fanout,
+            fields: written.map(|key| cx.field(key)).collect(),
+            parent_id: cx.key(PARENT_ID),
+            carry: carry.unwrap_or_default(),
+            id: cx.field(Key::ID).name,
+        };
+        let decoding = cx.decoding(Cost::About { fixed_ns: 300.0, per_row_ns });
+        Expand { endpoint: KeyedEndpoint(endpoint), template, decoder: Arc::new(decoder), decoding }
+    }
+}
+
+impl Fetch for Expand {
+    async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        let parents = inputs.first();
+        if parents.is_some_and(RowSet::is_empty) {
+            return Ok(RowSet::empty());
+        }
+        let RowKeys { keys, of_row } = fill(&self.template, parents, cx)?;
+        let replies = cx.keyed(self.endpoint).read(self.decoder.read(), keys.keys()).await?;
+        let load = Load { rows: of_row.len(), bytes: replies.byte_count() };
+        let (decoder, parents, texts) = (self.decoder.clone(), parents.cloned(), cx.id_texts().cloned());
+        let work = move |unread: &mut Unread| decoder.rows(&replies, &of_row, parents.as_ref(), texts, unread);
+        cx.decode(&self.decoding, self.endpoint.0, load, work).await
+    }
+}
+
+/// An element of a collection.
+struct Member<'r> {
+    id: i64,
+    /// What is stored, for the order of those with the same id.
+    bytes: &'r [u8],
+    /// Where its cells begin.
+    cells: usize,
+}
+
+/// The elements of all collections, each once, however many rows read it.
+#[derive(Default)]
+struct Members<'r> {
+    members: Vec<Member<'r>>,
+    /// Where the elements of each collection end.
+    ends: Vec<usize>,
+    /// The cells of an element side by side: as they are stored, or as JSON.
+    cells: Vec<Option<&'r [u8]>>,
+    /// Elements that are no ids, and documents that cannot be read.
+    bad: u64,
+}
+
+impl<'r> Members<'r> {
+    fn of(&self, key: usize) -> &[Member<'r>] {
+        let start = if key == 0 { 0 } else { self.ends[key - 1] };
+        &self.members[start..self.ends[key]]
+    }
+
+    fn push(&mut self, id: Option<i64>, bytes: &'r [u8], cells: impl IntoIterator<Item = Option<&'r [u8]>>) {
+        match id {
+            Some(id) => {
+                self.members.push(Member { id, bytes, cells: self.cells.len() });
+                self.cells.extend(cells);
+            }
+            None => self.bad += 1,
+        }
+    }
+}
+
+impl Decoder {
+    fn read(&self) -> KeyedRead<'_> {
+        match self.what {
+            What::List => KeyedRead::List(self.fanout),
+            What::Set => KeyedRead::Set,
+            What::SortedSet { descending } => KeyedRead::SortedSet { count: self.fanout, descending },
+            What::Hash => KeyedRead::HashAll,
+            What::Json { .. } => KeyedRead::Text,
+        }
+    }
+
+    fn members<'r>(&self, replies: &'r Replies, ids: &mut IdReader<'_>) -> Result<Members<'r>, TaskError> {
+        let mut all = Members::default();
+        for key in 0..replies.len() {
+            let start = all.members.len();
+            let mut items = replies.items(key);
+            match &self.what {
+                What::List | What::Set => {
+                    for item in items {
+                        let bytes = item.unwrap_or_default();
+                        all.push(ids.read(bytes)?, bytes, None);
+                    }
+                }
+                // A member or field and its score or value in turn.
+                What::SortedSet { .. } | What::Hash => {
+                    while let (Some(name), Some(value)) = (items.next(), items.next()) {
+                        let bytes = name.unwrap_or_default();
+                        all.push(ids.read(bytes)?, bytes, self.fields.iter().map(|_| value));
+                    }
+                }
+                What::Json { rows, of_row } => {
+                    if let Some(text) = items.next().flatten() {
+                        self.push_document(text, rows, of_row, ids, &mut all)?;
+                    }
+                }
+            }
+            if let What::Set | What::Hash = self.what {
+                ids.sort(&mut all.members[start..], |member| (member.id, member.bytes));
+                all.members.truncate(start + self.fanout);
+            }
+            all.ends.push(all.members.len());
+        }
+        Ok(all)
+    }
+
+    /// Adds the elements of the array in a document. One that cannot be read, or has no array there, is counted.
+    fn push_document<'r>(
+        &self,
+        text: &'r [u8],
+        rows: &JsonFields,
+        of_row: &JsonFields,
+        ids: &mut IdReader<'_>,
+        all: &mut Members<'r>,
+    ) -> Result<(), TaskError> {
+        let mut array = [None];
+        let read = std::str::from_utf8(text).ok().and_then(|text| rows.read(text, &mut array).ok());
+        let list = match array[0].filter(|_| read.is_some()) {
+            // Neither is anything there to be read.
+            None | Some("null") => {
+                all.bad += u64::from(read.is_none());
+                return Ok(());
+            }
+            Some(array) => elements(array, self.fanout),
+        };
+        let Ok(Some(list)) = list else {
+            all.bad += 1;
+            return Ok(());
+        };
+        let mut found = vec![None; of_row.len()];
+        for element in list {
+            // It is a part of a document that has been read.
+            let id = match of_row.read(element, &mut found) {
+                Ok(()) => found.first().copied().flatten().map_or(Ok(None), |id| ids.read_json(id))?,
+                Err(_) => None,
+            };
+            all.push(id, element.as_bytes(), found.iter().skip(1).map(|cell| cell.map(str::as_bytes)));
+        }
+        Ok(())
+    }
+
+    /// New rows for each row of `of_row`, which has the place of its key.
+    fn rows(
+        &self,
+        replies: &Replies,
+        of_row: &[u32],
+        parents: Option<&RowSet>,
+        texts: Option<Arc<IdTexts>>,
+        unread: &mut Unread,
+    ) -> Result<RowSet, TaskError> {
+        let members = self.members(replies, &mut IdReader::new(texts.as_deref()))?;
+        unread.count(&self.id, members.bad + replies.wrong_types().len() as u64);
+        let of = |key: &u32| if *key == NO_KEY { &[][..] } else { members.of(*key as usize) };
+        let count: usize = of_row.iter().map(|key| of(key).len()).sum();
+        let mut new_ids = Vec::with_capacity(count);
+        of_row.iter().for_each(|key| new_ids.extend(of(key).iter().map(|member| member.id)));
+        let mut batch = Batch::with_ids(new_ids, texts.clone());
+        for (at, field) in self.fields.iter().enumerate() {
+            let mut column = ColumnBuilder::new(field.type_of, count);
+            let mut bad = 0;
+            for member in of_row.iter().flat_map(of) {
+                let good = match (members.cells[member.cells + at], &self.what) {
+                    (None, _) => {
+                        column.push_null();
+                        true
+                    }
+                    (Some(score), What::SortedSet { .. }) => push_score(&mut column, field.type_of, score),
+                    (Some(text), What::Json { .. }) => {
+                        push_json(&mut column, std::str::from_utf8(text).unwrap_or_default())
+                    }
+                    (Some(value), What::List | What::Set | What::Hash) => push_text(&mut column, value),
+                };
+                bad += u64::from(!good);
+            }
+            unread.count(&field.name, bad);
+            batch = batch.with(field.key, Arc::new(column.finish()));
+        }
+        if let (Some(parents), Some(key)) = (parents, self.parent_id) {
+            let (ids, counts) = (parents.ids().collect::<Vec<i64>>(), of_row.iter().map(|key| of(key).len()));
+            batch = batch.with(key, Arc::new(parent_column(&ids, counts, texts.as_ref())));
+        }
+        if let Some(parents) = parents.filter(|_| !self.carry.is_empty()) {
+            let rows = parents.rows().iter().zip(of_row);
+            let came_from = rows.flat_map(|(row, key)| std::iter::repeat_n(row as u32, of(key).len()));
+            batch = with_carried(batch, parents, &came_from.collect::<Vec<u32>>(), &self.carry);
+        }
+        Ok(RowSet::new(batch))
+    }
+}
