@@ -4,25 +4,45 @@
 
 declare const EP: typeof import("@ranking-dsl/runtime").EP;
 declare const Key: typeof import("@ranking-dsl/runtime").Key;
+declare const U: typeof import("@ranking-dsl/runtime").U;
 declare const P: typeof import("@ranking-dsl/runtime").P;
 declare const E: typeof import("@ranking-dsl/runtime").E;
 declare const Pred: typeof import("@ranking-dsl/runtime").Pred;
+declare const nowMs: typeof import("@ranking-dsl/runtime").nowMs;
 declare const clamp: typeof import("@ranking-dsl/runtime").clamp;
 declare const coalesce: typeof import("@ranking-dsl/runtime").coalesce;
 declare const regex: typeof import("@ranking-dsl/runtime").regex;
 declare const min: typeof import("@ranking-dsl/runtime").min;
 declare const max: typeof import("@ranking-dsl/runtime").max;
 declare const pow: typeof import("@ranking-dsl/runtime").pow;
+declare const decay: typeof import("@ranking-dsl/runtime").decay;
 declare const abs: typeof import("@ranking-dsl/runtime").abs;
+declare const sign: typeof import("@ranking-dsl/runtime").sign;
 declare const floor: typeof import("@ranking-dsl/runtime").floor;
 declare const ceil: typeof import("@ranking-dsl/runtime").ceil;
 declare const round: typeof import("@ranking-dsl/runtime").round;
+declare const trunc: typeof import("@ranking-dsl/runtime").trunc;
 declare const sqrt: typeof import("@ranking-dsl/runtime").sqrt;
 declare const log: typeof import("@ranking-dsl/runtime").log;
 declare const log1p: typeof import("@ranking-dsl/runtime").log1p;
 declare const log2: typeof import("@ranking-dsl/runtime").log2;
+declare const log10: typeof import("@ranking-dsl/runtime").log10;
 declare const exp: typeof import("@ranking-dsl/runtime").exp;
 declare const sigmoid: typeof import("@ranking-dsl/runtime").sigmoid;
+declare const tanh: typeof import("@ranking-dsl/runtime").tanh;
+declare const sin: typeof import("@ranking-dsl/runtime").sin;
+declare const cos: typeof import("@ranking-dsl/runtime").cos;
+declare const int: typeof import("@ranking-dsl/runtime").int;
+declare const float: typeof import("@ranking-dsl/runtime").float;
+declare const lower: typeof import("@ranking-dsl/runtime").lower;
+declare const upper: typeof import("@ranking-dsl/runtime").upper;
+declare const length: typeof import("@ranking-dsl/runtime").length;
+declare const append: typeof import("@ranking-dsl/runtime").append;
+declare const contains: typeof import("@ranking-dsl/runtime").contains;
+declare const startsWith: typeof import("@ranking-dsl/runtime").startsWith;
+declare const endsWith: typeof import("@ranking-dsl/runtime").endsWith;
+declare const hash: typeof import("@ranking-dsl/runtime").hash;
+declare const unitHash: typeof import("@ranking-dsl/runtime").unitHash;
 
 declare module "@ranking-dsl/runtime" {
   const keyBrand: unique symbol;
@@ -99,6 +119,8 @@ declare module "@ranking-dsl/runtime" {
   /** Defines a plan: its name, and how it is built from the tasks. Several outputs are returned as a list. */
   export function definePlan(plan: { name: string; build: (ctx: Context) => Rows | readonly Rows[] }): Plan;
 
+  /** The request's time in milliseconds since 1970, one value for the whole run. */
+  export function nowMs(): number;
   /** `min(max(x, lo), hi)`; so `hi` wins where `lo` > `hi`. */
   export function clamp(x: number, lo: number, hi: number): number;
   /** `a`, or `b` where `a` is null. */
@@ -113,14 +135,20 @@ declare module "@ranking-dsl/runtime" {
   export function max(...values: number[]): number;
   /** `a` to the power of `b`. */
   export function pow(a: number, b: number): number;
+  /** What is left of 1 at the age `a` with the half-life `b`: 0.5 to the power of `a` / `b`. */
+  export function decay(a: number, b: number): number;
   /** `x` without its sign. */
   export function abs(x: number): number;
+  /** -1, 0 or 1, as `x` is less than, equal to or greater than 0. */
+  export function sign(x: number): number;
   /** The next whole number down. */
   export function floor(x: number): number;
   /** The next whole number up. */
   export function ceil(x: number): number;
   /** The nearest whole number, half away from zero: 2.5 gives 3, -2.5 gives -3. */
   export function round(x: number): number;
+  /** The next whole number towards zero. */
+  export function trunc(x: number): number;
   /** Square root; NaN of a negative number. */
   export function sqrt(x: number): number;
   /** Natural logarithm; minus infinity of 0, NaN of a negative number. */
@@ -129,10 +157,40 @@ declare module "@ranking-dsl/runtime" {
   export function log1p(x: number): number;
   /** Logarithm to base 2; minus infinity of 0, NaN of a negative number. */
   export function log2(x: number): number;
+  /** Logarithm to base 10; minus infinity of 0, NaN of a negative number. */
+  export function log10(x: number): number;
   /** Exponential: e to the power of `x`. */
   export function exp(x: number): number;
   /** 1 / (1 + e^-`x`). */
   export function sigmoid(x: number): number;
+  /** Hyperbolic tangent: from -1 to 1. */
+  export function tanh(x: number): number;
+  /** Sine of an angle in radians. */
+  export function sin(x: number): number;
+  /** Cosine of an angle in radians. */
+  export function cos(x: number): number;
+  /** `x` as an int: a float without its fraction, a text as stored ints are read; null where that is no int of 64 bits. */
+  export function int(x: number | string): number;
+  /** `x` as a float: a text as stored floats are read; null where that is no finite number. */
+  export function float(x: number | string): number;
+  /** `x` in lower case, by Unicode and without regard to any language. */
+  export function lower(x: string): string;
+  /** `x` in upper case, by Unicode and without regard to any language. */
+  export function upper(x: string): string;
+  /** How many characters `x` has. */
+  export function length(x: string): number;
+  /** `a` and then `b`. */
+  export function append(a: string, b: string): string;
+  /** True where neither is null and `b` is a part of `a`. */
+  export function contains(a: string, b: string): boolean;
+  /** True where neither is null and `a` begins with `b`. */
+  export function startsWith(a: string, b: string): boolean;
+  /** True where neither is null and `a` ends with `b`. */
+  export function endsWith(a: string, b: string): boolean;
+  /** XXH64 with seed 0 of the text `salt:x` without its top bit; an int counts as its decimal text. */
+  export function hash(x: number | string, salt: string): number;
+  /** The first 13 hex digits of SHA-256 of the text `salt:x` as an integer, divided by 2^52: from 0 up to 1. */
+  export function unitHash(x: number | string, salt: string): number;
 
   /** Expressions, spelt out. */
   export const E: {
@@ -150,6 +208,8 @@ declare module "@ranking-dsl/runtime" {
     param(param: ParamOf<number>): number;
     param(param: ParamOf<string>): string;
     param(param: ParamOf<boolean>): boolean;
+    /** The request's time in milliseconds since 1970, one value for the whole run. */
+    nowMs(): number;
     /** `min(max(x, lo), hi)`; so `hi` wins where `lo` > `hi`. */
     clamp(x: number, lo: number, hi: number): number;
     /** `a`, or `b` where `a` is null. */
@@ -176,16 +236,22 @@ declare module "@ranking-dsl/runtime" {
     mod(a: number, b: number): number;
     /** `a` to the power of `b`. */
     pow(a: number, b: number): number;
+    /** What is left of 1 at the age `a` with the half-life `b`: 0.5 to the power of `a` / `b`. */
+    decay(a: number, b: number): number;
     /** `x` with its sign changed. */
     neg(x: number): number;
     /** `x` without its sign. */
     abs(x: number): number;
+    /** -1, 0 or 1, as `x` is less than, equal to or greater than 0. */
+    sign(x: number): number;
     /** The next whole number down. */
     floor(x: number): number;
     /** The next whole number up. */
     ceil(x: number): number;
     /** The nearest whole number, half away from zero: 2.5 gives 3, -2.5 gives -3. */
     round(x: number): number;
+    /** The next whole number towards zero. */
+    trunc(x: number): number;
     /** Square root; NaN of a negative number. */
     sqrt(x: number): number;
     /** Natural logarithm; minus infinity of 0, NaN of a negative number. */
@@ -194,10 +260,34 @@ declare module "@ranking-dsl/runtime" {
     log1p(x: number): number;
     /** Logarithm to base 2; minus infinity of 0, NaN of a negative number. */
     log2(x: number): number;
+    /** Logarithm to base 10; minus infinity of 0, NaN of a negative number. */
+    log10(x: number): number;
     /** Exponential: e to the power of `x`. */
     exp(x: number): number;
     /** 1 / (1 + e^-`x`). */
     sigmoid(x: number): number;
+    /** Hyperbolic tangent: from -1 to 1. */
+    tanh(x: number): number;
+    /** Sine of an angle in radians. */
+    sin(x: number): number;
+    /** Cosine of an angle in radians. */
+    cos(x: number): number;
+    /** `x` as an int: a float without its fraction, a text as stored ints are read; null where that is no int of 64 bits. */
+    int(x: number | string): number;
+    /** `x` as a float: a text as stored floats are read; null where that is no finite number. */
+    float(x: number | string): number;
+    /** `x` in lower case, by Unicode and without regard to any language. */
+    lower(x: string): string;
+    /** `x` in upper case, by Unicode and without regard to any language. */
+    upper(x: string): string;
+    /** How many characters `x` has. */
+    length(x: string): number;
+    /** `a` and then `b`. */
+    append(a: string, b: string): string;
+    /** XXH64 with seed 0 of the text `salt:x` without its top bit; an int counts as its decimal text. */
+    hash(x: number | string, salt: string): number;
+    /** The first 13 hex digits of SHA-256 of the text `salt:x` as an integer, divided by 2^52: from 0 up to 1. */
+    unitHash(x: number | string, salt: string): number;
   };
 
   /** Predicates, spelt out. */
@@ -222,6 +312,12 @@ declare module "@ranking-dsl/runtime" {
     notNull(x: Expr | AnyArray): boolean;
     /** True where the cell is not null and the pattern matches a part of it. */
     regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
+    /** True where neither is null and `b` is a part of `a`. */
+    contains(a: string, b: string): boolean;
+    /** True where neither is null and `a` begins with `b`. */
+    startsWith(a: string, b: string): boolean;
+    /** True where neither is null and `a` ends with `b`. */
+    endsWith(a: string, b: string): boolean;
   };
 
   /** What a plan starts from: the tasks that need no rows. */
@@ -262,7 +358,7 @@ declare module "@ranking-dsl/runtime" {
       pred: boolean;
     } & TaskOptions): Rows;
     /** Read whom each input row follows, as new rows. */
-    follow<Carry extends Expr>(options: {
+    follow<Carry extends Expr | AnyArray>(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
@@ -280,7 +376,7 @@ declare module "@ranking-dsl/runtime" {
       keys: readonly OutKeyArg<Keys>[];
     } & TaskOptions): Rows;
     /** Add columns of another node's rows. */
-    join<Keys extends Expr, On extends Expr>(options: {
+    join<Keys extends Expr | AnyArray, On extends Expr | AnyArray>(options: {
       /** The node whose columns to add */
       rhs: Rows;
       /** The keys to write, each by the key of rhs that its values come from */
@@ -291,7 +387,7 @@ declare module "@ranking-dsl/runtime" {
       how?: "left" | "inner";
     } & TaskOptions): Rows;
     /** Read the media of each input row, as new rows. */
-    media<Carry extends Expr>(options: {
+    media<Carry extends Expr | AnyArray>(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
@@ -300,7 +396,7 @@ declare module "@ranking-dsl/runtime" {
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
     /** Read the recommendations of each input row, as new rows. */
-    recommendation<Carry extends Expr>(options: {
+    recommendation<Carry extends Expr | AnyArray>(options: {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
@@ -388,6 +484,12 @@ declare module "@ranking-dsl/runtime" {
     readonly variant: ParamOf<string>;
     /** Whether media for adults may be shown */
     readonly allow_nsfw: ParamOf<boolean>;
+  };
+
+  /** The user that a request is for. */
+  export const U: {
+    /** The id of the user that the request is for. */
+    readonly id: number;
   };
 
   /** Where tasks read from, by what it speaks. */

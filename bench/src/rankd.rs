@@ -2,7 +2,7 @@
 
 use crate::data::{C_DEFAULT, Table};
 use rankd_column::expr::pass::{Part, Pass};
-use rankd_column::expr::{Binary, Compare, Op, Program, Schema, Scratch, Stop, Tree, Want, compute, select};
+use rankd_column::expr::{Binary, Compare, Op, Program, RunValues, Schema, Scratch, Stop, Tree, Want, compute, select};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Cells, Column, Key, RowSet, Type, Value};
 use std::sync::Arc;
@@ -54,20 +54,20 @@ impl Rankd {
     }
 
     pub fn vm(&mut self) -> Column {
-        let column = compute(&self.score, &self.rows, &self.params, &mut self.scratch, Stop::default());
+        let column = compute(&self.score, &self.rows, RunValues::of(&self.params), &mut self.scratch, Stop::default());
         column.expect("scores are finite")
     }
 
     fn filtered(&mut self) -> RowSet {
         let scores = self.vm();
         let scored = self.rows.with(SCORE, Arc::new(scores));
-        let kept = select(&self.passes, &scored, &self.params, &mut self.scratch, Stop::default());
+        let kept = select(&self.passes, &scored, RunValues::of(&self.params), &mut self.scratch, Stop::default());
         scored.looking_at(kept.expect("a comparison cannot fail"))
     }
 
     pub fn fused(&mut self) -> RowSet {
         let Rankd { pass, rows, params, scratch, .. } = self;
-        pass.run(rows, params, scratch, Stop::default()).expect("scores are finite")
+        pass.run(rows, RunValues::of(params), scratch, Stop::default()).expect("scores are finite")
     }
 
     pub fn top(&mut self) -> RowSet {

@@ -1,6 +1,7 @@
 //! What the runtime knows before a plan runs: the tasks, the names of the registry, the operations, the limits.
 
 use crate::operations;
+use rankd_column::Key;
 use rankd_plan::Registry;
 use rankd_plan::json::Writer;
 use rankd_plan::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX, NODES_MAX, PLAN_EXPRESSION_NODES_MAX};
@@ -66,6 +67,7 @@ pub(crate) fn config(tasks: &[Signature], registry: &Registry) -> String {
         w.field("tasks").array(|w| tasks.iter().for_each(|signature| task(w, signature)));
         w.field("keys").array(|w| entries(w, &registry.keys));
         w.field("params").array(|w| entries(w, &registry.params));
+        w.field("idType").string(&registry.key(Key::ID).type_of.to_string());
         w.field("endpoints").array(|w| {
             for endpoint in registry.endpoints.list() {
                 w.object(|w| {

@@ -1,13 +1,13 @@
 //! The operations of expressions as plans in TypeScript meet them: names, JavaScript and declarations, all from the table of
 //! `rankd_column::expr::operations`. What an operation means is not decided here.
 
-use rankd_column::expr::operation::{Function, Home, Rule, names_in};
+use rankd_column::expr::operation::{Function, Gives, Holds, Home, Rule, names_in};
 use rankd_column::expr::{Compare, OPERATIONS, Operation};
 use rankd_plan::json::Writer;
 use std::fmt::Write;
 
 /// What plans find beside the functions.
-const NAMES: &[&str] = &["definePlan", "Key", "P", "EP", "E", "Pred"];
+const NAMES: &[&str] = &["definePlan", "Key", "P", "U", "EP", "E", "Pred"];
 
 /// Every name that plans can import.
 pub(crate) fn exports() -> Vec<&'static str> {
@@ -24,12 +24,24 @@ pub(crate) fn config(writer: &mut Writer) {
                 Function::Exact(_) => "exact",
                 Function::Folded(_) => "folded",
                 Function::SpeltOut => "spelt_out",
+                Function::Built(_) => "built",
                 Function::ByHand(_) => continue,
             };
             w.object(|w| {
                 w.field("name").string(operation.name);
                 w.field("takes").string(takes);
                 w.field("fields").array(|w| strings(w, operation.fields.iter().map(|field| field.name)));
+                if let (Function::Built(built), Rule::Call { gives, .. }) = (&operation.script.function, operation.rule)
+                {
+                    let literals = operation.fields.iter().filter(|field| field.holds == Holds::Salt);
+                    w.field("call").string(built.name);
+                    w.field("literals").array(|w| strings(w, literals.map(|field| field.name)));
+                    w.field("gives").string(match gives {
+                        Gives::Int | Gives::Float => "number",
+                        Gives::Text => "string",
+                        Gives::Truth => "truth",
+                    });
+                }
             });
         }
     });
@@ -84,6 +96,11 @@ fn typed_names(operation: &Operation, home: Home) -> Vec<(&'static str, Vec<Stri
             let types = |types: &[&str]| types.iter().map(|signature| (*signature).to_owned()).collect();
             return here.map(|export| (export.name, types(export.types))).collect();
         }
+        Function::Built(built) => {
+            let is_here = operation.names().contains(&(home, built.name));
+            let types = built.types.iter().map(|signature| (*signature).to_owned()).collect();
+            return is_here.then_some((built.name, types)).into_iter().collect();
+        }
         Function::Folded(_) => "...values: number[]".to_owned(),
         Function::Exact(_) | Function::SpeltOut => {
             operation.fields.iter().map(|field| format!("{}: number", field.name)).collect::<Vec<_>>().join(", ")
@@ -94,8 +111,8 @@ fn typed_names(operation: &Operation, home: Home) -> Vec<(&'static str, Vec<Stri
 }
 
 /// A line of documentation as a comment has it.
-fn sentence(operation: &Operation) -> String {
-    if let Rule::Truth(_) = operation.rule {
+pub(crate) fn sentence(operation: &Operation) -> String {
+    if operation.is_truth() {
         return format!("True where {}.", operation.doc);
     }
     let mut chars = operation.doc.chars();

@@ -31,6 +31,7 @@ pub(crate) fn unknown_names(files: &[SourceFile], modules: &[Module], registry: 
             let (what, known): (&str, Vec<&str>) = match named.path[0].as_str() {
                 "Key" => ("key", keys().collect()),
                 "P" => ("parameter", params().collect()),
+                "U" => ("value of the user", vec!["id"]),
                 "E" => ("function", names_in(Home::E)),
                 "Pred" => ("function", names_in(Home::Pred)),
                 _ => ("endpoint", endpoints().collect()),

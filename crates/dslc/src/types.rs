@@ -6,6 +6,7 @@
 
 use crate::config::{camel, is_required};
 use crate::operations;
+use rankd_column::expr::Special;
 use rankd_column::expr::operation::Home;
 use rankd_column::{Element, Type};
 use rankd_plan::Registry;
@@ -44,6 +45,13 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
     for entry in registry.params.list() {
         entry_line(&mut out, entry, "ParamOf");
     }
+    let id = registry.key(rankd_column::Key::ID).type_of;
+    let _ = writeln!(
+        out,
+        "  }};\n\n  /** The user that a request is for. */\n  export const U: {{\n    /** {} */\n    readonly id: {};",
+        operations::sentence(Special::UserId.operation()),
+        plain(id)
+    );
     out.push_str("  };\n\n  /** Where tasks read from, by what it speaks. */\n  export const EP: {\n");
     let mut kinds: Vec<&str> = registry.endpoints.list().iter().map(|endpoint| endpoint.kind.as_str()).collect();
     kinds.sort_unstable();
@@ -117,19 +125,24 @@ fn option_type(param: &Param, contract: &Contract) -> String {
     param.kind.row().typescript.replace(KEY, &key).replace(INTO, &into)
 }
 
-fn entry_line(out: &mut String, entry: &Entry, brand: &str) {
-    // What plans may not use is not there.
-    if entry.status == Status::Blocked {
-        return;
-    }
-    let value = match entry.type_of {
+/// What a value of a type is in TypeScript.
+fn plain(type_of: Type) -> String {
+    match type_of {
         Type::Int | Type::Float => "number".to_owned(),
         Type::Bool => "boolean".to_owned(),
         Type::Str => "string".to_owned(),
         Type::List(Element::Int | Element::Float) => "List<number>".to_owned(),
         Type::List(Element::Str) => "List<string>".to_owned(),
         Type::Vector(dimension) => format!("Vector<{dimension}>"),
-    };
+    }
+}
+
+fn entry_line(out: &mut String, entry: &Entry, brand: &str) {
+    // What plans may not use is not there.
+    if entry.status == Status::Blocked {
+        return;
+    }
+    let value = plain(entry.type_of);
     // Those that most plans use have names that are easy to read in an editor.
     let type_of = match (brand, entry.type_of) {
         ("KeyOf", Type::List(_) | Type::Vector(_)) => value.replacen('<', "Key<", 1),

@@ -4,6 +4,7 @@
 
 declare const EP: typeof import("@ranking-dsl/runtime").EP;
 declare const Key: typeof import("@ranking-dsl/runtime").Key;
+declare const U: typeof import("@ranking-dsl/runtime").U;
 declare const P: typeof import("@ranking-dsl/runtime").P;
 declare const E: typeof import("@ranking-dsl/runtime").E;
 declare const Pred: typeof import("@ranking-dsl/runtime").Pred;

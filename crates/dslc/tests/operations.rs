@@ -3,7 +3,8 @@
 //! The loops of the engine and the documentation are held by the tests of `rankd-column`.
 
 use dslc::{Dslc, types};
-use rankd_column::expr::operation::{Function, Holds, Home, Rule, names_in};
+use rankd_column::Type;
+use rankd_column::expr::operation::{Field, Function, Gives, Holds, Home, Rule, names_in};
 use rankd_column::expr::{OPERATIONS, Operation};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
@@ -80,7 +81,8 @@ fn plan(operation: &Operation, expression: &str) -> String {
     let takes_truths = operation.fields.iter().any(|field| field.holds == Holds::Predicate && field.name != "cond");
     let operand = if takes_truths { "Key.verified" } else { "Key.age" };
     let task = match (operation.rule, operation.name) {
-        (Rule::Truth(_), _) => "keep({ pred: it })",
+        _ if operation.is_truth() => "keep({ pred: it })",
+        (Rule::Call { gives: Gives::Text, .. }, _) => "compute({ outKey: Key.title, expr: it })",
         (_, "const_string") => "compute({ outKey: Key.title, expr: it })",
         (_, "const_bool") => "keep({ pred: it })",
         _ => "compute({ outKey: Key.score, expr: it })",
@@ -94,6 +96,17 @@ fn plan(operation: &Operation, expression: &str) -> String {
     )
 }
 
+/// A key of a type that is taken for each operand, and a text for a salt.
+fn arguments(operation: &Operation) -> Vec<&'static str> {
+    let Rule::Call { takes, .. } = operation.rule else { return Vec::new() };
+    let mut operands = takes.iter().map(|takes| if takes.fits(Type::Str) { "Key.title" } else { "Key.age" });
+    let argument = |field: &Field| match field.holds {
+        Holds::Salt => Some("\"salt\""),
+        _ => operands.next(),
+    };
+    operation.fields.iter().filter_map(argument).collect()
+}
+
 #[test]
 fn every_operation_is_written_as_its_row_says_and_accepted() {
     for operation in OPERATIONS {
@@ -104,6 +117,11 @@ fn every_operation_is_written_as_its_row_says_and_accepted() {
             Function::Exact(_) => vec![call("", count), call("E.", count)],
             Function::Folded(_) => vec![call("", count), call("E.", count + 1)],
             Function::SpeltOut => vec![call("E.", count)],
+            Function::Built(built) => {
+                let home = if operation.is_truth() { "Pred." } else { "E." };
+                let args = arguments(operation).join(", ");
+                ["", home].iter().map(|home| format!("{home}{}({args})", built.name)).collect()
+            }
             Function::ByHand(_) => vec![],
         };
         if !operation.script.syntax.is_empty() {
@@ -128,7 +146,7 @@ fn plans_find_the_names_of_the_table_and_no_others() {
         assert!(said.ends_with(&format!("names: {}", names.join(","))), "{said}");
     }
     let mut names = names_in(Home::Global);
-    names.extend(["definePlan", "Key", "P", "EP", "E", "Pred"]);
+    names.extend(["definePlan", "Key", "P", "U", "EP", "E", "Pred"]);
     names.sort_unstable();
     let said = said("\"names: \" + Object.keys((globalThis as any).$rankd.exports).sort().join()");
     assert!(said.ends_with(&format!("names: {}", names.join(","))), "{said}");

@@ -6,7 +6,9 @@
     reason = "a global allocator that counts cannot be written without; it hands every call on as it is"
 )]
 
-use rankd_column::expr::{Binary, Compare, Op, Program, Schema, Scratch, Stop, Tree, Unary, Want, compute, select};
+use rankd_column::expr::{
+    Binary, Compare, Op, Program, RunValues, Schema, Scratch, Stop, Tree, Unary, Want, compute, select,
+};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Column, Key, RowSet, Type, Value};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -94,7 +96,7 @@ fn half() -> Program {
 }
 
 fn filter(program: &Program, rows: &RowSet, scratch: &mut Scratch) -> RowSet {
-    rows.looking_at(select(program, rows, &[], scratch, Stop::default()).unwrap())
+    rows.looking_at(select(program, rows, RunValues::default(), scratch, Stop::default()).unwrap())
 }
 
 #[test]
@@ -150,7 +152,8 @@ fn a_column_of_a_million_rows_is_made_with_as_many_allocations_as_one_of_ten_tho
     let mut scratch = Scratch::default();
     let few = rows(10_000, 2);
     let many = rows(1_000_000, 2);
-    let mut run = |rows: &RowSet| cost(|| compute(&program, rows, &[], &mut scratch, Stop::default()).unwrap());
+    let mut run =
+        |rows: &RowSet| cost(|| compute(&program, rows, RunValues::default(), &mut scratch, Stop::default()).unwrap());
     run(&few);
     let (small, large) = (run(&few), run(&many));
     assert_eq!(small.calls, large.calls);
@@ -171,7 +174,8 @@ fn a_tree_needs_few_buffers_whichever_way_it_leans() {
     assert_eq!(sum, Some(tree.nodes().len() as u32 - 1));
     let program = Program::compile(&tree, &Floats, Want::Column(Type::Float)).unwrap();
     let rows = rows(2_048, 1);
-    let run = cost(|| compute(&program, &rows, &[], &mut Scratch::default(), Stop::default()).unwrap());
+    let run =
+        cost(|| compute(&program, &rows, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap());
     // Sixteen bytes a node for what is the same on all rows; the rest is the column and a handful of chunks.
     assert!(run.bytes <= 16 * tree.nodes().len() + 128 * 1024, "{run:?}");
 }

@@ -3,7 +3,7 @@
 
 use rankd_column::expr::tree::Ix;
 use rankd_column::expr::{
-    Binary, Compare, Op, Pattern, Program, Schema, Scratch, Stop, Tree, Unary, Want, compute, select,
+    Binary, Compare, Op, Pattern, Program, RunValues, Schema, Scratch, Stop, Tree, Unary, Want, compute, select,
 };
 use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Key, RowSet, Type, Value};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send) {
 fn ints(tree: Tree) -> Vec<Value> {
     let program = Program::compile(&tree.clone(), &Registry, Want::Column(Type::Int)).unwrap();
     drop(tree);
-    let column = compute(&program, &rows(), &[], &mut Scratch::default(), Stop::default()).unwrap();
+    let column = compute(&program, &rows(), RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap();
     (0..3).map(|row| column.value(row)).collect()
 }
 
@@ -141,7 +141,8 @@ fn a_fault_at_the_bottom_of_a_million_nodes_is_found() {
             x = tree.push(Op::Unary(Unary::Neg, x), None);
         }
         let program = Program::compile(&tree, &Registry, Want::Column(Type::Int)).unwrap();
-        let error = compute(&program, &rows(), &[], &mut Scratch::default(), Stop::default()).unwrap_err();
+        let error =
+            compute(&program, &rows(), RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap_err();
         assert_eq!((error.id, error.node), (Some(1.into()), Some(culprit)));
     });
 }
@@ -160,6 +161,9 @@ fn a_predicate_with_more_string_tests_than_16_bits_can_number_selects() {
         let matched = tree.push(Op::Match { key: Key(2), pattern, ignore_case: false }, None);
         tree.push(Op::And(any, matched), None);
         let program = Program::compile(&tree, &Registry, Want::Predicate).unwrap();
-        assert_eq!(select(&program, &rows(), &[], &mut Scratch::default(), Stop::default()), Ok(vec![1]));
+        assert_eq!(
+            select(&program, &rows(), RunValues::default(), &mut Scratch::default(), Stop::default()),
+            Ok(vec![1])
+        );
     });
 }

@@ -2,16 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test reads and writes the documentation")]
 
-use rankd_column::expr::operation::{Finite, Function, Holds, Home, Nulls, Overflow, Rule};
+use rankd_column::expr::operation::{Finite, Function, Gives, Holds, Home, Nulls, Overflow, Rule};
 use rankd_column::expr::{OPERATIONS, Operation};
 use std::path::Path;
 
 const BEGIN: &str = "<!-- generated from the table of operations";
 const END: &str = "<!-- end -->";
-
-fn is_truth(operation: &Operation) -> bool {
-    matches!(operation.rule, Rule::Truth(_))
-}
 
 fn fields(operation: &Operation) -> String {
     let field = |field: &rankd_column::expr::operation::Field| {
@@ -20,15 +16,23 @@ fn fields(operation: &Operation) -> String {
             Holds::Param => ": name or param_id",
             Holds::Value | Holds::Predicate | Holds::Literal | Holds::List => "",
             Holds::Comparison | Holds::Pattern | Holds::Flags => "",
+            Holds::Salt => ": text",
         };
         format!("`{}`{what}{}", field.name, if field.required { "" } else { ", optional" })
     };
     operation.fields.iter().map(field).collect::<Vec<_>>().join(", ")
 }
 
-fn operands(operation: &Operation) -> &'static str {
+fn operands(operation: &Operation) -> String {
+    if let Rule::Call { takes, .. } = operation.rule {
+        return takes.iter().map(|takes| takes.name()).collect::<Vec<_>>().join(", ");
+    }
+    of_numbers(operation).to_owned()
+}
+
+fn of_numbers(operation: &Operation) -> &'static str {
     match (operation.rule, operation.fields.len()) {
-        (Rule::Leaf(_), _) => "",
+        (Rule::Leaf(_) | Rule::Call { .. }, _) => "",
         (Rule::Number | Rule::Float, 1) => "number",
         (Rule::Number | Rule::Float, _) => "numbers",
         (Rule::Shared, _) => "two of one type",
@@ -45,6 +49,7 @@ fn result(operation: &Operation) -> &'static str {
         (Rule::Float, _) => "float",
         (Rule::Shared, _) => "that type",
         (Rule::Truth(_), _) => "true or false",
+        (Rule::Call { gives, .. }, _) => gives.name(),
     }
 }
 
@@ -60,6 +65,7 @@ fn nulls(operation: &Operation) -> &'static str {
 fn errors(operation: &Operation) -> &'static str {
     match (operation.overflow, operation.finite, operation.rule) {
         (_, _, Rule::Leaf(_)) => "",
+        (Overflow::Possible, _, Rule::Call { gives: Gives::Text, .. }) => "too long",
         (Overflow::Never, Finite::Kept, _) => "",
         (Overflow::Possible, Finite::Kept, _) => "overflow",
         (Overflow::Never, Finite::Lost, _) => "NaN, infinity",
@@ -76,6 +82,7 @@ fn typescript(operation: &Operation) -> String {
     match operation.script.function {
         Function::Exact(_) => ways.push(format!("{}({})", operation.name, operands())),
         Function::Folded(_) => ways.push(format!("{}({}, …)", operation.name, operands())),
+        Function::Built(built) => ways.push(format!("{}({})", built.name, operands())),
         Function::SpeltOut => ways.push(format!("E.{}({})", operation.name, operands())),
         Function::ByHand(exports) => {
             let home = |home| match home {
@@ -96,11 +103,13 @@ fn values() -> String {
     let mut text = String::from(
         "| `op` | TypeScript | fields | operands | result | of null | can become | meaning |\n|---|---|---|---|---|---|---|---|\n",
     );
-    let mut operations: Vec<&Operation> = OPERATIONS.iter().copied().filter(|operation| !is_truth(operation)).collect();
+    let mut operations: Vec<&Operation> =
+        OPERATIONS.iter().copied().filter(|operation| !operation.is_truth()).collect();
     operations.sort_by_key(|operation| match operation.rule {
         Rule::Leaf(_) => 0,
         Rule::Number | Rule::Float => 1,
-        Rule::Shared | Rule::Truth(_) => 2,
+        Rule::Call { .. } => 2,
+        Rule::Shared | Rule::Truth(_) => 3,
     });
     for operation in operations {
         let (ts, fields, takes) = (typescript(operation), fields(operation), operands(operation));
@@ -116,7 +125,7 @@ fn values() -> String {
 fn truths() -> String {
     let mut text =
         String::from("| `op` | TypeScript | fields | operands | of null | true where |\n|---|---|---|---|---|---|\n");
-    for operation in OPERATIONS.iter().filter(|operation| is_truth(operation)) {
+    for operation in OPERATIONS.iter().filter(|operation| operation.is_truth()) {
         let (ts, fields, takes, null) =
             (typescript(operation), fields(operation), operands(operation), nulls(operation));
         text += &format!("| `{}` | {ts} | {fields} | {takes} | {null} | {} |\n", operation.name, operation.doc);

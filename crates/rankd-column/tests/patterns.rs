@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what tests call fails the test, as an assertion would")]
 
 use rankd_column::column::ColumnBuilder;
-use rankd_column::expr::{Fault, Op, Pattern, Program, Schema, Scratch, Stop, Tree, Want, select};
+use rankd_column::expr::{Fault, Op, Pattern, Program, RunValues, Schema, Scratch, Stop, Tree, Want, select};
 use rankd_column::{Batch, Key, RowSet, Type, Value};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn run(pattern: &str, ignore_case: bool) -> Result<usize, String> {
     PEAK.store(before, Ordering::Relaxed);
     #[expect(clippy::disallowed_methods, reason = "a coarse guard against work that grows")]
     let start = Instant::now();
-    let kept = select(&program, &rows, &params, &mut Scratch::default(), Stop::default());
+    let kept = select(&program, &rows, RunValues::of(&params), &mut Scratch::default(), Stop::default());
     let (took, memory) = (start.elapsed(), PEAK.load(Ordering::Relaxed) - before);
     let shown: String = pattern.chars().take(40).collect();
     println!("{shown:40} {ignore_case:5} {:6} bytes: {took:?}, {memory} bytes of memory", pattern.len());
@@ -200,7 +200,7 @@ fn stopping_ends_the_matching() {
     let rows = titles(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let (program, flag) = (program(false), AtomicBool::new(false));
     let params = [Value::str(r"(?:[ab]*a[ab]){20}[ab]{100}[^0-9ab]")];
-    let run = |stop| select(&program, &rows, &params, &mut Scratch::default(), stop);
+    let run = |stop| select(&program, &rows, RunValues::of(&params), &mut Scratch::default(), stop);
     #[expect(clippy::disallowed_methods, reason = "how long it takes says when to stop it")]
     let now = Instant::now;
     let start = now();

@@ -1,6 +1,6 @@
 //! Row sets share their columns: what only looks at other rows, or adds a column, copies none of the data.
 
-use rankd_column::expr::{Binary, Op, Program, Schema, Scratch, Stop, Tree, Want, compute, select};
+use rankd_column::expr::{Binary, Op, Program, RunValues, Schema, Scratch, Stop, Tree, Want, compute, select};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Key, RowSet, Type, Value};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn a_sorted_taken_or_filtered_set_has_the_very_same_columns() {
     let key = tree.push(Op::Key(Key(2)), None);
     tree.push(Op::Null { x: key, negated: true }, None);
     let program = Program::compile(&tree, &Registry, Want::Predicate).unwrap();
-    let kept = select(&program, &all, &[], &mut Scratch::default(), Stop::default()).unwrap();
+    let kept = select(&program, &all, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap();
     let filtered = all.looking_at(kept);
     assert_same_data(&all, &filtered, "filter");
     assert_eq!(filtered.len(), 1500);
@@ -77,7 +77,7 @@ fn a_new_column_leaves_all_others_as_they_are() {
     let (a, b) = (tree.push(Op::Key(Key(1)), None), tree.push(Op::Key(Key(2)), None));
     tree.push(Op::Binary(Binary::Mul, a, b), None);
     let program = Program::compile(&tree, &Registry, Want::Column(Type::Float)).unwrap();
-    let column = compute(&program, &view, &[], &mut Scratch::default(), Stop::default()).unwrap();
+    let column = compute(&program, &view, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap();
     let scored = view.with(Key(9), Arc::new(column));
     assert_same_data(&all, &scored, "a new column");
     assert_eq!(view.batch().column(Key(9)).map(|column| column.len()), None);

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what tests call fails the test, as an assertion would")]
 
 use proptest::prelude::*;
-use rankd_column::expr::{Compare, Op, Pattern, Program, Schema, Scratch, Stop, Tree, Want, select};
+use rankd_column::expr::{Compare, Op, Pattern, Program, RunValues, Schema, Scratch, Stop, Tree, Want, select};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Batch, Column, DictionaryBuilder, IdDictionary, IdTexts, Key, RowSet, Type, Value};
 use std::collections::HashMap;
@@ -153,5 +153,5 @@ fn kept(rows: &RowSet, key: Key, test: Test) -> RowSet {
         }
     }
     let program = Program::compile(&tree, &Strings, Want::Predicate).unwrap();
-    rows.looking_at(select(&program, rows, &[], &mut Scratch::default(), Stop::default()).unwrap())
+    rows.looking_at(select(&program, rows, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap())
 }

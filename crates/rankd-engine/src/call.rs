@@ -91,8 +91,8 @@ pub(crate) fn compute(
         return Err(TaskError::bug("a task that waits was called like one that computes"));
     };
     with_scratch(stats, |scratch| {
-        let (params, id_texts) = (&*request.params, request.id_texts.as_ref());
-        task.run(inputs, &mut ComputeContext { params, scratch, id_texts, stop, deadline })
+        let (values, id_texts) = (request.values(), request.id_texts.as_ref());
+        task.run(inputs, &mut ComputeContext { values, scratch, id_texts, stop, deadline })
     })?
 }
 

@@ -25,6 +25,13 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
+/// Milliseconds since 1970, by the system's clock: for what a plan computes, never for limits.
+pub(crate) fn since_1970_ms() -> i64 {
+    #[expect(clippy::disallowed_methods, reason = "a run that asks for the date gets it once, here")]
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
 /// Waits on the event loop without holding it. No time at all is not waited for.
 pub async fn sleep(duration: Duration) {
     if duration.is_zero() {

@@ -347,6 +347,10 @@ codes! {
         "a key that a template gives for a row is longer than keys may be"
         "Look at what the template's key or parameter holds: it has to be short, such as an id. A key has at most 1024 bytes."
         "the key that is read for row id 7 has 4100 bytes, which is more than the limit of 1024"
+    E510 TEXT_TOO_LONG Task Mistake false
+        "an expression makes a text that is too long, or too many texts"
+        "Make fewer or shorter texts: an operation such as `append` may make texts of up to 1 MiB, an expression 64 MiB of distinct texts."
+        "a text is longer than 1048576 bytes at row id 2"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

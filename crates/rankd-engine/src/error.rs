@@ -119,6 +119,9 @@ impl TaskError {
         let error = match error.fault {
             Fault::Stopped => return TaskError::stopped(),
             Fault::Overflow => TaskError::new(codes::INT_OVERFLOW, format!("an int overflows 64 bits{row}")),
+            fault @ (Fault::TextTooLong | Fault::TextsTooLarge) => {
+                TaskError::new(codes::TEXT_TOO_LONG, format!("{fault}{row}"))
+            }
             Fault::NotFinite(value) => TaskError::new(codes::NOT_FINITE, format!("the result is {value}{row}")),
             // The whole expression has no value, so no operation is at fault.
             Fault::Null { column } => TaskError::no_value(&column, &error.id.unwrap_or_default()),

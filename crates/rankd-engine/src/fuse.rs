@@ -23,8 +23,8 @@ struct Fused {
 
 impl Compute for Fused {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (params, stop) = (cx.params, cx.stop());
-        self.pass.run(&inputs[0], params, cx.scratch, stop).map_err(|failed| {
+        let (values, stop) = (cx.values, cx.stop());
+        self.pass.run(&inputs[0], values, cx.scratch, stop).map_err(|failed| {
             let node = self.nodes.get(failed.part).copied();
             match self.pass.parts().get(failed.part).and_then(pass::Part::program) {
                 Some(program) => TaskError { node, ..TaskError::eval(failed.error, program) },

@@ -1,6 +1,7 @@
 //! A checked plan made ready to run: tasks made, counts counted, so that a request looks nothing up.
 
 use crate::call::panicked;
+use crate::clock;
 use crate::codes;
 use crate::defaults::with_defaults;
 use crate::error::{FailedNode, RunError, TaskError};
@@ -10,6 +11,7 @@ use crate::request::Request;
 use crate::steps::{StepSpec, Steps};
 use crate::task::{LinkContext, Task};
 use crate::tasks::Tasks;
+use rankd_column::expr::Program;
 use rankd_column::{IdDictionary, IdTexts, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
@@ -39,6 +41,8 @@ pub struct Linked {
     has_text_ids: bool,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
+    /// Whether an expression asks for the request's time.
+    reads_now: bool,
     /// Runs so far, more or less: loops count over each other.
     runs: AtomicU32,
 }
@@ -101,16 +105,34 @@ impl Linked {
         let written = Steps::new(parts, &plan.order, &plan.outputs);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
         let required = required(plan, registry);
+        let reads_now = programs(plan).any(|program| program.reads_now());
         let uses_endpoints = plan.nodes.iter().flat_map(|node| &node.args).any(|arg| matches!(arg, Arg::Endpoint(_)));
         let endpoints = uses_endpoints.then(|| registry.endpoints_id());
         let has_text_ids = registry.has_text_ids();
         let (registry, runs) = (plan.registry, AtomicU32::new(0));
-        Ok(Linked { name, nodes, outputs, written, fused, sources, registry, endpoints, has_text_ids, required, runs })
+        Ok(Linked {
+            name,
+            nodes,
+            outputs,
+            written,
+            fused,
+            sources,
+            registry,
+            endpoints,
+            has_text_ids,
+            required,
+            reads_now,
+            runs,
+        })
     }
 
-    /// Gives a request what its run needs besides: where ids are texts, the texts of the ids that the run will meet.
+    /// Gives a request what its run needs besides: where ids are texts, the texts of the ids that the run will meet; where the plan asks
+    /// for the time and the request does not say it, the present.
     pub fn begin(&self, mut request: Request) -> Arc<Request> {
         request.id_texts = self.has_text_ids.then(|| Arc::new(IdTexts::new(IdDictionary::empty())));
+        if self.reads_now {
+            request.now_ms.get_or_insert_with(clock::since_1970_ms);
+        }
         Arc::new(request)
     }
 
@@ -201,6 +223,15 @@ fn make(node: &Node, tasks: &Tasks, registry: &Registry) -> Result<Task, Box<Run
     }
     catch_unwind(AssertUnwindSafe(|| definition.make(&LinkContext { node, registry })))
         .map_err(|panic| bug(panicked(&*panic).message))
+}
+
+/// The expressions and predicates of needed nodes.
+fn programs(plan: &Plan) -> impl Iterator<Item = &Program> {
+    let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
+    args.filter_map(|arg| match arg {
+        Arg::Expr(program) | Arg::Pred(program) => Some(&**program),
+        _ => None,
+    })
 }
 
 /// The parameters that needed nodes read and that have neither a default nor null to fall back on, each once.

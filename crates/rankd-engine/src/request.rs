@@ -1,6 +1,7 @@
 //! What a caller asks for, already typed and checked.
 
 use crate::deadline::Allowed;
+use rankd_column::expr::RunValues;
 use rankd_column::{Id, IdTexts, RowSet, Value};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, RegistryId};
@@ -17,6 +18,9 @@ pub struct Request {
     pub params: Vec<Value>,
     /// Rows that the caller brought along.
     pub candidates: Option<Candidates>,
+    /// The request's time in milliseconds since 1970, where the request says it; otherwise it is the time at which a run begins whose
+    /// plan asks for it.
+    pub now_ms: Option<i64>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
     /// Whether a trace of the run is recorded.
@@ -31,6 +35,12 @@ impl Request {
         let default = |param: &Entry| param.default.clone().unwrap_or(Value::Null);
         let params = registry.params.list().iter().map(default).collect();
         Request { params, registry: Some(registry.id()), ..Request::default() }
+    }
+
+    /// What is the same on all rows of a run.
+    pub(crate) fn values(&self) -> RunValues<'_> {
+        let Request { params, now_ms, user_id, .. } = self;
+        RunValues { params, now_ms: now_ms.unwrap_or_default(), user_id }
     }
 
     /// The limits that the request itself sets.

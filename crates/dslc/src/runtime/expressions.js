@@ -89,7 +89,7 @@ function property(x, name) {
   if (COERCIONS.includes(name)) return needed(x, HERE, "as a plain value");
   if (name === Symbol.iterator) return needed(x, HERE, "as a list");
   if (irOf(x) === BROKEN_IR) throw REPORTED;
-  const help = TEXTS.includes(name) ? 'to look into a text write regex(Key.title, "…"), for one of a list Pred.in(x, [a, b])' : KEEP;
+  const help = TEXTS.includes(name) ? 'to look into a text write contains(x, "…"), startsWith(x, "…"), endsWith(x, "…") or regex(Key.title, "…"), for one of a list Pred.in(x, [a, b])' : KEEP;
   const it = typeof name === "symbol" ? "such property" : `property ${name}`;
   return stop("D011", HERE, `${describe(x)} has no ${it}: its value is known only when the plan runs`, { help });
 }
@@ -101,6 +101,7 @@ export function describe(x) {
     const ir = irOf(x);
     if (ir.op === "key_ref") return `Key.${ir.name}`;
     if (ir.op === "param_ref") return `P.${ir.name}`;
+    if (ir.op === "user_id") return `U.${ir.name}`;
     return ir.sort === "pred" ? "a predicate" : "an expression";
   }
   if (Rows.is(x)) return "a set of rows";

@@ -79,6 +79,38 @@ for (const operation of config.operations) {
   if (operation.takes === "folded") math[operation.name] = folded(operation);
 }
 
+// A text that the plan itself has: it decides what the operation is, so no expression can stand in its place.
+function literal(x, name, field, at) {
+  if (typeof x === "string" && x.isWellFormed()) return json(x);
+  if (isExpression(x) && irOf(x) === BROKEN_IR) return BROKEN_IR;
+  report("D012", at, `the ${field} of ${name} is a text in the plan, not ${describe(x)}`, { help: `${name}(Key.id, "home")` });
+  return BROKEN_IR;
+}
+const built = ({ name, call, fields, literals, gives }) =>
+  named(call, (...list) => {
+    const { at, count } = current;
+    exactly(fields.length, list, call, at);
+    const parts = [];
+    for (let i = 0; i < fields.length; i++) {
+      const place = argument(at, count, i);
+      const it = literals.includes(fields[i]) ? literal(list[i], call, fields[i], place) : value(list[i], place);
+      parts.push(fields[i], it);
+    }
+    const [sort, type] = gives === "truth" ? ["pred", "bool"] : ["value", gives];
+    return wrap(make(name, sort, type, at, parts));
+  });
+const nowMs = named("nowMs", (...list) => {
+  const { at } = current;
+  exactly(0, list, "nowMs", at);
+  return new Expression(leaf("now_ms", "value", "number", at, []));
+});
+// Those that give values, and those that are conditions.
+export const calls = { nowMs };
+export const tests = {};
+for (const operation of config.operations) {
+  if (operation.takes === "built") (operation.gives === "truth" ? tests : calls)[operation.call] = built(operation);
+}
+
 export function regex(...list) {
   const { at, count } = current;
   if (list.length !== 2 && list.length !== 3) stop("D012", at, `regex takes 2 or 3 arguments, not ${list.length}`);

@@ -4,10 +4,10 @@
 // `isReported` and `finish`. Evaluated last, when every other file has what it needs of the language.
 import { config } from "rankd:config";
 import { BROKEN_IR, describe, irOf, isExpression, now, report } from "rankd:expressions";
-import { math, regex } from "rankd:functions";
+import { calls, math, regex, tests } from "rankd:functions";
 import { guardLanguage } from "rankd:guards";
 import { Plan } from "rankd:handles";
-import { EP, Key, P } from "rankd:names";
+import { EP, Key, P, U } from "rankd:names";
 import { operators } from "rankd:operators";
 import { definePlan, usage } from "rankd:plan";
 import { HERE, REPORTED, argument, current, limits, problems, stop } from "rankd:problems";
@@ -17,8 +17,8 @@ import "rankd:tasks";
 const { defineProperty, freeze, getOwnPropertyNames, getPrototypeOf, keys } = Object;
 const json = JSON.stringify;
 
-const exported = { definePlan, Key, P, EP, E, Pred, regex, ...math };
-for (const fn of Object.values(math)) freeze(fn);
+const exported = { definePlan, Key, P, U, EP, E, Pred, regex, ...math, ...calls, ...tests };
+for (const fn of Object.values({ ...math, ...calls, ...tests })) freeze(fn);
 const functions = [() => {}, async () => {}, function* () {}, async function* () {}];
 for (const fn of functions) delete getPrototypeOf(fn).constructor;
 const hidden = [

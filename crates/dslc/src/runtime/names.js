@@ -1,4 +1,4 @@
-// Names of the registry: Key, P and EP. An unknown one is reported, and what comes back is accepted everywhere, so that the rest of
+// Names of the registry: Key, P and EP; and U, the user. An unknown one is reported, and what comes back is accepted everywhere, so that the rest of
 // the plan is looked at.
 import { config } from "rankd:config";
 import { BROKEN, Expression, node, report } from "rankd:expressions";
@@ -26,6 +26,9 @@ function entries(list, op, what, prefix) {
 
 export const Key = entries(config.keys, "key_ref", "key", "Key.");
 export const P = entries(config.params, "param_ref", "parameter", "P.");
+// What only a request knows of its user.
+export const U = guarded(Object.assign(create(null), { id: new Expression(node("value", config.idType, "user_id", [], -1, 1, 1, "id")) }), (name) =>
+  unknown("value of the user", name, ["id"], "U."));
 const kinds = create(null);
 for (const { name, kind } of config.endpoints) (kinds[kind] ??= create(null))[name] = new Endpoint(name);
 const ANYTHING = guarded(create(null), () => BROKEN);

@@ -1,7 +1,7 @@
 // E and Pred: operators, functions and predicates, spelt out. They give expressions whatever they are given.
 import { config } from "rankd:config";
 import { BROKEN, BROKEN_IR, bounded, describe, Expression, irOf, isExpression, make, node, report, wrap } from "rankd:expressions";
-import { build, exactly, math, named, regex, values } from "rankd:functions";
+import { build, calls, exactly, math, named, regex, tests, values } from "rankd:functions";
 import { guarded, unknown } from "rankd:names";
 import { constant, pred, value } from "rankd:operands";
 import { both, choose, comparison, negate } from "rankd:operators";
@@ -50,6 +50,7 @@ export const E = {
 };
 for (const operation of config.operations) if (operation.takes === "spelt_out") E[operation.name] = speltOut(operation);
 for (const [name, fn] of Object.entries(math)) E[name] = lifted(fn);
+for (const [name, fn] of Object.entries(calls)) E[name] = fn;
 
 const COMPARISONS = config.comparisons;
 const junction = (op, whenEmpty) => (...list) => {
@@ -109,6 +110,7 @@ export const Pred = {
     exactly(1, list, "Pred.const", at);
     return wrap(pred(list[0], argument(at, count, 0)));
   },
+  ...tests,
 };
 
 for (const [name, functions] of [["E", E], ["Pred", Pred]]) {

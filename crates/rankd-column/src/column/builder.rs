@@ -214,8 +214,8 @@ impl ColumnBuilder {
     /// whether it could.
     pub fn push_text_with(&mut self, text: &[u8], array: impl FnOnce(&mut OpenCell<'_>, &[u8]) -> bool) -> bool {
         match &mut self.cells {
-            Growing::Int(cells) => push_parsed(cells, parse(text)),
-            Growing::Float(cells) => push_parsed(cells, parse(text).filter(|v: &f64| v.is_finite())),
+            Growing::Int(cells) => push_parsed(cells, parse_text(text)),
+            Growing::Float(cells) => push_parsed(cells, parse_text(text).filter(|v: &f64| v.is_finite())),
             Growing::Bool(cells) => push_parsed(
                 cells,
                 match text {
@@ -371,7 +371,8 @@ impl Drop for OpenCell<'_> {
     }
 }
 
-fn parse<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+/// A number as stores hold it.
+pub(crate) fn parse_text<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 

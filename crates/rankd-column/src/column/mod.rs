@@ -3,7 +3,7 @@
 //! A byte a row rather than a bit: the compiler vectorises loops over bytes, and reading bits one by one costs several
 //! times as much. Invariant: `valid`, when present, is as long as `values`. The value of a null cell means nothing.
 
-mod builder;
+pub(crate) mod builder;
 
 pub use builder::{ColumnBuilder, OpenCell};
 

@@ -1,7 +1,7 @@
 //! Every operation on one row: the meaning that the loops over chunks must keep.
 //!
-//! Null in, null out, except `coalesce` and `if`. An overflow of ints is a value of its own that is passed on: it does no harm in a
-//! branch that is not taken or behind a false `and`, and where it reaches the root, the row is an error. Floats that are not
+//! Null in, null out, except `coalesce` and `if`. An overflow of ints, or a text that is too long, is a value of its own that is
+//! passed on: it does no harm in a branch that is not taken or behind a false `and`, and where it reaches the root, the row is an error. Floats that are not
 //! finite are values like any other; only writing one is an error. The functions of numbers are in the table of operations.
 
 use crate::expr::operations::{Binary, Unary};
@@ -18,7 +18,16 @@ pub enum Cell {
     Str(u32),
     /// A list or vector that is there: nothing else can be asked of it.
     Array,
+    Bad(Bad),
+}
+
+/// Why a row has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bad {
+    /// An int left the range of 64 bits.
     Overflow,
+    /// A text is longer than texts may be.
+    TooLong,
 }
 
 impl Cell {
@@ -36,13 +45,13 @@ impl Cell {
             (Cell::Int(x), Some(op)) => int(op.int(x)),
             (Cell::Int(x), None) => Cell::Float(op.float(x as f64)),
             (Cell::Float(x), _) => Cell::Float(op.float(x)),
-            (other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::Array | Cell::Overflow), _) => other,
+            (other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::Array | Cell::Bad(_)), _) => other,
         }
     }
 
     pub fn binary(op: Binary, a: Cell, b: Cell) -> Cell {
         match (a, b, op.on_ints()) {
-            (Cell::Overflow, ..) | (_, Cell::Overflow, _) => Cell::Overflow,
+            (bad @ Cell::Bad(_), ..) | (_, bad @ Cell::Bad(_), _) => bad,
             (Cell::Int(a), Cell::Int(b), Some(op)) => int(op.int(a, b)),
             (a, b, _) => match (a.as_float(), b.as_float()) {
                 (Some(a), Some(b)) => Cell::Float(op.float(a, b)),
@@ -59,7 +68,7 @@ impl Cell {
     pub fn choose(cond: Cell, then: Cell, other: Cell) -> Cell {
         match cond {
             Cell::Bool(true) => then,
-            Cell::Overflow => Cell::Overflow,
+            bad @ Cell::Bad(_) => bad,
             _ => other,
         }
     }
@@ -75,7 +84,7 @@ impl Cell {
     /// Compares two cells; `text` orders the strings behind two symbols.
     pub fn compare(op: Compare, a: Cell, b: Cell, text: impl Fn(u32, u32) -> Ordering) -> Cell {
         let ordering = match (a, b) {
-            (Cell::Overflow, _) | (_, Cell::Overflow) => return Cell::Overflow,
+            (bad @ Cell::Bad(_), _) | (_, bad @ Cell::Bad(_)) => return bad,
             (Cell::Null, _) | (_, Cell::Null) => return Cell::Bool(false),
             (Cell::Int(a), Cell::Int(b)) => Some(a.cmp(&b)),
             (Cell::Float(a), Cell::Float(b)) => a.partial_cmp(&b),
@@ -90,7 +99,7 @@ impl Cell {
 }
 
 fn int((value, overflowed): (i64, bool)) -> Cell {
-    if overflowed { Cell::Overflow } else { Cell::Int(value) }
+    if overflowed { Cell::Bad(Bad::Overflow) } else { Cell::Int(value) }
 }
 
 /// Whether a comparison holds for operands in this order; `None` (a NaN) is unequal to everything.

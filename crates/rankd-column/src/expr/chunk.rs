@@ -1,5 +1,6 @@
 //! The steps of a program over one chunk of rows, and the buffers that they work in.
 
+use crate::expr::calls::TextMemo;
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::float_bits;
 use crate::expr::eval::{CHUNK, Stop};
@@ -28,6 +29,8 @@ pub struct Scratch {
     loaded: Vec<Loaded>,
     /// By string test: what is known of each symbol.
     memos: Vec<Vec<Known>>,
+    /// By function of texts: what it gives for each symbol.
+    pub(super) texts: Vec<TextMemo>,
     /// By string test: the symbols of the texts that it asks for, where they were looked up.
     wanted: Vec<Wanted>,
     /// Rows that a filter kept and the next one looks at.
@@ -77,7 +80,12 @@ impl Scratch {
         at_least(&mut self.symbols, needs.symbols as usize);
         at_least(&mut self.masks, needs.masks as usize);
         at_least(&mut self.loaded, program.columns.len());
-        let (first, after) = (frame.first_memo as usize, (frame.first_memo + program.memos) as usize);
+        let (first, after) = (frame.first_memo, frame.first_memo.after(program.memos));
+        at_least(&mut self.texts, after.texts as usize);
+        for memo in &mut self.texts[first.texts as usize..after.texts as usize] {
+            memo.clear(frame.symbols.len(), frame.rows);
+        }
+        let (first, after) = (first.tests as usize, after.tests as usize);
         at_least(&mut self.memos, after);
         at_least(&mut self.wanted, after);
         self.wanted[first..after].iter_mut().for_each(|wanted| {
@@ -93,12 +101,12 @@ impl Scratch {
 
 /// One chunk of a row set under evaluation.
 pub(super) struct Chunk<'a> {
-    frame: &'a Frame<'a>,
+    pub(super) frame: &'a Frame<'a>,
     made: &'a [Made],
     rows: Rows<'a>,
-    n: usize,
+    pub(super) n: usize,
     stop: Stop<'a>,
-    scratch: &'a mut Scratch,
+    pub(super) scratch: &'a mut Scratch,
     /// The register that is being written holds the rows of earlier chunks, which stay.
     appending: bool,
 }
@@ -282,6 +290,7 @@ impl<'a> Chunk<'a> {
                 Type::Bool => self.choose::<bool>(at, *cond, *a, *b),
                 Type::Str | Type::List(_) | Type::Vector(_) => self.choose::<u32>(at, *cond, *a, *b),
             },
+            Step::Call { gives, node, of } => self.call(at, *gives, *node, *of),
             Step::Test(test) => {
                 self.test(at, test);
                 false
@@ -357,6 +366,7 @@ impl<'a> Chunk<'a> {
                 }
                 None => vector::map(Values::All(false), n, &mut out, |x| x),
             },
+            Test::Texts { node, a, b, memo } => self.test_texts(*node, *a, *b, *memo, &mut out),
             Test::IsNull(Type::List(_) | Type::Vector(_), x, negated) => self.arrays_are_null(*x, *negated, &mut out),
             Test::IsNull(type_of, x, negated) => {
                 let valid = match type_of {
@@ -389,7 +399,7 @@ impl<'a> Chunk<'a> {
 
     /// Takes a register out, has it written, and puts it back. Operands are never the register written.
     #[inline(always)]
-    fn write<T: Lane>(&mut self, at: u32, fill: impl FnOnce(&Self, &mut Register<T>) -> bool) -> bool {
+    pub(super) fn write<T: Lane>(&mut self, at: u32, fill: impl FnOnce(&Self, &mut Register<T>) -> bool) -> bool {
         let mut out = take(T::register(self.scratch, at));
         if !self.appending {
             out.values.clear();
@@ -424,7 +434,7 @@ impl<'a> Chunk<'a> {
         if count > LOOKED_UP_MAX || dictionary.len() > self.frame.rows.max(CHUNK) {
             return false;
         }
-        let wanted = &mut self.scratch.wanted[(self.frame.first_memo + memo) as usize];
+        let wanted = &mut self.scratch.wanted[(self.frame.first_memo.tests + memo) as usize];
         if !wanted.looked_up {
             wanted.looked_up = true;
             let codes = texts.into_iter().filter_map(|text| dictionary.find(text));
@@ -435,7 +445,7 @@ impl<'a> Chunk<'a> {
 
     /// Whether a string is one of those that were looked up, or with `negated` whether it is none.
     fn among(&self, x: Operand, memo: u32, negated: bool, out: &mut Vec<bool>) {
-        let wanted = &self.scratch.wanted[(self.frame.first_memo + memo) as usize].symbols[..];
+        let wanted = &self.scratch.wanted[(self.frame.first_memo.tests + memo) as usize].symbols[..];
         let (x, n) = (u32::source(self, x), self.n);
         match *wanted {
             [] => vector::map(x.values, n, out, |_| negated),
@@ -448,14 +458,18 @@ impl<'a> Chunk<'a> {
 
     /// A test of strings, made once per distinct string of the evaluation.
     #[inline(always)]
-    fn by_symbol(&mut self, x: Operand, memo: u32, out: &mut Vec<bool>, test: impl Fn(&str) -> bool) {
-        let memo = (self.frame.first_memo + memo) as usize;
+    pub(super) fn by_symbol(&mut self, x: Operand, memo: u32, out: &mut Vec<bool>, test: impl Fn(&str) -> bool) {
+        let memo = (self.frame.first_memo.tests + memo) as usize;
         let mut known = take(&mut self.scratch.memos[memo]);
         let x = u32::source(self, x);
         let valid = x.valid.as_values();
         vector::zip(x.values, valid, self.n, out, |_, valid| valid);
         if let Values::Each(symbols) = x.values {
             for (holds, &symbol) in out.iter_mut().zip(symbols).filter(|(valid, _)| **valid) {
+                // A text that the evaluation made since it began.
+                if symbol as usize >= known.len() {
+                    known.resize(symbol as usize + 1, Known::Nothing);
+                }
                 let slot = &mut known[symbol as usize];
                 *holds = match *slot {
                     Known::Holds(holds) => holds,

@@ -4,10 +4,11 @@
 //! once a run. Registers are reused as soon as their last reader has read them.
 
 use crate::batch::Key;
-use crate::expr::operations::Binary;
+use crate::expr::operation::Gives;
+use crate::expr::operations::{Binary, Call};
 use crate::expr::pattern::{BadLiteral, Literals};
 use crate::expr::schedule::Schedule;
-use crate::expr::step::{Operand, Placed, Registers, Step, Test};
+use crate::expr::step::{CallOf, Memos, Operand, Placed, Registers, Step, Test};
 use crate::expr::tree::{Compare, Ix, Op, Pattern, Tree};
 use crate::expr::types::{self, Kind, Schema, TypeError, TypeFault};
 use crate::value::{Type, Value};
@@ -39,7 +40,7 @@ pub struct Program {
     pub(super) result: Option<Type>,
     pub(super) columns: Vec<Key>,
     pub(super) registers: Registers,
-    pub(super) memos: u32,
+    pub(super) memos: Memos,
     /// Whether regular expressions are matched, which can take long for a single row.
     pub(super) matches: bool,
     /// The literal patterns, by node.
@@ -122,6 +123,11 @@ impl Program {
             Op::Match { pattern: Pattern::Param(param), .. } => Some(param),
             _ => None,
         })
+    }
+
+    /// Whether the program reads the request's time.
+    pub fn reads_now(&self) -> bool {
+        self.tree.nodes().iter().any(|node| node.op == Op::NowMs)
     }
 
     /// The parameters that the program reads, each once.
@@ -213,7 +219,7 @@ pub(super) struct Compiler<'a> {
     pub(super) steps: Vec<Placed>,
     columns: Vec<Key>,
     pools: [Pool; 5],
-    memos: u32,
+    memos: Memos,
 }
 
 impl<'a> Compiler<'a> {
@@ -228,7 +234,7 @@ impl<'a> Compiler<'a> {
         }
         let operands = (0..kinds.len() as Ix).map(Operand::Uniform).collect();
         let (steps, columns, pools) = Default::default();
-        Compiler { tree, kinds, uniform, operands, steps, columns, pools, memos: 0 }
+        Compiler { tree, kinds, uniform, operands, steps, columns, pools, memos: Memos::default() }
     }
 
     fn flatten(mut self, result: Option<Type>) -> Self {
@@ -276,7 +282,7 @@ impl<'a> Compiler<'a> {
     fn place(&mut self, ix: Ix) -> Operand {
         match self.tree.op(ix) {
             // These never differ by row, so `flatten` does not come here with them.
-            Op::Const(_) | Op::Param(_) | Op::Truth(_) => Operand::Uniform(ix),
+            Op::Const(_) | Op::Param(_) | Op::NowMs | Op::UserId | Op::Truth(_) => Operand::Uniform(ix),
             Op::Key(key) => self.column(*key),
             Op::Unary(op, x) => {
                 let type_of = self.type_of(ix);
@@ -309,6 +315,7 @@ impl<'a> Compiler<'a> {
                 let step = Step::If(type_of, cond.operand, a.operand, b.operand);
                 self.emit(File::Typed(type_of), step, &[cond, a, b])
             }
+            Op::Call { call, a, b, .. } => self.call(ix, *call, *a, *b),
             Op::And(a, b) => {
                 let (a, b) = (self.held(*a), self.held(*b));
                 self.emit_test(Test::And(a.operand, b.operand), &[a, b])
@@ -402,6 +409,28 @@ impl<'a> Compiler<'a> {
         self.emit_test(test, &[x])
     }
 
+    fn call(&mut self, node: Ix, call: Call, a: Ix, b: Option<Ix>) -> Operand {
+        let (x, y) = (self.held(a), b.map(|b| self.held(b)));
+        let (a, b) = (x.operand, y.map(|y| y.operand));
+        let used = [x, y.unwrap_or(x)];
+        let used = &used[..1 + usize::from(y.is_some())];
+        if let (Gives::Truth, Some(b)) = (call.gives(), b) {
+            let memo = self.memo();
+            return self.emit_test(Test::Texts { node, a, b, memo }, used);
+        }
+        let of = match x.file {
+            File::Typed(Type::Int) => CallOf::Ints(a),
+            File::Typed(Type::Float) => CallOf::Floats(a),
+            // The checks refuse the others.
+            File::Typed(Type::Str | Type::Bool | Type::List(_) | Type::Vector(_)) | File::Mask => {
+                self.memos.texts += 1;
+                CallOf::Texts { a, b, memo: self.memos.texts - 1 }
+            }
+        };
+        let gives = self.type_of(node);
+        self.emit(File::Typed(gives), Step::Call { gives, node, of }, used)
+    }
+
     fn column(&mut self, key: Key) -> Operand {
         let slot = self.columns.iter().position(|&known| known == key).unwrap_or_else(|| {
             self.columns.push(key);
@@ -411,8 +440,8 @@ impl<'a> Compiler<'a> {
     }
 
     fn memo(&mut self) -> u32 {
-        self.memos += 1;
-        self.memos - 1
+        self.memos.tests += 1;
+        self.memos.tests - 1
     }
 
     /// The type of a node that differs by row and gives a value. Such a node is never of kind null.

@@ -6,19 +6,20 @@
 
 use crate::batch::Batch;
 use crate::column::Column;
-use crate::expr::cell::Cell;
+use crate::expr::cell::{Bad, Cell};
 use crate::expr::chunk::Chunk;
 use crate::expr::compile::Program;
 use crate::expr::frame::Frame;
 use crate::expr::output::Made;
 use crate::expr::pattern::BadPattern;
+use crate::expr::run_values::RunValues;
 use crate::expr::step::Operand;
+use crate::expr::symbols::{TEXT_BYTES_MAX, TEXTS_BYTES_MAX};
 use crate::expr::tree::{Ix, Op};
 use crate::expr::vector::Values;
 use crate::id::Id;
 use crate::kernel::compact::compact;
 use crate::rowset::{RowSet, Rows};
-use crate::value::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +34,10 @@ pub const CHUNK: usize = 1024;
 pub enum Fault {
     /// An int operation left the range of 64 bits.
     Overflow,
+    /// A text is longer than an operation may make one.
+    TextTooLong,
+    /// The texts that the evaluation makes are together larger than they may be.
+    TextsTooLarge,
     /// The value to be written is NaN or infinite.
     NotFinite(f64),
     /// The value to be written is null, and the column takes none.
@@ -47,6 +52,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Overflow => f.write_str("an int overflows 64 bits"),
+            Fault::TextTooLong => write!(f, "a text is longer than {TEXT_BYTES_MAX} bytes"),
+            Fault::TextsTooLarge => {
+                write!(f, "the texts that the expression makes are larger than {TEXTS_BYTES_MAX} bytes together")
+            }
             Fault::NotFinite(value) => write!(f, "the result is {value}"),
             Fault::Null { column } => write!(f, "the key {column:?} has no value"),
             Fault::BadRegex { why } => write!(f, "the regular expression in a parameter cannot be used: {why}"),
@@ -101,11 +110,11 @@ impl Stop<'_> {
 pub fn compute(
     program: &Program,
     rows: &RowSet,
-    params: &[Value],
+    run: RunValues<'_>,
     scratch: &mut Scratch,
     stop: Stop<'_>,
 ) -> Result<Column, EvalError> {
-    let frame = Frame::bind(program, rows, &[], params)?;
+    let frame = Frame::bind(program, rows, &[], run)?;
     scratch.prepare(&frame);
     let mut made = Made::new(program, rows, true);
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
@@ -117,11 +126,11 @@ pub fn compute(
 pub fn select(
     program: &Program,
     rows: &RowSet,
-    params: &[Value],
+    run: RunValues<'_>,
     scratch: &mut Scratch,
     stop: Stop<'_>,
 ) -> Result<Vec<u32>, EvalError> {
-    let frame = Frame::bind(program, rows, &[], params)?;
+    let frame = Frame::bind(program, rows, &[], run)?;
     scratch.prepare(&frame);
     let mut kept = Vec::with_capacity(rows.len());
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
@@ -190,16 +199,19 @@ impl Evaluation<'_> {
     pub(super) fn chunk(&self, rows: Rows<'_>, scratch: &mut Scratch, sink: &mut impl Sink) -> Result<(), EvalError> {
         let mut chunk = Chunk::new(self.frame, self.made, rows, self.stop, scratch);
         let by_row = self.frame.uniform_overflow || sink.run(&mut chunk);
-        let roots = if by_row { self.row_by_row(rows) } else { Vec::new() };
+        if self.frame.symbols.are_too_large() {
+            return Err(Fault::TextsTooLarge.into());
+        }
+        let (roots, bad) = if by_row { self.row_by_row(rows) } else { (Vec::new(), None) };
         // What was not matched any more is not what the rows give.
         if self.frame.program.matches {
             self.stop.check()?;
         }
         let result = if by_row {
-            sink.put(rows.slice(0, roots.len()), Root::Rows(&roots)).and_then(|()| match roots.len() {
+            sink.put(rows.slice(0, roots.len()), Root::Rows(&roots)).and_then(|()| match bad {
                 // The row after the last good one.
-                good if good < rows.len() => Err((good, Fault::Overflow)),
-                _ => Ok(()),
+                Some(bad) => Err((roots.len(), fault_of(bad))),
+                None => Ok(()),
             })
         } else {
             sink.put(rows, Root::Chunk(&chunk))
@@ -207,8 +219,8 @@ impl Evaluation<'_> {
         result.map_err(|(position, fault)| self.blame(rows.at(position), fault))
     }
 
-    /// The root on each row, up to the first that overflows, or to where it is stopped.
-    fn row_by_row(&self, rows: Rows<'_>) -> Vec<Cell> {
+    /// The root on each row, up to the first that has no value, or to where it is stopped; and why that row has none.
+    fn row_by_row(&self, rows: Rows<'_>) -> (Vec<Cell>, Option<Bad>) {
         let (mut roots, mut cells) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows.iter() {
             if self.frame.program.matches && self.stop.is_set() {
@@ -216,12 +228,12 @@ impl Evaluation<'_> {
             }
             self.frame.row(row, self.made, &mut cells);
             match cells.last() {
-                Some(Cell::Overflow) => break,
+                Some(&Cell::Bad(bad)) => return (roots, Some(bad)),
                 Some(&root) => roots.push(root),
                 None => roots.push(Cell::Null),
             }
         }
-        roots
+        (roots, None)
     }
 
     /// Names the operation that the fault came from: down from the root along the operands that carry it.
@@ -229,7 +241,7 @@ impl Evaluation<'_> {
         let mut cells = Vec::new();
         self.frame.row(row, self.made, &mut cells);
         let carries = |ix: Ix| match cells[ix as usize] {
-            Cell::Overflow => fault == Fault::Overflow,
+            Cell::Bad(bad) => fault == fault_of(bad),
             Cell::Float(v) => !v.is_finite() && matches!(fault, Fault::NotFinite(_)),
             _ => false,
         };
@@ -238,7 +250,7 @@ impl Evaluation<'_> {
         loop {
             let next = match *tree.op(node) {
                 Op::If { cond, then, other } => match cells[cond as usize] {
-                    Cell::Overflow => Some(cond),
+                    Cell::Bad(_) => Some(cond),
                     Cell::Bool(true) => Some(then),
                     _ => Some(other),
                 },
@@ -251,5 +263,12 @@ impl Evaluation<'_> {
             }
         }
         EvalError { fault, id: Some(self.batch.id(row)), node: Some(node) }
+    }
+}
+
+fn fault_of(bad: Bad) -> Fault {
+    match bad {
+        Bad::Overflow => Fault::Overflow,
+        Bad::TooLong => Fault::TextTooLong,
     }
 }

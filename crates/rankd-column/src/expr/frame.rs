@@ -4,15 +4,18 @@
 
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
-use crate::dictionary::Dictionary;
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Program, exact_float, exact_int, float_bits};
 use crate::expr::eval::{EvalError, Fault};
 use crate::expr::operations::Binary;
 use crate::expr::output::Made;
 use crate::expr::pattern::Kept;
+use crate::expr::run_values::RunValues;
+use crate::expr::step::Memos;
+use crate::expr::symbols::Symbols;
 use crate::expr::tree::{Ix, Op, Pattern};
 use crate::expr::types::Kind;
+use crate::id::Id;
 use crate::rowset::RowSet;
 use crate::value::{Type, Value};
 use regex::Regex;
@@ -81,47 +84,6 @@ impl<T: Copy> Slice<'_, T> {
     }
 }
 
-/// Numbers all strings of one evaluation: the entries of each dictionary in turn, then single texts.
-#[derive(Default)]
-pub(super) struct Symbols<'a> {
-    dictionaries: Vec<(u32, &'a Dictionary)>,
-    texts: Vec<&'a str>,
-    first_text: u32,
-}
-
-impl<'a> Symbols<'a> {
-    fn add_dictionary(&mut self, dictionary: &'a Dictionary) -> u32 {
-        let base = self.first_text;
-        self.dictionaries.push((base, dictionary));
-        self.first_text += dictionary.len() as u32;
-        base
-    }
-
-    /// Call after all dictionaries were added.
-    fn add_text(&mut self, text: &'a str) -> u32 {
-        self.texts.push(text);
-        self.first_text + self.texts.len() as u32 - 1
-    }
-
-    /// The dictionary whose symbols begin there.
-    pub(super) fn dictionary(&self, base: u32) -> Option<&'a Dictionary> {
-        self.dictionaries.iter().rev().find(|(known, _)| *known == base).map(|(_, dictionary)| *dictionary)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.first_text as usize + self.texts.len()
-    }
-
-    pub(super) fn get(&self, symbol: u32) -> &'a str {
-        if symbol >= self.first_text {
-            return self.texts[(symbol - self.first_text) as usize];
-        }
-        let at = self.dictionaries.partition_point(|(base, _)| *base <= symbol) - 1;
-        let (base, dictionary) = self.dictionaries[at];
-        dictionary.get(symbol - base)
-    }
-}
-
 pub(super) struct Frame<'a> {
     pub(super) program: &'a Program,
     /// How many rows there are to evaluate.
@@ -133,32 +95,40 @@ pub(super) struct Frame<'a> {
     /// Patterns that came from parameters, by node; `None` where the parameter is null.
     param_regexes: Vec<(Ix, Option<Arc<Regex>>)>,
     /// The first of the memos that are this program's, where several programs run side by side.
-    pub(super) first_memo: u32,
-    /// Whether some row-independent part overflowed. Then every row must be looked at by itself.
+    pub(super) first_memo: Memos,
+    /// Whether some row-independent part overflowed or is too long. Then every row must be looked at by itself.
     pub(super) uniform_overflow: bool,
 }
 
 impl<'a> Frame<'a> {
-    /// `params` are by registry position; a missing one is null. `made` are the keys that the pass at hand makes before.
+    /// `made` are the keys that the pass at hand makes before.
     pub(super) fn bind(
         program: &'a Program,
         rows: &'a RowSet,
         made: &[Key],
-        params: &'a [Value],
+        run: RunValues<'a>,
     ) -> Result<Frame<'a>, EvalError> {
         let mut symbols = Symbols::default();
         let columns = program.columns.iter().map(|&key| match made.iter().rposition(|made| *made == key) {
             Some(at) => Bound::Made(at),
             None => Bound::of(rows.batch(), key, &mut symbols),
         });
-        let (columns, uniforms) = (columns.collect(), vec![Cell::Null; program.tree.nodes().len()]);
+        let columns = columns.collect();
+        symbols.expect_texts(program.per_run.len());
+        let (params, uniforms) = (run.params, vec![Cell::Null; program.tree.nodes().len()]);
         let (rows, param_regexes) = (rows.len(), Vec::new());
+        let (first_memo, uniform_overflow) = Default::default();
         let mut frame =
-            Frame { program, rows, columns, symbols, uniforms, param_regexes, first_memo: 0, uniform_overflow: false };
+            Frame { program, rows, columns, symbols, uniforms, param_regexes, first_memo, uniform_overflow };
         for &ix in &program.per_run {
             let cell = match program.tree.op(ix) {
                 Op::Const(value) => frame.cell_of(value),
                 Op::Param(param) => params.get(*param as usize).map_or(Cell::Null, |value| frame.cell_of(value)),
+                Op::NowMs => Cell::Int(run.now_ms),
+                Op::UserId => match run.user_id {
+                    Id::Int(id) => Cell::Int(*id),
+                    Id::Text(id) => Cell::Str(frame.symbols.add_text(id)),
+                },
                 Op::Match { pattern: Pattern::Param(param), ignore_case, .. } => {
                     let regex = match params.get(*param as usize) {
                         Some(Value::Str(pattern)) => {
@@ -173,7 +143,7 @@ impl<'a> Frame<'a> {
                 op => frame.apply(ix, op, &frame.uniforms),
             };
             let cell = frame.settled(ix as usize, cell);
-            frame.uniform_overflow |= cell == Cell::Overflow;
+            frame.uniform_overflow |= matches!(cell, Cell::Bad(_));
             frame.uniforms[ix as usize] = cell;
         }
         Ok(frame)
@@ -239,7 +209,10 @@ impl<'a> Frame<'a> {
         let at = |ix: &Ix| cells[*ix as usize];
         match op {
             // Handled by the callers, which know the row.
-            Op::Const(_) | Op::Key(_) | Op::Param(_) | Op::Match { .. } => self.uniforms[ix as usize],
+            Op::Const(_) | Op::Key(_) | Op::Param(_) | Op::NowMs | Op::UserId | Op::Match { .. } => {
+                self.uniforms[ix as usize]
+            }
+            Op::Call { call, a, b, salt } => self.call(*call, at(a), b.as_ref().map(at), salt.as_deref()),
             Op::Unary(op, x) => Cell::unary(*op, at(x)),
             Op::Binary(op, a, b) => Cell::binary(*op, at(a), at(b)),
             Op::Clamp { x, lo, hi } => Cell::binary(Binary::Min, Cell::binary(Binary::Max, at(x), at(lo)), at(hi)),
@@ -256,12 +229,12 @@ impl<'a> Frame<'a> {
                 cell::Cell::compare(*compare, at(a), at(b), |a, b| self.symbols.get(a).cmp(self.symbols.get(b)))
             }
             Op::In(x, list) => match at(x) {
-                Cell::Overflow => Cell::Overflow,
+                bad @ Cell::Bad(_) => bad,
                 Cell::Null => Cell::Bool(false),
                 x => Cell::Bool(list.iter().any(|item| self.equals(x, item))),
             },
             Op::Null { x, negated } => match at(x) {
-                Cell::Overflow => Cell::Overflow,
+                bad @ Cell::Bad(_) => bad,
                 x => Cell::Bool((x == Cell::Null) != *negated),
             },
         }

@@ -7,7 +7,7 @@ use crate::expr::types::Kind;
 use crate::value::{Type, Value};
 
 impl Program {
-    /// Whether an evaluation cannot fail on any row: no operation on ints can overflow, and what is written is finite, because the
+    /// Whether an evaluation cannot fail on any row: no operation on ints can overflow, none makes texts, and what is written is finite, because the
     /// values of columns are and every operation above them keeps them so. Both are true only of operations whose row of the table
     /// says so. An operation that is fallible in general but not here counts as fallible.
     pub fn is_infallible(&self) -> bool {
@@ -17,7 +17,7 @@ impl Program {
         let mut finite: Vec<bool> = Vec::with_capacity(self.kinds.len());
         for (node, kind) in self.tree.nodes().iter().zip(&self.kinds) {
             let operation = node.op.operation();
-            if operation.overflow != Overflow::Never && *kind == Kind::Value(Type::Int) {
+            if operation.overflow != Overflow::Never && matches!(kind, Kind::Value(Type::Int | Type::Str)) {
                 return false;
             }
             finite.push(match &node.op {

@@ -8,18 +8,21 @@
 //! | [`tree`] | an expression as its author wrote it |
 //! | [`types`] | the type of every node, or what is wrong with it |
 //! | [`compile`], `step`, `schedule`, `products` | the tree flattened into steps over chunks of rows, in the order that needs the fewest buffers |
-//! | [`eval`], `chunk`, `vector`, `output` | a program run over a row set, chunk by chunk |
+//! | [`run_values`], `symbols`, `hash` | what is the same on all rows of a run, the strings of an evaluation, the two hashes |
+//! | [`eval`], `chunk`, `calls`, `vector`, `output` | a program run over a row set, chunk by chunk |
 //! | [`pass`] | several programs side by side |
 //! | [`cell`], `frame` | one row by itself: for what is the same on all rows, and for the rare rows that need care |
 //! | `infallible` | which programs cannot fail |
 //! | [`pattern`], `estimate` | regular expressions, and what it costs to compile one |
 
+mod calls;
 pub mod cell;
 mod chunk;
 pub mod compile;
 mod estimate;
 pub mod eval;
 mod frame;
+mod hash;
 mod infallible;
 pub mod operation;
 pub mod operations;
@@ -27,8 +30,10 @@ mod output;
 pub mod pass;
 pub mod pattern;
 mod products;
+pub mod run_values;
 mod schedule;
 mod step;
+pub mod symbols;
 pub mod tree;
 pub mod types;
 mod vector;
@@ -36,6 +41,7 @@ mod vector;
 pub use compile::{Program, Want};
 pub use eval::{EvalError, Fault, Scratch, Stop, compute, select};
 pub use operation::{Form, Operation};
-pub use operations::{Binary, IntBinary, IntUnary, OPERATIONS, Special, Unary};
+pub use operations::{Binary, Call, IntBinary, IntUnary, OPERATIONS, Special, Unary};
+pub use run_values::RunValues;
 pub use tree::{Compare, Ix, Node, Op, Pattern, Tree};
 pub use types::{Schema, TypeError, TypeFault};

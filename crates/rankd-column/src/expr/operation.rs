@@ -2,6 +2,8 @@
 //!
 //! The rows are in [`crate::expr::operations`], and a new one belongs there. No meaning is decided here.
 
+use crate::value::Type;
+
 /// One operation. An operation is infallible, and keeps numbers finite, only where its row says so.
 #[derive(Debug)]
 pub struct Operation {
@@ -26,6 +28,7 @@ pub struct Operation {
 pub enum Form {
     Unary(super::Unary),
     Binary(super::Binary),
+    Call(super::Call),
     Special(super::Special),
 }
 
@@ -63,6 +66,8 @@ pub enum Holds {
     Comparison,
     Pattern,
     Flags,
+    /// A text that is known when the plan is read.
+    Salt,
 }
 
 impl Holds {
@@ -76,7 +81,8 @@ impl Holds {
             | Holds::Param
             | Holds::Comparison
             | Holds::Pattern
-            | Holds::Flags => false,
+            | Holds::Flags
+            | Holds::Salt => false,
         }
     }
 }
@@ -94,6 +100,87 @@ pub enum Rule {
     Shared,
     /// What the text says to true or false.
     Truth(&'static str),
+    /// One or two values, each of a type that is taken at its place.
+    Call { takes: &'static [Takes], gives: Gives },
+}
+
+/// Which types an operand may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    Text,
+    IntOrText,
+    NumberOrText,
+}
+
+impl Takes {
+    /// How messages and the documentation call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Takes::Text => "string",
+            Takes::IntOrText => "int or string",
+            Takes::NumberOrText => "number or string",
+        }
+    }
+
+    pub fn fits(self, type_of: Type) -> bool {
+        match self {
+            Takes::Text => type_of == Type::Str,
+            Takes::IntOrText => matches!(type_of, Type::Int | Type::Str),
+            Takes::NumberOrText => matches!(type_of, Type::Int | Type::Float | Type::Str),
+        }
+    }
+}
+
+/// What a call gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    Int,
+    Float,
+    Text,
+    /// True or false: it is a predicate.
+    Truth,
+}
+
+impl Gives {
+    pub fn name(self) -> &'static str {
+        match self {
+            Gives::Int => "int",
+            Gives::Float => "float",
+            Gives::Text => "string",
+            Gives::Truth => "true or false",
+        }
+    }
+
+    pub(super) const fn nulls(self) -> Nulls {
+        match self {
+            Gives::Int | Gives::Float | Gives::Text => Nulls::Pass,
+            Gives::Truth => Nulls::False,
+        }
+    }
+}
+
+/// What a call means for one row.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning {
+    /// Of one text.
+    Text(fn(&str) -> CallResult),
+    /// Of one number or text.
+    Scalar { int: fn(i64) -> CallResult, float: fn(f64) -> CallResult, text: fn(&str) -> CallResult },
+    /// A text and one after it.
+    Append,
+    /// Of two texts.
+    Test(fn(&str, &str) -> bool),
+    /// Of the text `salt:x`.
+    Salted(fn(&[u8]) -> CallResult),
+}
+
+/// What a call makes of its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallResult {
+    Null,
+    Int(i64),
+    Float(f64),
+    Text(String),
 }
 
 /// What becomes of null.
@@ -109,10 +196,10 @@ pub enum Nulls {
     Never,
 }
 
-/// Whether the result on ints can leave the range of 64 bits.
+/// Whether the result can leave the range of its type: 64 bits of an int, the longest text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// It cannot, or the result is no int.
+    /// It cannot, or the result is neither int nor text.
     Never,
     Possible,
 }
@@ -143,8 +230,19 @@ pub enum Function {
     Folded(&'static str),
     /// Takes the operands, in `E` only: `E.add(a, b)`.
     SpeltOut,
+    /// Takes the operands and always gives an expression: `lower(x)` and `E.lower(x)`, or `contains(a, b)` and `Pred.contains(a, b)`.
+    Built(Built),
     /// Written by hand in the runtime of the compiler.
     ByHand(&'static [Export]),
+}
+
+/// A function that is made from its row, whatever it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Built {
+    /// As TypeScript writes it.
+    pub name: &'static str,
+    /// The signatures in TypeScript, each without the name.
+    pub types: &'static [&'static str],
 }
 
 /// A name that plans find.
@@ -180,17 +278,33 @@ impl Script {
         Script { syntax, function: Function::SpeltOut }
     }
 
+    pub(super) const fn built(name: &'static str, types: &'static [&'static str]) -> Script {
+        Script { syntax: "", function: Function::Built(Built { name, types }) }
+    }
+
     pub(super) const fn by_hand(syntax: &'static str, exports: &'static [Export]) -> Script {
         Script { syntax, function: Function::ByHand(exports) }
     }
 }
 
 impl Operation {
+    /// Whether it gives true or false.
+    pub fn is_truth(&self) -> bool {
+        match self.rule {
+            Rule::Truth(_) | Rule::Call { gives: Gives::Truth, .. } => true,
+            Rule::Leaf(_) | Rule::Number | Rule::Float | Rule::Shared => false,
+            Rule::Call { gives: Gives::Int | Gives::Float | Gives::Text, .. } => false,
+        }
+    }
+
     /// The names under which plans find the operation.
     pub fn names(&self) -> Vec<(Home, &'static str)> {
         match self.script.function {
             Function::Exact(_) | Function::Folded(_) => vec![(Home::Global, self.name), (Home::E, self.name)],
             Function::SpeltOut => vec![(Home::E, self.name)],
+            Function::Built(built) => {
+                vec![(Home::Global, built.name), (if self.is_truth() { Home::Pred } else { Home::E }, built.name)]
+            }
             Function::ByHand(exports) => exports.iter().map(|export| (export.home, export.name)).collect(),
         }
     }
@@ -272,7 +386,7 @@ impl super::IntBinary {
     }
 }
 
-/// Makes the enums `Unary`, `Binary`, `IntUnary`, `IntBinary` and `Special`, their scalar functions and [`Operation`]s of the rows.
+/// Makes the enums `Unary`, `Binary`, `IntUnary`, `IntBinary`, `Call` and `Special`, their scalar functions and [`Operation`]s of the rows.
 macro_rules! operations {
     (
         unary_on_ints { $( $UI:ident {
@@ -293,6 +407,10 @@ macro_rules! operations {
             name: $bf_name:literal, float: $bf_float:expr, finite: $bf_finite:ident, script: $bf_script:expr,
             examples: $bf_examples:expr, doc: $bf_doc:literal,
         } )* }
+        calls { $( $C:ident {
+            name: $c_name:literal, fields: $c_fields:expr, takes: $c_takes:expr, gives: $c_gives:ident,
+            overflow: $c_overflow:ident, meaning: $c_meaning:expr, script: $c_script:expr, doc: $c_doc:literal,
+        } )* }
         special { $( $S:ident {
             name: $s_name:literal, fields: $s_fields:expr, rule: $s_rule:expr, nulls: $s_nulls:ident,
             overflow: $s_overflow:ident, finite: $s_finite:ident, script: $s_script:expr,
@@ -305,6 +423,50 @@ macro_rules! operations {
         operations!(@numbers Binary, IntBinary, WithBinary, BINARY,
             [$( $BI { $bi_name, $bi_int, $bi_overflow, $bi_float, $bi_finite, $bi_script, $bi_examples, $bi_doc } )*]
             [$( $BF { $bf_name, $bf_float, $bf_finite, $bf_script, $bf_examples, $bf_doc } )*]);
+
+        /// A function of values of any type.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Call { $( #[doc = $c_doc] $C, )* }
+
+        impl Call {
+            pub const ALL: &[Call] = &[$( Call::$C, )*];
+
+            /// What it means for one row.
+            pub const fn meaning(self) -> Meaning {
+                match self {
+                    $( Call::$C => const { $c_meaning }, )*
+                }
+            }
+
+            pub const fn takes(self) -> &'static [Takes] {
+                match self {
+                    $( Call::$C => $c_takes, )*
+                }
+            }
+
+            pub const fn gives(self) -> Gives {
+                match self {
+                    $( Call::$C => Gives::$c_gives, )*
+                }
+            }
+
+            pub const fn operation(self) -> &'static Operation {
+                match self {
+                    $( Call::$C => const { &Operation {
+                        name: $c_name,
+                        form: Form::Call(Call::$C),
+                        fields: $c_fields,
+                        rule: Rule::Call { takes: $c_takes, gives: Gives::$c_gives },
+                        nulls: Gives::$c_gives.nulls(),
+                        overflow: Overflow::$c_overflow,
+                        finite: Finite::Kept,
+                        script: $c_script,
+                        doc: $c_doc,
+                        examples: &[],
+                    } }, )*
+                }
+            }
+        }
 
         /// An operation with a meaning of its own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -334,6 +496,7 @@ macro_rules! operations {
             $( Special::$S.operation(), )*
             $( Binary::$BI.operation(), )* $( Binary::$BF.operation(), )*
             $( Unary::$UI.operation(), )* $( Unary::$UF.operation(), )*
+            $( Call::$C.operation(), )*
         ];
     };
 

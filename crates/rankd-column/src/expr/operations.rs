@@ -5,16 +5,21 @@
 //! loops over rows, the TypeScript functions and their declarations, the documentation and the generators of the tests all read it.
 //!
 //! To add a function of one or two numbers, add a row to one of the first four groups and regenerate the declarations and the
-//! documentation (CONTRIBUTING.md). A special operation also needs an [`Op`](crate::expr::Op) and its code, which the compiler asks
+//! documentation (CONTRIBUTING.md). A function of texts is a row of the group `calls`. A special operation also needs an [`Op`](crate::expr::Op) and its code, which the compiler asks
 //! for: no `match` over operations has a default.
 //!
 //! `int` gives the result wrapped around, and whether it overflowed. `Overflow::Never` and `Finite::Kept` are promises, on which an
 //! evaluation skips rows whose result is not needed. If in doubt, write `Possible` and `Lost`.
 
+use crate::column::builder::parse_text;
+use crate::expr::compile::exact_int;
+use crate::expr::hash;
 use crate::expr::operation::*;
+use crate::value::Value;
 
 const UNARY: &[Field] = &[Field::new("x", Holds::Value)];
 const BINARY: &[Field] = &[Field::new("a", Holds::Value), Field::new("b", Holds::Value)];
+const SALTED: &[Field] = &[Field::new("x", Holds::Value), Field::new("salt", Holds::Salt)];
 
 const NAN: f64 = f64::NAN;
 const INFINITY: f64 = f64::INFINITY;
@@ -32,6 +37,12 @@ operations! {
             float: f64::abs, finite: Kept, script: Script::function("Math.abs"),
             examples: &[(&[-2.5], 2.5), (&[-0.0], 0.0), (&[3.0], 3.0)],
             doc: "`x` without its sign",
+        }
+        Sign {
+            name: "sign", int: |x| (x.signum(), false), overflow: Never,
+            float: |x| if x == 0.0 || x.is_nan() { x } else { x.signum() }, finite: Kept, script: Script::function("Math.sign"),
+            examples: &[(&[-2.5], -1.0), (&[-0.0], -0.0), (&[0.0], 0.0), (&[3.0], 1.0), (&[NAN], NAN)],
+            doc: "-1, 0 or 1, as `x` is less than, equal to or greater than 0",
         }
     }
     unary_on_floats {
@@ -51,6 +62,11 @@ operations! {
             script: Script::function("(x) => Math.trunc(x) + (Math.abs(x - Math.trunc(x)) >= 0.5 ? Math.sign(x) : -0)"),
             examples: &[(&[2.5], 3.0), (&[-2.5], -3.0), (&[0.499_999_999_999_999_94], 0.0), (&[-0.25], -0.0)],
             doc: "the nearest whole number, half away from zero: 2.5 gives 3, -2.5 gives -3",
+        }
+        Trunc {
+            name: "trunc", float: f64::trunc, finite: Kept, script: Script::function("Math.trunc"),
+            examples: &[(&[1.5], 1.0), (&[-1.5], -1.0), (&[-0.5], -0.0)],
+            doc: "the next whole number towards zero",
         }
         Sqrt {
             name: "sqrt", float: f64::sqrt, finite: Lost, script: Script::function("Math.sqrt"),
@@ -72,6 +88,11 @@ operations! {
             examples: &[(&[8.0], 3.0), (&[0.25], -2.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
             doc: "logarithm to base 2; minus infinity of 0, NaN of a negative number",
         }
+        Log10 {
+            name: "log10", float: f64::log10, finite: Lost, script: Script::function("Math.log10"),
+            examples: &[(&[1000.0], 3.0), (&[1.0], 0.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
+            doc: "logarithm to base 10; minus infinity of 0, NaN of a negative number",
+        }
         Exp {
             name: "exp", float: f64::exp, finite: Lost, script: Script::function("Math.exp"),
             examples: &[(&[0.0], 1.0), (&[1000.0], INFINITY), (&[-1000.0], 0.0)],
@@ -82,6 +103,21 @@ operations! {
             script: Script::function("(x) => 1 / (1 + Math.exp(-x))"),
             examples: &[(&[0.0], 0.5), (&[1000.0], 1.0), (&[-1000.0], 0.0)],
             doc: "1 / (1 + e^-`x`)",
+        }
+        Tanh {
+            name: "tanh", float: f64::tanh, finite: Kept, script: Script::function("Math.tanh"),
+            examples: &[(&[0.0], 0.0), (&[1000.0], 1.0), (&[-1000.0], -1.0)],
+            doc: "hyperbolic tangent: from -1 to 1",
+        }
+        Sin {
+            name: "sin", float: f64::sin, finite: Kept, script: Script::function("Math.sin"),
+            examples: &[(&[0.0], 0.0), (&[-0.0], -0.0)],
+            doc: "sine of an angle in radians",
+        }
+        Cos {
+            name: "cos", float: f64::cos, finite: Kept, script: Script::function("Math.cos"),
+            examples: &[(&[0.0], 1.0), (&[-0.0], 1.0)],
+            doc: "cosine of an angle in radians",
         }
     }
     binary_on_ints {
@@ -137,6 +173,87 @@ operations! {
             examples: &[(&[2.0, 10.0], 1024.0), (&[1.0, NAN], 1.0), (&[-1.0, INFINITY], 1.0), (&[-8.0, 0.5], NAN)],
             doc: "`a` to the power of `b`",
         }
+        Decay {
+            name: "decay", float: |age, half_life| f64::powf(0.5, age / half_life), finite: Lost,
+            script: Script::function("(age, halfLife) => Math.pow(0.5, age / halfLife)"),
+            examples: &[(&[0.0, 7.0], 1.0), (&[14.0, 7.0], 0.25), (&[-7.0, 7.0], 2.0), (&[1.0, 0.0], 0.0), (&[0.0, 0.0], NAN)],
+            doc: "what is left of 1 at the age `a` with the half-life `b`: 0.5 to the power of `a` / `b`",
+        }
+    }
+    calls {
+        Int {
+            name: "int", fields: UNARY, takes: &[Takes::NumberOrText], gives: Int, overflow: Never,
+            meaning: Meaning::Scalar {
+                int: CallResult::Int,
+                float: |x| exact_int(&Value::Float(x.trunc())).map_or(CallResult::Null, CallResult::Int),
+                text: |x| parse_text(x.as_bytes()).map_or(CallResult::Null, CallResult::Int),
+            },
+            script: Script::built("int", &["(x: number | string): number"]),
+            doc: "`x` as an int: a float without its fraction, a text as stored ints are read; null where that is no int of 64 bits",
+        }
+        Float {
+            name: "float", fields: UNARY, takes: &[Takes::NumberOrText], gives: Float, overflow: Never,
+            meaning: Meaning::Scalar {
+                int: |x| CallResult::Float(x as f64),
+                float: CallResult::Float,
+                text: |x| parse_text(x.as_bytes()).filter(|x: &f64| x.is_finite()).map_or(CallResult::Null, CallResult::Float),
+            },
+            script: Script::built("float", &["(x: number | string): number"]),
+            doc: "`x` as a float: a text as stored floats are read; null where that is no finite number",
+        }
+        Lower {
+            name: "lower", fields: UNARY, takes: &[Takes::Text], gives: Text, overflow: Possible,
+            meaning: Meaning::Text(|x| CallResult::Text(x.to_lowercase())),
+            script: Script::built("lower", &["(x: string): string"]),
+            doc: "`x` in lower case, by Unicode and without regard to any language",
+        }
+        Upper {
+            name: "upper", fields: UNARY, takes: &[Takes::Text], gives: Text, overflow: Possible,
+            meaning: Meaning::Text(|x| CallResult::Text(x.to_uppercase())),
+            script: Script::built("upper", &["(x: string): string"]),
+            doc: "`x` in upper case, by Unicode and without regard to any language",
+        }
+        Length {
+            name: "length", fields: UNARY, takes: &[Takes::Text], gives: Int, overflow: Never,
+            meaning: Meaning::Text(|x| CallResult::Int(x.chars().count() as i64)),
+            script: Script::built("length", &["(x: string): number"]),
+            doc: "how many characters `x` has",
+        }
+        Append {
+            name: "append", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Text, overflow: Possible,
+            meaning: Meaning::Append, script: Script::built("append", &["(a: string, b: string): string"]),
+            doc: "`a` and then `b`",
+        }
+        Contains {
+            name: "contains", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never,
+            meaning: Meaning::Test(|a, b| a.contains(b)),
+            script: Script::built("contains", &["(a: string, b: string): boolean"]),
+            doc: "neither is null and `b` is a part of `a`",
+        }
+        StartsWith {
+            name: "starts_with", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never,
+            meaning: Meaning::Test(|a, b| a.starts_with(b)),
+            script: Script::built("startsWith", &["(a: string, b: string): boolean"]),
+            doc: "neither is null and `a` begins with `b`",
+        }
+        EndsWith {
+            name: "ends_with", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never,
+            meaning: Meaning::Test(|a, b| a.ends_with(b)),
+            script: Script::built("endsWith", &["(a: string, b: string): boolean"]),
+            doc: "neither is null and `a` ends with `b`",
+        }
+        Hash {
+            name: "hash", fields: SALTED, takes: &[Takes::IntOrText], gives: Int, overflow: Never,
+            meaning: Meaning::Salted(|text| CallResult::Int(hash::int_hash(text))),
+            script: Script::built("hash", &["(x: number | string, salt: string): number"]),
+            doc: "XXH64 with seed 0 of the text `salt:x` without its top bit; an int counts as its decimal text",
+        }
+        UnitHash {
+            name: "unit_hash", fields: SALTED, takes: &[Takes::IntOrText], gives: Float, overflow: Never,
+            meaning: Meaning::Salted(|text| CallResult::Float(hash::unit_hash(text))),
+            script: Script::built("unitHash", &["(x: number | string, salt: string): number"]),
+            doc: "the first 13 hex digits of SHA-256 of the text `salt:x` as an integer, divided by 2^52: from 0 up to 1",
+        }
     }
     special {
         ConstNumber {
@@ -181,6 +298,21 @@ operations! {
                 "(param: ParamOf<number>): number", "(param: ParamOf<string>): string", "(param: ParamOf<boolean>): boolean",
             ] }]),
             examples: &[], doc: "the parameter's value in this run; null if it has none",
+        }
+        NowMs {
+            name: "now_ms", fields: &[],
+            rule: Rule::Leaf("int"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("nowMs()", &[
+                Export { home: Home::Global, name: "nowMs", types: &["(): number"] },
+                Export { home: Home::E, name: "nowMs", types: &["(): number"] },
+            ]),
+            examples: &[], doc: "the request's time in milliseconds since 1970, one value for the whole run",
+        }
+        UserId {
+            name: "user_id", fields: &[],
+            rule: Rule::Leaf("the type of `id`"), nulls: Never, overflow: Never, finite: Kept,
+            script: Script::by_hand("U.id", &[]),
+            examples: &[], doc: "the id of the user that the request is for",
         }
         Clamp {
             name: "clamp",

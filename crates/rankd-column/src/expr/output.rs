@@ -7,8 +7,9 @@ use crate::dictionary::DictionaryBuilder;
 use crate::expr::chunk::{Chunk, Lane};
 use crate::expr::compile::Program;
 use crate::expr::eval::{Fault, Root, Sink};
-use crate::expr::frame::{Bound, Slice, Symbols};
+use crate::expr::frame::{Bound, Slice};
 use crate::expr::step::Operand;
+use crate::expr::symbols::Symbols;
 use crate::expr::vector::{Register, Source, Valid, Values};
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
@@ -253,10 +254,15 @@ fn scatter<T: Copy>(out: &mut [T], values: Values<'_, T>, rows: Rows<'_>) {
 fn restring(all: &Symbols<'_>, symbols: &Cells<u32>) -> Column {
     const NONE: u32 = u32::MAX;
     let mut builder = DictionaryBuilder::default();
-    let mut codes = vec![NONE; all.len()];
+    // A few rows of a large dictionary: looking each text up takes less than a list of all symbols.
+    let few = all.len() / 4 > symbols.len();
+    let mut codes = vec![NONE; if few { 0 } else { all.len() }];
     let cells = (0..symbols.len())
         .map(|row| {
             let symbol = symbols.get(row)?;
+            if few {
+                return Some(builder.code(all.get(symbol)));
+            }
             let code = codes.get_mut(symbol as usize)?;
             if *code == NONE {
                 *code = builder.code(all.get(symbol));

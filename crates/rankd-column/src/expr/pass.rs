@@ -13,12 +13,14 @@ use crate::expr::compile::Program;
 use crate::expr::eval::{CHUNK, EvalError, Evaluation, Stop, Tested};
 use crate::expr::frame::{Bound, Frame};
 use crate::expr::output::Made;
+use crate::expr::run_values::RunValues;
+use crate::expr::step::Memos;
 use crate::kernel::compact::compact;
 use crate::kernel::sort::Order;
 use crate::kernel::top::Best;
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
-use crate::value::{Type, Value};
+use crate::value::Type;
 use std::fmt;
 use std::mem::{swap, take};
 use std::sync::Arc;
@@ -158,7 +160,7 @@ impl Pass {
     pub fn run(
         &self,
         rows: &RowSet,
-        params: &[Value],
+        run: RunValues<'_>,
         scratch: &mut Scratch,
         stop: Stop<'_>,
     ) -> Result<RowSet, PassError> {
@@ -166,7 +168,7 @@ impl Pass {
         let enough = self.take.filter(|_| self.takes_early());
         let first = enough.filter(|_| !filters).map(|count| rows.take(count));
         let rows = first.as_ref().unwrap_or(rows);
-        let mut walk = Walk::start(self, rows, params, scratch);
+        let mut walk = Walk::start(self, rows, run, scratch);
         let view = rows.rows();
         let mut done = 0;
         while done < view.len() && !(filters && enough.is_some_and(|enough| walk.kept.len() >= enough)) {
@@ -197,20 +199,20 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn start(pass: &'a Pass, rows: &'a RowSet, params: &'a [Value], scratch: &mut Scratch) -> Walk<'a> {
+    fn start(pass: &'a Pass, rows: &'a RowSet, run: RunValues<'a>, scratch: &mut Scratch) -> Walk<'a> {
         scratch.rows_out.clear();
         scratch.rows_out.resize(pass.parts.len(), 0);
         let frames = Vec::with_capacity(pass.evaluated);
         let made = Vec::with_capacity(pass.made.len());
         let mut walk = Walk { pass, rows, frames, made, kept: Vec::new(), best: None, failed: None };
-        let (mut filtered, mut first_memo) = (false, 0);
+        let (mut filtered, mut first_memo) = (false, Memos::default());
         for (at, part) in pass.parts.iter().enumerate() {
             let Some(program) = part.program() else { break };
-            match Frame::bind(program, rows, &pass.made[..walk.made.len()], params) {
+            match Frame::bind(program, rows, &pass.made[..walk.made.len()], run) {
                 Ok(mut frame) => {
                     frame.first_memo = first_memo;
                     scratch.prepare(&frame);
-                    first_memo += program.memos;
+                    first_memo = first_memo.after(program.memos);
                     walk.frames.push(frame);
                 }
                 Err(error) => {

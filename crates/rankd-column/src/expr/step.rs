@@ -35,8 +35,27 @@ pub(super) enum Step {
     },
     Coalesce(Type, Operand, Operand),
     If(Type, Operand, Operand, Operand),
+    /// A function of values of any type; the node says which.
+    Call {
+        gives: Type,
+        node: Ix,
+        of: CallOf,
+    },
     /// Its result is true or false.
     Test(Test),
+}
+
+/// What a call reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CallOf {
+    Ints(Operand),
+    Floats(Operand),
+    /// One text, or two; once per distinct text where only one differs by row.
+    Texts {
+        a: Operand,
+        b: Option<Operand>,
+        memo: u32,
+    },
 }
 
 /// One pass over a chunk that gives true or false. There is no null among the results.
@@ -66,6 +85,13 @@ pub(super) enum Test {
         set: HashSet<Arc<str>>,
         memo: u32,
     },
+    /// A test of two texts, which the node names: once per distinct text where only one differs by row.
+    Texts {
+        node: Ix,
+        a: Operand,
+        b: Operand,
+        memo: u32,
+    },
     IsNull(Type, Operand, bool),
     Match {
         x: Operand,
@@ -78,6 +104,20 @@ pub(super) enum Test {
 pub(super) struct Placed {
     pub(super) step: Step,
     pub(super) register: u32,
+}
+
+/// How many tables of what is known of symbols a program needs: for tests, and for functions of texts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Memos {
+    pub(super) tests: u32,
+    pub(super) texts: u32,
+}
+
+impl Memos {
+    /// Where those of the next program begin, when these begin here.
+    pub(super) fn after(self, used: Memos) -> Memos {
+        Memos { tests: self.tests + used.tests, texts: self.texts + used.texts }
+    }
 }
 
 /// How many registers of each type a program needs at once.

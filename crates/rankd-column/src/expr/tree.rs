@@ -5,8 +5,9 @@
 
 use crate::batch::Key;
 use crate::expr::operation::Operation;
-use crate::expr::operations::{Binary, Special, Unary};
+use crate::expr::operations::{Binary, Call, Special, Unary};
 use crate::value::Value;
+use std::sync::Arc;
 
 /// A node's position in its tree.
 pub type Ix = u32;
@@ -52,11 +53,28 @@ pub enum Op {
     Const(Value),
     Key(Key),
     Param(u32),
+    NowMs,
+    UserId,
     Unary(Unary, Ix),
     Binary(Binary, Ix, Ix),
-    Clamp { x: Ix, lo: Ix, hi: Ix },
+    Clamp {
+        x: Ix,
+        lo: Ix,
+        hi: Ix,
+    },
     Coalesce(Ix, Ix),
-    If { cond: Ix, then: Ix, other: Ix },
+    If {
+        cond: Ix,
+        then: Ix,
+        other: Ix,
+    },
+    /// A function of one or two values; hashes have a salt. Some of these give true or false.
+    Call {
+        call: Call,
+        a: Ix,
+        b: Option<Ix>,
+        salt: Option<Arc<str>>,
+    },
 
     Truth(bool),
     And(Ix, Ix),
@@ -64,15 +82,25 @@ pub enum Op {
     Not(Ix),
     Compare(Compare, Ix, Ix),
     In(Ix, Vec<Value>),
-    Null { x: Ix, negated: bool },
-    Match { key: Key, pattern: Pattern, ignore_case: bool },
+    Null {
+        x: Ix,
+        negated: bool,
+    },
+    Match {
+        key: Key,
+        pattern: Pattern,
+        ignore_case: bool,
+    },
 }
 
 impl Op {
     /// The nodes that this one reads, at most three.
     pub fn children(&self) -> impl Iterator<Item = Ix> {
         let (a, b, c) = match *self {
-            Op::Const(_) | Op::Key(_) | Op::Param(_) | Op::Truth(_) | Op::Match { .. } => (None, None, None),
+            Op::Const(_) | Op::Key(_) | Op::Param(_) | Op::NowMs | Op::UserId | Op::Truth(_) | Op::Match { .. } => {
+                (None, None, None)
+            }
+            Op::Call { a, b, .. } => (Some(a), b, None),
             Op::Unary(_, x) | Op::Not(x) | Op::In(x, _) | Op::Null { x, .. } => (Some(x), None, None),
             Op::Binary(_, a, b) | Op::Coalesce(a, b) | Op::And(a, b) | Op::Or(a, b) | Op::Compare(_, a, b) => {
                 (Some(a), Some(b), None)
@@ -88,6 +116,8 @@ impl Op {
             Op::Const(_)
             | Op::Key(_)
             | Op::Param(_)
+            | Op::NowMs
+            | Op::UserId
             | Op::Unary(..)
             | Op::Binary(..)
             | Op::Clamp { .. }
@@ -101,6 +131,7 @@ impl Op {
             | Op::In(..)
             | Op::Null { .. }
             | Op::Match { .. } => true,
+            Op::Call { call, .. } => call.operation().is_truth(),
         }
     }
 
@@ -109,6 +140,7 @@ impl Op {
         let special = match self {
             Op::Unary(op, _) => return op.operation(),
             Op::Binary(op, ..) => return op.operation(),
+            Op::Call { call, .. } => return call.operation(),
             // No operation writes a list or vector; only the default of a key puts one here, and like null it cannot fail.
             Op::Const(Value::Null | Value::List(_) | Value::Vector(_)) => Special::ConstNull,
             Op::Const(Value::Int(_) | Value::Float(_)) => Special::ConstNumber,
@@ -116,6 +148,8 @@ impl Op {
             Op::Const(Value::Str(_)) => Special::ConstString,
             Op::Key(_) => Special::KeyRef,
             Op::Param(_) => Special::ParamRef,
+            Op::NowMs => Special::NowMs,
+            Op::UserId => Special::UserId,
             Op::Clamp { .. } => Special::Clamp,
             Op::Coalesce(..) => Special::Coalesce,
             Op::If { .. } => Special::If,

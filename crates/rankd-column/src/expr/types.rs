@@ -5,6 +5,8 @@
 //! float. Null fits anywhere. An operand that is itself wrong is not reported twice.
 
 use crate::batch::Key;
+use crate::expr::operation::Gives;
+use crate::expr::operations::Call;
 use crate::expr::pattern::{self, BadPattern};
 use crate::expr::tree::{Compare, Ix, Op, Tree};
 use crate::value::{Type, Value};
@@ -59,6 +61,8 @@ pub enum TypeFault {
     NotComputed(Type),
     /// A predicate where a value belongs, or the other way round.
     Misplaced { wanted: &'static str, found: Kind },
+    /// An operand that the operation does not take.
+    Operand { operation: &'static str, wanted: &'static str, found: Kind },
     /// `regex` on something that is not a string.
     NotAString(Type),
     /// The list of `in` is empty, holds null, or mixes types.
@@ -90,6 +94,7 @@ impl fmt::Display for TypeFault {
             }
             TypeFault::NotComputed(found) => write!(f, "an expression cannot give {found}"),
             TypeFault::Misplaced { wanted, found } => write!(f, "expected a {wanted}, not a {found}"),
+            TypeFault::Operand { operation, wanted, found } => write!(f, "{operation} takes {wanted}, not {found}"),
             TypeFault::NotAString(found) => write!(f, "regex needs a string key, not {found}"),
             TypeFault::BadList => f.write_str("the list of `in` must hold values of one type, and at least one"),
             TypeFault::BadRegex(why) => write!(f, "this regular expression cannot be used: {why}"),
@@ -124,6 +129,9 @@ impl Checker<'_> {
             Op::Const(value) => value.type_of().map_or(Kind::Null, Kind::Value),
             Op::Key(key) => Kind::Value(schema.key_type(*key)),
             Op::Param(param) => Kind::Value(schema.param_type(*param)),
+            Op::NowMs => Kind::Value(Type::Int),
+            Op::UserId => Kind::Value(schema.key_type(Key::ID)),
+            Op::Call { call, a, b, .. } => self.call(ix, *call, *a, *b),
             Op::Unary(op, x) => self.arithmetic(ix, op.on_ints().is_some(), &[*x]),
             Op::Binary(op, a, b) => self.arithmetic(ix, op.on_ints().is_some(), &[*a, *b]),
             Op::Clamp { x, lo, hi } => self.arithmetic(ix, true, &[*x, *lo, *hi]),
@@ -167,6 +175,32 @@ impl Checker<'_> {
                 }
                 Kind::Predicate
             }
+        }
+    }
+
+    /// What a call gives; null where an operand can only be null.
+    fn call(&mut self, ix: Ix, call: Call, a: Ix, b: Option<Ix>) -> Kind {
+        let (mut null, mut wrong) = (false, false);
+        for (operand, takes) in [Some(a), b].into_iter().flatten().zip(call.takes()) {
+            match self.value(ix, operand) {
+                Kind::Null => null = true,
+                Kind::Value(type_of) if takes.fits(type_of) => {}
+                found => {
+                    wrong = true;
+                    if found != Kind::Wrong {
+                        let operation = call.operation().name;
+                        self.fail(ix, TypeFault::Operand { operation, wanted: takes.name(), found });
+                    }
+                }
+            }
+        }
+        match call.gives() {
+            Gives::Truth => Kind::Predicate,
+            _ if wrong => Kind::Wrong,
+            _ if null => Kind::Null,
+            Gives::Int => Kind::Value(Type::Int),
+            Gives::Float => Kind::Value(Type::Float),
+            Gives::Text => Kind::Value(Type::Str),
         }
     }
 

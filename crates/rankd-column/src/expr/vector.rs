@@ -31,6 +31,16 @@ impl<'a> Valid<'a> {
     }
 }
 
+impl<T: Copy> Values<'_, T> {
+    #[inline(always)]
+    pub(super) fn at(&self, row: usize) -> T {
+        match self {
+            Values::Each(values) => values[row],
+            Values::All(value) => *value,
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a, T> {
     pub(super) values: Values<'a, T>,
@@ -170,6 +180,24 @@ pub(super) fn add_products(p: Product<'_>, q: Product<'_>, n: usize, out: &mut V
             }
         }
     }
+}
+
+/// Appends what `cell` gives for the rows that are there, in turn; the others are null, and so is a row for which it gives nothing.
+#[inline(always)]
+pub(super) fn fill<T: Copy + Default>(
+    there: Valid<'_>,
+    n: usize,
+    out: &mut Register<T>,
+    mut cell: impl FnMut(usize) -> Option<T>,
+) {
+    let there = there.as_values();
+    out.valid.clear();
+    for row in 0..n {
+        let cell = if there.at(row) { cell(row) } else { None };
+        out.values.push(cell.unwrap_or_default());
+        out.valid.push(cell.is_some());
+    }
+    out.nulls = out.valid.contains(&false);
 }
 
 /// Like `zip`, for operations that can overflow; true when one did.

@@ -3,7 +3,7 @@
 use crate::generate::{few, look, many, recipe};
 use crate::table::{KEY_TYPES, Registry, Table};
 use proptest::prelude::*;
-use rankd_column::expr::{Op, Program, Scratch, Stop, Tree, Want, compute};
+use rankd_column::expr::{Op, Program, RunValues, Scratch, Stop, Tree, Want, compute};
 use rankd_column::{Column, Elements, Key, RowSet, Value};
 
 proptest! {
@@ -43,7 +43,7 @@ proptest! {
         let b = tree.push(Op::Key(Key(8)), None);
         tree.push(Op::Coalesce(a, b), None);
         let program = Program::compile(&tree, &Registry, Want::Value).unwrap();
-        let column = compute(&program, &joined, &[], &mut Scratch::default(), Stop::default()).unwrap();
+        let column = compute(&program, &joined, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap();
         for row in 0..joined.len() {
             let first = joined.value(Key(7), row);
             let expected = if first == Value::Null { joined.value(Key(8), row) } else { first };

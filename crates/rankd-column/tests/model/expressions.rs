@@ -2,9 +2,12 @@
 
 use crate::generate::{Level, Look, Recipe, WILD_FLOATS, WILD_INTS, few, look, many, params, recipe};
 use crate::oracle::{Overflow, Term};
-use crate::table::{Registry, World};
+use crate::table::{KEY_TYPES, Registry, World, values};
 use proptest::prelude::*;
-use rankd_column::expr::{Binary, Compare, EvalError, Fault, Program, Scratch, Stop, Unary, Want, compute, select};
+use rankd_column::expr::operation::{Gives, Takes};
+use rankd_column::expr::{
+    Binary, Call, Compare, EvalError, Fault, Program, Scratch, Stop, Unary, Want, compute, select,
+};
 use rankd_column::{RowSet, Type, Value};
 use std::cell::RefCell;
 
@@ -99,6 +102,33 @@ fn each_operation_alone_is_what_its_term_says() {
             check_column(&Term::Binary(op, pair), recipe, Look::All, vec![]);
         }
     }
+    // Keys of every type, and each operand in turn the same on all rows.
+    let literals = [Value::Int(-7), Value::Float(2.5), Value::str("aB"), Value::str("12"), Value::str("")];
+    let operands = |takes: &Takes| -> Vec<Term> {
+        let keys = (1..9u32).filter(|key| takes.fits(KEY_TYPES[*key as usize])).map(Term::Key);
+        let literals = literals.iter().filter(|value| takes.fits(value.type_of().unwrap()));
+        keys.chain(literals.cloned().map(Term::Const)).collect()
+    };
+    for &call in Call::ALL {
+        let salt = call.operation().fields.iter().any(|field| field.name == "salt").then_some("s");
+        let all: Vec<Vec<Term>> = call.takes().iter().map(operands).collect();
+        for a in &all[0] {
+            let of: Vec<Vec<Term>> = match all.get(1) {
+                Some(b) => b.iter().map(|b| vec![a.clone(), b.clone()]).collect(),
+                None => vec![vec![a.clone()]],
+            };
+            for operands in of {
+                let term = Term::Call(call, operands, salt);
+                for distinct in [false, true] {
+                    let recipe = Recipe { distinct, ..recipe };
+                    match call.gives() {
+                        Gives::Truth => check_rows(&term, recipe, Look::Kept(5), vec![]),
+                        _ => check_column(&term, recipe, Look::Kept(5), vec![]),
+                    }
+                }
+            }
+        }
+    }
     for abc in keys(3) {
         let parts = Box::new((abc[0].clone(), abc[1].clone(), abc[2].clone()));
         check_column(&Term::Clamp(parts), Recipe { rows: 300, ..recipe }, Look::All, vec![]);
@@ -175,7 +205,7 @@ fn check_rows(term: &Term, recipe: Recipe, look: Look, params: Vec<Value>) {
     let program = Program::compile(&tree, &Registry, Want::Predicate).unwrap();
     assert_eq!(program.result(), None);
     let select = |rows: &RowSet| {
-        SCRATCH.with_borrow_mut(|scratch| select(&program, rows, &world.params, scratch, Stop::default()))
+        SCRATCH.with_borrow_mut(|scratch| select(&program, rows, values(&world.params), scratch, Stop::default()))
     };
     let truths: Vec<(usize, Result<bool, Overflow>)> =
         rows.rows().iter().map(|row| (row, term.holds(row, &world))).collect();
@@ -215,7 +245,7 @@ fn check_fault(error: &EvalError, expected: &Result<Value, Overflow>, row: usize
 }
 
 fn run(program: &Program, rows: &RowSet, params: &[Value]) -> Result<rankd_column::Column, EvalError> {
-    SCRATCH.with_borrow_mut(|scratch| compute(program, rows, params, scratch, Stop::default()))
+    SCRATCH.with_borrow_mut(|scratch| compute(program, rows, values(params), scratch, Stop::default()))
 }
 
 fn is_bad(value: &Result<Value, Overflow>) -> bool {

@@ -1,10 +1,11 @@
 //! Single expressions that once went wrong, or easily could: faults, branches, shared nodes, stopping.
 
 use crate::oracle::Term;
-use crate::table::{Registry, Table};
+use crate::table::{Registry, Table, values};
+use rankd_column::expr::symbols::TEXT_BYTES_MAX;
 use rankd_column::expr::{
-    Binary, Compare, EvalError, Fault, Op, Pattern, Program, Scratch, Stop, Tree, TypeFault, Unary, Want, compute,
-    select,
+    Binary, Call, Compare, EvalError, Fault, Op, Pattern, Program, Scratch, Stop, Tree, TypeFault, Unary, Want,
+    compute, select,
 };
 use rankd_column::{Column, Key, RowSet, Type, Value};
 use std::sync::atomic::AtomicBool;
@@ -21,7 +22,7 @@ fn rows(ints: &[i64], floats: &[f64]) -> RowSet {
 
 fn run(term: &Term, rows: &RowSet, params: &[Value], stop: Stop<'_>) -> Result<Column, EvalError> {
     let program = Program::compile(&term.flatten().0, &Registry, Want::Value).unwrap();
-    compute(&program, rows, params, &mut Scratch::default(), stop)
+    compute(&program, rows, values(params), &mut Scratch::default(), stop)
 }
 
 fn binary(op: Binary, a: Term, b: Term) -> Term {
@@ -111,7 +112,7 @@ fn several_nodes_may_read_the_same_one() {
     tree.push(Op::Binary(Binary::Sub, product, sum), None);
     let program = Program::compile(&tree, &Registry, Want::Column(Type::Int)).unwrap();
     let rows = rows(&[1, 5, -3], &[0.0; 3]);
-    let column = compute(&program, &rows, &[], &mut Scratch::default(), Stop::default()).unwrap();
+    let column = compute(&program, &rows, values(&[]), &mut Scratch::default(), Stop::default()).unwrap();
     for (row, a) in [1i64, 5, -3].into_iter().enumerate() {
         let (x, y) = (-a, -2 * a);
         assert_eq!(column.value(row), Value::Int(y * x - (x + y)));
@@ -125,7 +126,8 @@ fn a_pattern_parameter_that_is_no_pattern_is_a_fault_of_its_node() {
     let program = Program::compile(&term.flatten().0, &Registry, Want::Predicate).unwrap();
     let mut params = vec![Value::Null; 7];
     params[6] = Value::str("a(");
-    let error = select(&program, &rows(&[1], &[0.0]), &params, &mut Scratch::default(), Stop::default()).unwrap_err();
+    let error =
+        select(&program, &rows(&[1], &[0.0]), values(&params), &mut Scratch::default(), Stop::default()).unwrap_err();
     assert!(matches!(error, EvalError { fault: Fault::BadRegex { .. }, id: None, node: Some(1) }), "{error:?}");
 }
 
@@ -149,7 +151,7 @@ fn a_set_flag_stops_an_evaluation_before_its_next_chunk() {
     assert!(run(&sum, &many, &[], Stop(Some(&going))).is_ok());
     let positive = Term::Compare(Compare::Gt, Box::new((Term::Key(1), Term::Const(Value::Int(0)))));
     let program = Program::compile(&positive.flatten().0, &Registry, Want::Predicate).unwrap();
-    let selected = |flag| select(&program, &many, &[], &mut Scratch::default(), Stop(Some(flag)));
+    let selected = |flag| select(&program, &many, values(&[]), &mut Scratch::default(), Stop(Some(flag)));
     assert_eq!(selected(&stopped).unwrap_err(), stop);
     assert_eq!(selected(&going).unwrap().len(), 3000);
 }
@@ -161,4 +163,65 @@ fn nothing_is_wrong_with_no_rows() {
     assert_eq!(run(&division, &none, &[], Stop::default()).unwrap().len(), 0);
     let overflow = binary(Binary::Mul, Term::Const(Value::Int(i64::MAX)), Term::Const(Value::Int(2)));
     assert_eq!(run(&overflow, &none, &[], Stop::default()).unwrap().len(), 0);
+}
+
+/// Rows with ids from 100 on and these texts under key 7.
+fn texts(texts: &[&str]) -> RowSet {
+    let ids = (100..).take(texts.len()).collect();
+    let columns = [(Key(7), texts.iter().map(|text| Value::str(text)).collect())];
+    RowSet::new(Table { ids, columns: columns.into(), spare_strings: vec![] }.batch())
+}
+
+#[test]
+fn a_text_that_is_too_long_is_a_fault_of_its_row_and_operation() {
+    let (half, most) = ("x".repeat(TEXT_BYTES_MAX / 2), "y".repeat(TEXT_BYTES_MAX / 2 + 1));
+    let twice = Term::Call(Call::Append, vec![Term::Key(7), Term::Key(7)], None);
+    let rows = texts(&["a", &half, &most, "b"]);
+    let error = run(&Term::Call(Call::Upper, vec![twice.clone()], None), &rows, &[], Stop::default()).unwrap_err();
+    assert_eq!(error, EvalError { fault: Fault::TextTooLong, id: Some(102.into()), node: Some(2) });
+    // A branch that is not taken does no harm.
+    let short = Term::Compare(Compare::Lt, Box::new((Term::Key(7), Term::Const(Value::str("y")))));
+    let term = Term::If(Box::new((short, twice, Term::Const(Value::str("long")))));
+    let column = run(&term, &rows, &[], Stop::default()).unwrap();
+    assert_eq!([0, 2, 3].map(|row| column.value(row)), ["aa", "long", "bb"].map(Value::str));
+    assert_eq!(column.value(1), Value::str(&half.repeat(2)));
+}
+
+#[test]
+fn texts_that_are_too_large_together_end_the_evaluation() {
+    let long = "x".repeat(TEXT_BYTES_MAX - 8);
+    let all: Vec<String> = (0..70).map(|row| format!("{row:08}")).collect();
+    let rows = texts(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let appended = Term::Call(Call::Append, vec![Term::Key(7), Term::Param(5)], None);
+    let mut params = vec![Value::Null; 6];
+    params[5] = Value::str(&long);
+    let error = run(&appended, &rows, &params, Stop::default()).unwrap_err();
+    assert_eq!(error, EvalError { fault: Fault::TextsTooLarge, id: None, node: None });
+    assert!(run(&appended, &rows.take(60), &params, Stop::default()).is_ok());
+    // The same text on all rows is one text.
+    let first = rows.looking_at(vec![0; 70]);
+    assert!(run(&appended, &first, &params, Stop::default()).is_ok());
+}
+
+#[test]
+fn few_rows_of_a_large_dictionary_are_worked_on_one_by_one() {
+    let all: Vec<String> = (0..9000).map(|row| format!("Text {row}")).collect();
+    let rows = texts(&all.iter().map(String::as_str).collect::<Vec<_>>()).looking_at(vec![8999, 5, 8999]);
+    let lower = |x| Term::Call(Call::Lower, vec![x], None);
+    let column = run(&lower(lower(Term::Key(7))), &rows, &[], Stop::default()).unwrap();
+    assert_eq!([column.value(8999), column.value(5)], ["text 8999", "text 5"].map(Value::str));
+}
+
+#[test]
+fn an_operand_that_is_not_taken_is_refused_by_name() {
+    for (call, operand, message) in [
+        (Call::Lower, Term::Key(1), "lower takes string, not int"),
+        (Call::Hash, Term::Key(3), "hash takes int or string, not float"),
+        (Call::UnitHash, Term::Key(5), "unit_hash takes int or string, not bool"),
+        (Call::Int, Term::Key(5), "int takes number or string, not bool"),
+    ] {
+        let tree = Term::Call(call, vec![operand], Some("s")).flatten().0;
+        let errors = Program::compile(&tree, &Registry, Want::Value).unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.to_string()).collect::<Vec<_>>(), [message]);
+    }
 }

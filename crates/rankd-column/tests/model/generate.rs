@@ -7,7 +7,8 @@ use crate::oracle::Term;
 use crate::table::{FIRST_ARRAY, FIRST_MISSING, FIRST_MISSING_ARRAY, KEY_TYPES, PARAM_TYPES, PATTERN_PARAM, Table};
 use proptest::prelude::*;
 use proptest::sample::select;
-use rankd_column::expr::{Binary, Compare, Pattern, Unary};
+use rankd_column::expr::operation::{Gives, Takes};
+use rankd_column::expr::{Binary, Call, Compare, Pattern, Unary};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Element, Key, List, RowSet, Type, Value};
 use std::sync::Arc;
@@ -49,7 +50,8 @@ pub(crate) const WILD_FLOATS: [f64; 16] = [
     f64::MAX,
 ];
 /// By bytes, capitals stand before small letters and U+FFFD before U+10000 (by UTF-16 units it would be after).
-pub(crate) const STRINGS: [&str; 12] = ["", "a", "A", "ab", "abc", "aBc", "b", "zz", "é", "ß", "\u{FFFD}", "\u{10000}"];
+pub(crate) const STRINGS: [&str; 16] =
+    ["12", "-7.5", "1e3", "ΑΣ", "", "a", "A", "ab", "abc", "aBc", "b", "zz", "é", "ß", "\u{FFFD}", "\u{10000}"];
 const PATTERNS: [&str; 9] = ["", "a", "^a", "b$", "a.c", "[A-Z]", "^É", "^$", "(a|z)+b?$"];
 
 /// A source of numbers that gives the same ones every time.
@@ -281,6 +283,7 @@ impl Level {
             3 => binary(binary_on_ints, int),
             1 => clamp(int),
             3 => self.branches(int),
+            2 => self.calls(Gives::Int),
         ];
         let of_numbers = prop_oneof![
             1 => leaf(Type::Float),
@@ -289,13 +292,37 @@ impl Level {
             4 => binary(Binary::ALL.to_vec(), number),
             1 => clamp(number),
             3 => self.branches(number),
+            2 => self.calls(Gives::Float),
         ];
         Level {
             int: of_ints.boxed(),
             number: of_numbers.boxed(),
             bool: prop_oneof![leaf(Type::Bool), self.branches(&self.bool)].boxed(),
-            str: prop_oneof![leaf(Type::Str), self.branches(&self.str)].boxed(),
+            str: prop_oneof![leaf(Type::Str), self.branches(&self.str), self.calls(Gives::Text)].boxed(),
             predicate: self.predicates(),
+        }
+    }
+
+    /// Every function of the table that gives this, on every operand that it takes.
+    fn calls(&self, gives: Gives) -> Terms {
+        let calls: Vec<Call> = Call::ALL.iter().copied().filter(|call| call.gives() == gives).collect();
+        let level = self.clone();
+        let call = select(calls).prop_flat_map(move |call| {
+            let operands: Vec<Terms> = call.takes().iter().map(|takes| level.operand(*takes)).collect();
+            (Just(call), operands, select(vec!["", "s", "home"]))
+        });
+        call.prop_map(|(call, operands, salt)| {
+            let is_salted = call.operation().fields.iter().any(|field| field.name == "salt");
+            Term::Call(call, operands, is_salted.then_some(salt))
+        })
+        .boxed()
+    }
+
+    fn operand(&self, takes: Takes) -> Terms {
+        match takes {
+            Takes::Text => self.str.clone(),
+            Takes::IntOrText => prop_oneof![self.int.clone(), self.str.clone()].boxed(),
+            Takes::NumberOrText => prop_oneof![self.number.clone(), self.str.clone()].boxed(),
         }
     }
 
@@ -327,6 +354,7 @@ impl Level {
             1 => (FIRST_ARRAY..KEY_TYPES.len() as u32, any::<bool>())
                 .prop_map(|(key, negated)| Term::Null(Box::new(Term::Key(key)), negated)),
             2 => pattern_match(),
+            3 => self.calls(Gives::Truth),
         ]
         .boxed()
     }
@@ -336,11 +364,13 @@ fn leaf(type_of: Type) -> Terms {
     let of_type =
         |types: &[Type]| -> Vec<u32> { (0..).zip(types).filter(|(_, t)| **t == type_of).map(|(at, _)| at).collect() };
     let params = of_type(&PARAM_TYPES[..PATTERN_PARAM as usize]);
+    let of_run = vec![Term::NowMs, Term::UserId];
     prop_oneof![
         6 => select(of_type(&KEY_TYPES)).prop_map(Term::Key),
         3 => literal(type_of).prop_map(Term::Const),
         2 => select(params).prop_map(Term::Param),
         1 => Just(Term::Const(Value::Null)),
+        1 => select(if type_of == Type::Int { of_run } else { vec![Term::Const(Value::Null)] }),
     ]
     .boxed()
 }

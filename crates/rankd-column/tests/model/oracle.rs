@@ -4,9 +4,10 @@
 //! error exactly where `?` meets one. Nothing here is fast. Only the functions of numbers are those of the table of operations;
 //! `scalars` defines them a second time.
 
-use crate::table::{KEY_TYPES, PARAM_TYPES, World};
+use crate::table::{KEY_TYPES, NOW_MS, PARAM_TYPES, USER_ID, World};
+use rankd_column::expr::operation::{CallResult, Gives, Meaning};
 use rankd_column::expr::tree::Ix;
-use rankd_column::expr::{Binary, Compare, Op, Pattern, Tree, Unary};
+use rankd_column::expr::{Binary, Call, Compare, Op, Pattern, Tree, Unary};
 use rankd_column::{Key, Type, Value};
 use regex::RegexBuilder;
 use std::cmp::Ordering;
@@ -17,6 +18,9 @@ pub(crate) enum Term {
     Const(Value),
     Key(u32),
     Param(u32),
+    NowMs,
+    UserId,
+    Call(Call, Vec<Term>, Option<&'static str>),
     Unary(Unary, Box<Term>),
     Binary(Binary, Box<(Term, Term)>),
     Clamp(Box<(Term, Term, Term)>),
@@ -39,7 +43,9 @@ pub(crate) struct Overflow;
 impl Term {
     pub(crate) fn children(&self) -> Vec<&Term> {
         match self {
-            Term::Const(_) | Term::Key(_) | Term::Param(_) | Term::Truth(_) | Term::Match { .. } => vec![],
+            Term::Const(_) | Term::Key(_) | Term::Param(_) | Term::NowMs | Term::UserId => vec![],
+            Term::Truth(_) | Term::Match { .. } => vec![],
+            Term::Call(_, operands, _) => operands.iter().collect(),
             Term::Unary(_, x) | Term::Not(x) | Term::In(x, _) | Term::Null(x, _) => vec![x],
             Term::Binary(_, ab) | Term::Coalesce(ab) | Term::And(ab) | Term::Or(ab) | Term::Compare(_, ab) => {
                 vec![&ab.0, &ab.1]
@@ -56,6 +62,14 @@ impl Term {
             Term::Const(value) => value.type_of(),
             Term::Key(key) => Some(KEY_TYPES[*key as usize]),
             Term::Param(param) => Some(PARAM_TYPES[*param as usize]),
+            Term::NowMs | Term::UserId => Some(Type::Int),
+            Term::Call(call, operands, _) => match call.gives() {
+                _ if operands.iter().any(|operand| operand.type_of().is_none()) => None,
+                Gives::Int => Some(Type::Int),
+                Gives::Float => Some(Type::Float),
+                Gives::Text => Some(Type::Str),
+                Gives::Truth => None,
+            },
             Term::If(parts) => meet(vec![parts.1.type_of(), parts.2.type_of()]),
             _ => {
                 let met = meet(self.children().iter().map(|child| child.type_of()).collect());
@@ -84,8 +98,13 @@ impl Term {
             Term::Const(value) => value.clone(),
             Term::Key(key) => world.table.value(Key(*key), row),
             Term::Param(param) => world.param(*param),
+            Term::NowMs => Value::Int(NOW_MS),
+            Term::UserId => Value::Int(USER_ID),
             // What can only be null has nothing in it to look at.
             _ if self.is_value() && self.type_of().is_none() => Value::Null,
+            Term::Call(of, operands, salt) => {
+                call(*of, &operands.iter().map(at).collect::<Result<Vec<_>, _>>()?, salt.unwrap_or_default())
+            }
             Term::Unary(op, x) => match (at(x)?, self.type_of()) {
                 (Value::Null, _) => Value::Null,
                 (Value::Int(x), Some(Type::Int)) => Value::Int(int(op.on_ints().unwrap().int(x))?),
@@ -131,6 +150,7 @@ impl Term {
 
     fn is_value(&self) -> bool {
         self.is_arithmetic()
+            || matches!(self, Term::Call(call, ..) if call.gives() != Gives::Truth)
             || matches!(self, Term::Const(_) | Term::Key(_) | Term::Param(_) | Term::Coalesce(_) | Term::If(_))
     }
 
@@ -163,6 +183,11 @@ impl Term {
             Term::Const(value) => Op::Const(value.clone()),
             Term::Key(key) => Op::Key(Key(*key)),
             Term::Param(param) => Op::Param(*param),
+            Term::NowMs => Op::NowMs,
+            Term::UserId => Op::UserId,
+            Term::Call(call, _, salt) => {
+                Op::Call { call: *call, a: below[0], b: below.get(1).copied(), salt: salt.map(Into::into) }
+            }
             Term::Unary(op, _) => Op::Unary(*op, below[0]),
             Term::Binary(op, _) => Op::Binary(*op, below[0], below[1]),
             Term::Clamp(_) => Op::Clamp { x: below[0], lo: below[1], hi: below[2] },
@@ -181,6 +206,45 @@ impl Term {
         };
         terms.push(self);
         tree.push(op, Some(tree.nodes().len() as u32 * 10))
+    }
+}
+
+/// A function of values of any type.
+fn call(call: Call, operands: &[Value], salt: &str) -> Value {
+    if operands.contains(&Value::Null) {
+        return if call.gives() == Gives::Truth { Value::Bool(false) } else { Value::Null };
+    }
+    let text = |at: usize| match &operands[at] {
+        Value::Str(text) => text.to_string(),
+        Value::Int(v) => v.to_string(),
+        other => panic!("{call:?} of {other}"),
+    };
+    match call {
+        Call::Int => match &operands[0] {
+            Value::Float(v) if v.abs() < 1e30 => i64::try_from(v.trunc() as i128).map_or(Value::Null, Value::Int),
+            Value::Float(_) => Value::Null,
+            _ => text(0).parse().map_or(Value::Null, Value::Int),
+        },
+        Call::Float => match &operands[0] {
+            Value::Str(text) => text.parse().ok().filter(|v: &f64| v.is_finite()).map_or(Value::Null, Value::Float),
+            number => Value::Float(float(number)),
+        },
+        Call::Lower => Value::str(&text(0).to_lowercase()),
+        Call::Upper => Value::str(&text(0).to_uppercase()),
+        Call::Length => Value::Int(text(0).chars().count() as i64),
+        Call::Append => Value::str(&(text(0) + &text(1))),
+        Call::Contains => Value::Bool(text(0).split(&text(1)).count() > 1),
+        Call::StartsWith => Value::Bool(text(0).strip_prefix(&text(1)).is_some()),
+        Call::EndsWith => Value::Bool(text(0).strip_suffix(&text(1)).is_some()),
+        // Their values are held by tests of their own.
+        Call::Hash | Call::UnitHash => match call.meaning() {
+            Meaning::Salted(hash) => match hash(format!("{salt}:{}", text(0)).as_bytes()) {
+                CallResult::Int(v) => Value::Int(v),
+                CallResult::Float(v) => Value::Float(v),
+                other => panic!("{call:?} gives {other:?}"),
+            },
+            other => panic!("{call:?} is {other:?}"),
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::generate::{Dice, Level, look, many, params, recipe};
 use crate::oracle::Term;
-use crate::table::{FIRST_ARRAY, KEY_TYPES, Registry};
+use crate::table::{FIRST_ARRAY, KEY_TYPES, Registry, values};
 use proptest::prelude::*;
 use proptest::sample::select;
 use rankd_column::expr::pass::{PARTS_MAX, Part, Pass, PassError};
@@ -76,7 +76,7 @@ fn program(term: &Term, want: Want) -> Arc<Program> {
 
 fn run(pass: &Pass, rows: &RowSet, params: &[Value], out: &mut Vec<usize>) -> Result<RowSet, PassError> {
     SCRATCH.with_borrow_mut(|scratch| {
-        let result = pass.run(rows, params, scratch, Stop::default());
+        let result = pass.run(rows, values(params), scratch, Stop::default());
         out.clear();
         out.extend_from_slice(scratch.rows_out());
         result
@@ -87,11 +87,10 @@ fn run(pass: &Pass, rows: &RowSet, params: &[Value], out: &mut Vec<usize>) -> Re
 fn alone(part: &Part, rows: &RowSet, params: &[Value]) -> Result<RowSet, rankd_column::expr::EvalError> {
     use rankd_column::expr::select;
     SCRATCH.with_borrow_mut(|scratch| match part {
-        Part::Compute { key, program } => {
-            compute(program, rows, params, scratch, Stop::default()).map(|column| rows.with(*key, Arc::new(column)))
-        }
+        Part::Compute { key, program } => compute(program, rows, values(params), scratch, Stop::default())
+            .map(|column| rows.with(*key, Arc::new(column))),
         Part::Filter { program } => {
-            select(program, rows, params, scratch, Stop::default()).map(|kept| rows.looking_at(kept))
+            select(program, rows, values(params), scratch, Stop::default()).map(|kept| rows.looking_at(kept))
         }
         Part::Sort { key, order } => Ok(rows.sort(*key, *order)),
         Part::Take { count } => Ok(rows.take(*count)),
@@ -258,6 +257,6 @@ fn a_string_column_is_not_read_in_the_pass_that_makes_it() {
 fn a_set_flag_stops_a_pass() {
     let pass = Pass::new(vec![into(1, &key(0)), filter(Compare::Gt, key(1), int(0))]).unwrap();
     let flag = AtomicBool::new(true);
-    let stopped = pass.run(&ids(10), &[], &mut Scratch::default(), Stop(Some(&flag))).unwrap_err();
+    let stopped = pass.run(&ids(10), values(&[]), &mut Scratch::default(), Stop(Some(&flag))).unwrap_err();
     assert_eq!(stopped.error.fault, Fault::Stopped);
 }

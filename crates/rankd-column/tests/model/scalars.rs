@@ -4,15 +4,15 @@
 
 use crate::generate::{Level, WILD_FLOATS, WILD_INTS};
 use crate::oracle::Term;
-use crate::table::Registry;
+use crate::table::{Registry, values};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use rankd_column::expr::operation::{Finite, Nulls, Overflow};
+use rankd_column::expr::operation::{Finite, Nulls, Overflow, Takes};
 use rankd_column::expr::{
     Binary, Compare, Form, IntBinary, IntUnary, OPERATIONS, Operation, Pattern, Program, Scratch, Special, Stop, Unary,
     Want, compute, select,
 };
-use rankd_column::{Batch, RowSet, Value};
+use rankd_column::{Batch, RowSet, Type, Value};
 use std::cmp::{max_by, min_by};
 
 /// What a function gives where it has three operands at most.
@@ -20,6 +20,7 @@ fn float(operation: &Operation, x: &[f64]) -> Option<f64> {
     match operation.form {
         Form::Unary(op) => Some(op.float(x[0])),
         Form::Binary(op) => Some(op.float(x[0], x[1])),
+        Form::Call(_) => None,
         Form::Special(Special::Clamp) => Some(Binary::Min.float(Binary::Max.float(x[0], x[1]), x[2])),
         Form::Special(_) => None,
     }
@@ -102,6 +103,22 @@ fn every_function_of_floats_is_what_it_is_called() {
             (Unary::Log, x.ln()),
             (Unary::Log1p, x.ln_1p()),
             (Unary::Exp, x.exp()),
+            (
+                Unary::Sign,
+                if x > 0.0 {
+                    1.0
+                } else if x < 0.0 {
+                    -1.0
+                } else {
+                    x
+                },
+            ),
+            (Unary::Trunc, if x < 0.0 { x.ceil() } else { x.floor() }),
+            (Unary::Log2, x.log2()),
+            (Unary::Log10, x.log10()),
+            (Unary::Tanh, x.tanh()),
+            (Unary::Sin, x.sin()),
+            (Unary::Cos, x.cos()),
             (Unary::Sigmoid, 1.0 / (1.0 + (-x).exp())),
         ];
         for (op, expected) in expected {
@@ -115,6 +132,7 @@ fn every_function_of_floats_is_what_it_is_called() {
                 (Binary::Div, x / y),
                 (Binary::Mod, x % y),
                 (Binary::Pow, x.powf(y)),
+                (Binary::Decay, 0.5f64.powf(x / y)),
                 (Binary::Min, of_both(x, y, |a, b| min_by(a, b, f64::total_cmp))),
                 (Binary::Max, of_both(x, y, |a, b| max_by(a, b, f64::total_cmp))),
             ];
@@ -155,12 +173,17 @@ fn of_nulls(operation: &Operation) -> Option<Term> {
     Some(match operation.form {
         Form::Unary(op) => Term::Unary(op, Box::new(float)),
         Form::Binary(op) => Term::Binary(op, pair),
+        Form::Call(call) => {
+            let operand = |takes: &Takes| Term::Key(if takes.fits(Type::Str) { text } else { 10 });
+            Term::Call(call, call.takes().iter().map(operand).collect(), Some(""))
+        }
         Form::Special(special) => match special {
             Special::Clamp => Term::Clamp(Box::new((float.clone(), float.clone(), float))),
             Special::Cmp => Term::Compare(Compare::Ne, pair),
             Special::In => Term::In(Box::new(float), vec![Value::Float(0.0)]),
             Special::Regex => Term::Match { key: text, pattern: Pattern::Literal(String::new()), ignore_case: false },
             Special::ConstNumber | Special::ConstString | Special::ConstBool | Special::ConstNull => return None,
+            Special::NowMs | Special::UserId => return None,
             Special::KeyRef | Special::ParamRef | Special::Coalesce | Special::If => return None,
             Special::And | Special::Or | Special::Not | Special::IsNull | Special::NotNull => return None,
         },
@@ -180,11 +203,11 @@ fn what_rows_say_about_null_holds() {
         let program = |want| Program::compile(&term.flatten().0, &Registry, want).unwrap();
         match operation.nulls {
             Nulls::Pass => {
-                let column = compute(&program(Want::Value), &rows, &[], &mut scratch, stop).unwrap();
+                let column = compute(&program(Want::Value), &rows, values(&[]), &mut scratch, stop).unwrap();
                 assert!((0..2).all(|row| column.value(row) == Value::Null), "{name}");
             }
             Nulls::False => {
-                let kept = select(&program(Want::Predicate), &rows, &[], &mut scratch, stop).unwrap();
+                let kept = select(&program(Want::Predicate), &rows, values(&[]), &mut scratch, stop).unwrap();
                 assert!(kept.is_empty(), "{name}");
             }
             Nulls::Own | Nulls::Never => panic!("{name} does something with null"),

@@ -1,7 +1,7 @@
 //! Columns of many distinct strings: sorted, picked and compared with constants, whichever way the size of the view makes best.
 
 use crate::table::{Registry, Table};
-use rankd_column::expr::{Compare, Op, Program, Scratch, Stop, Tree, Want, select};
+use rankd_column::expr::{Compare, Op, Program, RunValues, Scratch, Stop, Tree, Want, select};
 use rankd_column::kernel::sort::Order;
 use rankd_column::{Key, RowSet, Value};
 
@@ -83,7 +83,8 @@ fn strings_equal_a_constant_whatever_part_of_the_dictionary_is_looked_at() {
                         tree.push(Op::And(always, test), None);
                     }
                     let program = Program::compile(&tree, &Registry, Want::Predicate).unwrap();
-                    let kept = select(&program, rows, &[], &mut Scratch::default(), Stop::default()).unwrap();
+                    let kept =
+                        select(&program, rows, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap();
                     let there = |row: &usize| values[*row] != Value::Null && holds(&values[*row]);
                     let wanted: Vec<u32> = rows.rows().iter().filter(there).map(|row| row as u32).collect();
                     assert_eq!(kept, wanted, "{op:?} {constant} on {} rows", rows.len());

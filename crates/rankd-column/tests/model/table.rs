@@ -1,8 +1,8 @@
 //! Rows as the model sees them: a value a cell. And the same rows as the crate's batch.
 
 use rankd_column::column::ColumnBuilder;
-use rankd_column::expr::Schema;
-use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Element, Key, List, Span, Type, Value};
+use rankd_column::expr::{RunValues, Schema};
+use rankd_column::{Batch, Cells, Column, DictionaryBuilder, Element, Id, Key, List, Span, Type, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,6 +40,15 @@ pub(crate) const PARAM_TYPES: [Type; 7] =
     [Type::Int, Type::Int, Type::Float, Type::Float, Type::Bool, Type::Str, Type::Str];
 
 pub(crate) const PATTERN_PARAM: u32 = 6;
+
+/// The time and the user of every run.
+pub(crate) const NOW_MS: i64 = 1_700_000_000_123;
+pub(crate) const USER_ID: i64 = 77;
+
+/// A run with these parameters.
+pub(crate) fn values(params: &[Value]) -> RunValues<'_> {
+    RunValues { params, now_ms: NOW_MS, user_id: &Id::Int(USER_ID) }
+}
 
 /// The types behind the numbers above.
 pub(crate) struct Registry;

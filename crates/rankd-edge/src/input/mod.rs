@@ -29,6 +29,7 @@ const FIELDS: &[&str] = &[
     "param_overrides",
     "candidates",
     "output_keys",
+    "now_ms",
     "deadline_ms",
     "node_timeout_ms",
     "trace",
@@ -147,6 +148,7 @@ fn read_field(
         "params" | "param_overrides" => value.params(&mut input.request.params, set)?,
         "candidates" => input.request.candidates = Some(Candidates::new(value.candidates()?)),
         "output_keys" => input.output_keys = Some(value.output_keys()?),
+        "now_ms" => input.request.now_ms = Some(value.now_ms()?),
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
         "trace" => input.asks_for_trace = value.bool_or_null()?,
@@ -346,6 +348,16 @@ impl Given<'_, '_> {
             Kind::Null => self.reader.null().map(|()| false).map_err(not_json),
             Kind::Number | Kind::String | Kind::Array | Kind::Object => Err(self.wrong("true or false")),
         }
+    }
+
+    /// A time in milliseconds since 1970, up to the year 9999.
+    fn now_ms(&mut self) -> Result<i64, RunError> {
+        if self.peek()? == Kind::Number
+            && let Number::Int(ms @ 0..=253_402_300_799_999) = self.reader.number().map_err(not_json)?
+        {
+            return Ok(ms);
+        }
+        Err(self.wrong("an int from 0 to 253402300799999, in milliseconds since 1970"))
     }
 
     fn millis(&mut self) -> Result<Duration, RunError> {

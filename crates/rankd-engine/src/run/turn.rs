@@ -88,7 +88,13 @@ impl Run<'_> {
         }
         let deadline = self.limits.request.map(|request| request.at);
         let (params, stop) = (&*self.request.params, &self.cancel.requested);
-        let mut cx = ComputeContext { params, scratch, id_texts: self.request.id_texts.as_ref(), stop, deadline };
+        let mut cx = ComputeContext {
+            values: self.request.values(),
+            scratch,
+            id_texts: self.request.id_texts.as_ref(),
+            stop,
+            deadline,
+        };
         // Where depth does not matter and nothing is recorded, a cheap reader goes straight to the end of the list.
         let straight = policy.inline && depths.is_empty();
         let mut unseen_ns = inline_clock.unseen_ns;
@@ -145,9 +151,9 @@ impl Run<'_> {
             self.recorder.inlined(ix, self.buffers.depths.get(ix as usize).copied().unwrap_or(0));
         }
         let limit = self.limits.of_node(started, step.timeout);
-        let (params, stop) = (&*self.request.params, &self.cancel.requested);
+        let (values, stop) = (self.request.values(), &self.cancel.requested);
         let (id_texts, deadline) = (self.request.id_texts.as_ref(), limit.map(|limit| limit.at));
-        let mut cx = ComputeContext { params, scratch, id_texts, stop, deadline };
+        let mut cx = ComputeContext { values, scratch, id_texts, stop, deadline };
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };

@@ -5,8 +5,8 @@ use crate::request::Request;
 use crate::stats::Stats;
 use crate::store::Stores;
 use crate::task::{DecodePool, PoolTrip};
-use rankd_column::expr::{Scratch, Stop};
-use rankd_column::{IdTexts, Key, Type, Value};
+use rankd_column::expr::{RunValues, Scratch, Stop};
+use rankd_column::{IdTexts, Key, Type};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
 use rankd_plan::registry::Status;
@@ -64,8 +64,8 @@ pub struct Field {
 
 /// What a computation may use besides its inputs.
 pub struct ComputeContext<'a> {
-    /// By position in the parameter registry.
-    pub params: &'a [Value],
+    /// What is the same on all rows of the run.
+    pub values: RunValues<'a>,
     pub scratch: &'a mut Scratch,
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) stop: &'a AtomicBool,

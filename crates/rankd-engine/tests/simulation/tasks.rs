@@ -255,7 +255,7 @@ impl Make for Work {
 
 impl Compute for Work {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let Some(Value::Int(run)) = cx.params.first() else { panic!("a request without its number") };
+        let Some(Value::Int(run)) = cx.values.params.first() else { panic!("a request without its number") };
         see(*run, self.script.node, What::Called);
         let inputs: Vec<RowSet> = inputs.iter().cloned().collect();
         self.script.end(*run, &inputs)

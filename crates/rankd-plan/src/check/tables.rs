@@ -231,7 +231,7 @@ fn report_constants(decoded: &Decoded, sources: &Sources, found: &mut Diagnostic
         let of = |ix: &u32| constant.get(*ix as usize).copied().unwrap_or(false);
         let is = |ix: u32, truth: bool| matches!(nodes[ix as usize].op, Op::Truth(it) if it == truth);
         constant.push(match &node.op {
-            Op::Key(_) | Op::Param(_) | Op::Match { .. } => false,
+            Op::Key(_) | Op::Param(_) | Op::NowMs | Op::UserId | Op::Match { .. } => false,
             Op::And(a, b) if is(*a, false) || is(*b, false) => true,
             Op::Or(a, b) if is(*a, true) || is(*b, true) => true,
             op => op.children().all(|child| of(&child)),

@@ -15,7 +15,7 @@ use rankd_column::expr::{Compare, OPERATIONS, Op, Operation, Pattern, Special, T
 use rankd_column::{Key, Value};
 use std::borrow::Cow;
 use std::rc::Rc;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// The fields that operations have, and what each holds. It is the same in every operation that has the field, except that a field
 /// may hold a value in one and a predicate in another.
@@ -74,6 +74,7 @@ struct Part<'t> {
     list: Option<Vec<Value>>,
     pattern: Option<Option<Pattern>>,
     ignore_case: bool,
+    salt: Option<Option<Arc<str>>>,
     source: Option<u32>,
     /// The fields that were given, without `op` and `source`, which every part has.
     given: Vec<Cow<'t, str>>,
@@ -257,6 +258,11 @@ impl Decoder<'_, '_> {
                 }
                 part.pattern = Some(pattern);
             }
+            (_, Some(Holds::Salt)) => {
+                let salt = cursor.text()?;
+                self.text += salt.as_ref().map_or(0, |salt| salt.len());
+                part.salt = Some(salt.map(Into::into));
+            }
             (_, Some(Holds::Flags)) => match cursor.text()?.as_deref() {
                 Some("i") => part.ignore_case = true,
                 Some("") | None => {}
@@ -321,6 +327,17 @@ impl Decoder<'_, '_> {
         let special = match operation.form {
             Form::Unary(op) => return Some(Op::Unary(op, child("x"))),
             Form::Binary(op) => return Some(Op::Binary(op, child("a"), child("b"))),
+            Form::Call(call) => {
+                // A call has one or two operands, each an operation, and hashes have a salt.
+                let mut operands =
+                    operation.fields.iter().filter(|field| field.holds == Holds::Value).map(|field| child(field.name));
+                let (a, b) = (operands.next()?, operands.next());
+                let salt = match &part.salt {
+                    Some(salt) => Some(salt.clone()?),
+                    None => None,
+                };
+                return Some(Op::Call { call, a, b, salt });
+            }
             Form::Special(special) => special,
         };
         Some(match special {
@@ -330,6 +347,8 @@ impl Decoder<'_, '_> {
             }
             Special::KeyRef => Op::Key(part.key??),
             Special::ParamRef => Op::Param(part.param??),
+            Special::NowMs => Op::NowMs,
+            Special::UserId => Op::UserId,
             Special::Clamp => Op::Clamp { x: child("x"), lo: child("lo"), hi: child("hi") },
             Special::Coalesce => Op::Coalesce(child("a"), child("b")),
             Special::If => Op::If { cond: child("cond"), then: child("then"), other: child("else") },
@@ -404,6 +423,7 @@ impl Decoder<'_, '_> {
             list: None,
             pattern: None,
             ignore_case: false,
+            salt: None,
             source: None,
             given: Vec::new(),
             found_before: self.found.list().len(),

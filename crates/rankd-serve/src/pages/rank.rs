@@ -104,6 +104,7 @@ const REQUEST: &str = r#"{"type":"object","required":["user_id"],"additionalProp
   "params":{"type":"object","description":"Parameters of the registry, by name"},
   "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}},"description":"Rows for the task candidates"},
   "output_keys":{"type":"array","items":{"type":"string"}},
+  "now_ms":{"type":"integer","minimum":0,"maximum":253402300799999,"description":"The time that nowMs() gives, in milliseconds since 1970; the present where it is not given"},
   "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "trace":{"type":["boolean","null"]}}}"#;

@@ -42,8 +42,8 @@ params! {
 
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (params, stop) = (cx.params, cx.stop());
-        let kept = select(&self.pred, &inputs[0], params, cx.scratch, stop);
+        let (values, stop) = (cx.values, cx.stop());
+        let kept = select(&self.pred, &inputs[0], values, cx.scratch, stop);
         kept.map(|rows| inputs[0].looking_at(rows)).map_err(|error| TaskError::eval(error, &self.pred))
     }
 

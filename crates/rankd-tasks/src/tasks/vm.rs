@@ -47,8 +47,8 @@ params! {
 
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (params, stop) = (cx.params, cx.stop());
-        let column = compute(&self.expr, &inputs[0], params, cx.scratch, stop);
+        let (values, stop) = (cx.values, cx.stop());
+        let column = compute(&self.expr, &inputs[0], values, cx.scratch, stop);
         column
             .map(|column| inputs[0].with(self.out_key, Arc::new(column)))
             .map_err(|error| TaskError::eval(error, &self.expr))
