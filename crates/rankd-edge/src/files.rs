@@ -113,6 +113,17 @@ pub fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     write(path, text).map(|()| true)
 }
 
+/// Copies a file, in one step, so that nobody reads half of it. A folder that is not there is made.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut name = to.as_os_str().to_owned();
+    name.push(".new");
+    std::fs::copy(from, &name)?;
+    std::fs::rename(&name, to)
+}
+
 /// Opens a file to write at its end; makes it if it is not there.
 pub fn append(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)

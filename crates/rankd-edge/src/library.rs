@@ -46,7 +46,7 @@ impl Library {
 
     /// Reads the registry files of an environment.
     pub fn load_registry(&self, folder: &Path, env: &str) -> LoadedRegistry {
-        LoadedRegistry::read(folder, env, self.tasks.signatures(), &self.variables)
+        LoadedRegistry::read(folder, env, &self.variables)
     }
 
     /// Reads and checks the plan in a file; one in TypeScript is compiled for that.

@@ -5,9 +5,9 @@ use rankd_plan::diagnostic::{Diagnostic, nearest};
 use rankd_plan::json::{Reader, Writer};
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
 use rankd_plan::registry::{FileProblems, NoValue, Reference, Surroundings, Text};
-use rankd_plan::signature::Signature;
 use rankd_plan::{Code, Diagnostics, Registry};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,12 +65,14 @@ impl RegistryTexts {
 }
 
 impl LoadedRegistry {
-    pub(crate) fn read(folder: &Path, env: &str, tasks: &[Signature], variables: &Variables) -> LoadedRegistry {
+    pub(crate) fn read(folder: &Path, env: &str, variables: &Variables) -> LoadedRegistry {
         let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
         let paths = names.each_ref().map(|name| folder.join(name).display().to_string());
         let mut problems = Vec::new();
-        if !folder.join(&names[0]).exists() && project::find_here().is_none() {
-            problems.push((folder.display().to_string(), None, no_project(folder)));
+        if let Some(why) = missing(folder) {
+            let mut found = Diagnostics::default();
+            found.push(why);
+            problems.push((folder.display().to_string(), None, found));
             let [_, _, endpoints_file] = paths;
             let texts = RegistryTexts(Default::default());
             return LoadedRegistry { registry: Registry::default(), problems, texts, endpoints_file };
@@ -100,13 +102,6 @@ impl LoadedRegistry {
             }
         }
         let [_, _, endpoints_file] = paths;
-        if problems.is_empty() {
-            let mut found = Diagnostics::default();
-            registry.check_kinds(tasks, &mut found);
-            if !found.list().is_empty() {
-                problems.push((endpoints_file.clone(), Some(texts[2].clone()), found));
-            }
-        }
         LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
     }
 
@@ -162,15 +157,6 @@ fn differs(env: &str, other: &str, difference: &str) -> Diagnostic {
     Diagnostic::new(Code::EnvironmentsDiffer, "", message).help(help)
 }
 
-/// What to say where there is no registry and no project to look for one in.
-fn no_project(folder: &Path) -> Diagnostics {
-    let mut found = Diagnostics::default();
-    let message = format!("there is no registry in {:?}, and the working directory is in no project", folder.display());
-    let help = "`rankd init NAME` makes a project; inside of one, commands work in every folder";
-    found.push(Diagnostic::new(Code::NoProject, "", message).help(help));
-    found
-}
-
 /// What endpoints refer to: files of the project, and environment variables.
 struct ProjectFiles<'v> {
     root: PathBuf,
@@ -196,8 +182,31 @@ impl Surroundings for ProjectFiles<'_> {
     }
 }
 
+/// Why there is no registry in a folder, where that is because there is no project.
+pub fn missing(folder: &Path) -> Option<Diagnostic> {
+    let is_missing = !folder.join("keys.toml").exists() && project::find_here().is_none();
+    is_missing.then(|| {
+        let message =
+            format!("there is no registry in {:?}, and the working directory is in no project", folder.display());
+        let help = "`rankd init NAME` makes a project; inside of one, commands work in every folder";
+        Diagnostic::new(Code::NoProject, "", message).help(help)
+    })
+}
+
+/// Reads a registry file.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    files::read_text(path, REGISTRY_BYTES_MAX)
+}
+
+/// Writes a registry file in one step, so that nobody reads half of it.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    let aside = path.with_extension("toml.new");
+    files::write(&aside, text)?;
+    std::fs::rename(&aside, path)
+}
+
 /// The names of the environments that a folder has endpoints for.
-fn environments(folder: &Path) -> Vec<String> {
+pub fn environments(folder: &Path) -> Vec<String> {
     let paths = files::list(folder).unwrap_or_default();
     let names = paths.iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?;

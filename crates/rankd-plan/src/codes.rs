@@ -219,8 +219,8 @@ codes! {
         "Create the file, or name the right folder with --registry and --plan_dir.";
     R011 EnvironmentsDiffer Error "two environments with different endpoints"
         "Give every environment the same endpoints, with the same ids and kinds.";
-    R012 UnknownKind Warning "an endpoint of a kind that no task supports"
-        "Correct the kind, or remove the endpoint. Plans still run.";
+    R012 UnknownKind Error "an endpoint of a kind that there is not"
+        "Give the endpoint one of the kinds that the message lists, or remove it.";
     R013 BadDataFile Error "a data file of the embedded store that is missing or cannot be read"
         "Create the data file, for example with `rankd seed`, or correct the line that the message names.";
     R014 NoPlans Warning "a plan folder without a plan"

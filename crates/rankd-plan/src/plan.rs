@@ -6,7 +6,7 @@ use crate::signature::{ParamRef, Signature};
 use crate::template::Template;
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
-use rankd_column::{Id, Key, Value};
+use rankd_column::{Key, Value};
 use std::sync::Arc;
 
 /// A node's position in its plan.
@@ -81,7 +81,6 @@ pub enum Arg {
     Pred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
     Node(usize),
-    Ids(Vec<Id>),
     Columns(Vec<(Key, ColumnData)>),
 }
 
@@ -105,8 +104,7 @@ impl Arg {
             | Arg::Endpoint(_)
             | Arg::Expr(_)
             | Arg::Pred(_)
-            | Arg::Node(_)
-            | Arg::Ids(_) => Vec::new(),
+            | Arg::Node(_) => Vec::new(),
         }
     }
 
@@ -129,7 +127,6 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)
-            | Arg::Ids(_)
             | Arg::Columns(_) => Vec::new(),
         }
     }

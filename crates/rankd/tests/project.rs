@@ -2,8 +2,14 @@
 
 #[path = "project/folder.rs"]
 mod folder;
+#[path = "project/import.rs"]
+mod import;
+#[path = "project/init.rs"]
+mod init;
 #[path = "run/json.rs"]
 mod json;
+#[path = "project/output.rs"]
+mod output;
 #[path = "project/places.rs"]
 mod places;
 #[path = "project/registry.rs"]

@@ -1,8 +1,14 @@
-//! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`].
+//! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`]; for people, [`table`]
+//! and [`pretty`](mod@pretty).
 
+mod pretty;
 mod rows;
+mod table;
 #[cfg(test)]
 mod tests;
+
+pub use pretty::pretty;
+pub use table::ROWS_SHOWN;
 
 use crate::arrow::{self, ArrowField, TooLong};
 use rankd_column::{Key, RowSet};
@@ -48,7 +54,7 @@ impl Answer<'_> {
     /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
     pub fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooLong> {
         let about = self.response(outputs, false, trace.filter(|_| self.with_trace)).finish();
-        arrow::stream(self.registry.key(Key::ID).type_of, &self.fields(outputs), outputs, ("response", &about))
+        arrow::stream(&self.fields(outputs), outputs, ("response", &about))
     }
 
     /// The keys that were asked for, or those that any output has, in registry order.

@@ -204,7 +204,8 @@ fn check_replacements(entries: &[(Entry, Range<usize>)], found: &mut Diagnostics
     }
 }
 
-pub(super) fn is_identifier(name: &str) -> bool {
+/// Whether entries can be called this: letters, digits and `_`, and a letter first.
+pub fn is_identifier(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.len() <= 64
         && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')

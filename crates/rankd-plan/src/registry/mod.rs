@@ -4,17 +4,18 @@
 
 mod endpoint;
 mod entry;
+mod fix;
 mod ids;
 mod surroundings;
 mod table;
 
 pub use endpoint::{Backend, Endpoint, EndpointSettings, Http, HttpPolicy, Inject, Policy, Redis, Secret};
-pub use entry::{Absent, Entry, Status};
+pub use entry::{Absent, Entry, Status, is_identifier};
+pub use fix::{EndpointIds, Fixed, fix_keys, fix_params};
 pub use surroundings::{AsWritten, NoValue, Reference, Surroundings};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::signature::{ParamKind, Signature};
 use entry::EntryKind;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
@@ -200,25 +201,6 @@ impl Registry {
     /// Whether ids are strings, those of users as well.
     pub fn has_text_ids(&self) -> bool {
         self.keys.list().first().is_some_and(|id| id.type_of == Type::Str)
-    }
-
-    /// Warns of endpoints that no task can use, because none speaks their kind.
-    pub fn check_kinds(&self, tasks: &[Signature], found: &mut Diagnostics) {
-        let kinds = tasks.iter().flat_map(|task| task.contract.params).flat_map(|param| match param.kind {
-            ParamKind::Endpoint(kinds) => kinds,
-            _ => &[],
-        });
-        let mut kinds: Vec<&str> = kinds.copied().collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        for (at, endpoint) in self.endpoints.list().iter().enumerate() {
-            let Endpoint { name, kind, .. } = endpoint;
-            if !kinds.contains(&kind.as_str()) {
-                let message = format!("the endpoint {name:?} is of kind {kind:?}, which no task supports");
-                let warning = Diagnostic::new(Code::UnknownKind, "", message).bytes(self.endpoints.place(at as u32));
-                found.push(warning.nearest(kind, kinds.iter().copied()));
-            }
-        }
     }
 
     /// How the endpoints of this environment and of another differ, in one sentence; plans must mean the same in both.

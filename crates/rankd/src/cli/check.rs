@@ -7,6 +7,8 @@ use rankd_edge::endpoints::EndpointError;
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_edge::registry_files::LoadedRegistry;
+use rankd_edge::sample::{self, Sample, UnreadableCell};
+use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
 use rankd_plan::registry::{Backend, EndpointSettings};
@@ -31,6 +33,9 @@ pub(crate) struct CheckArgs {
     /// Also connect to every endpoint to check whether it can be used
     #[arg(long)]
     connect: bool,
+    /// Also read N hashes of each endpoint on Redis, and show the cells that are not of their key's type
+    #[arg(long, value_name = "N", requires = "connect", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    sample: Option<u32>,
 }
 
 pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
@@ -61,21 +66,79 @@ pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
         plans = load_plans(&paths, library, &loaded.registry);
     }
     loaded.check_other_environments(registry, env);
-    let probed = if args.connect && is_usable { endpoints::probe(&loaded.registry) } else { Vec::new() };
-    let reachable = probed.iter().all(|(_, result)| result.is_ok());
+    let probed = if args.connect && is_usable { probe(&loaded.registry, args.sample) } else { Vec::new() };
+    let reachable = probed.iter().all(|probed| probed.result.is_ok());
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some()) && reachable;
     if args.json {
         print_json(ok, &loaded, &plans, &probed);
     } else {
         print_words(&loaded, &plans);
-        for (name, result) in &probed {
-            say::to_people(&match result {
-                Ok(()) => format!("endpoint {name}: ok"),
-                Err(why) => format!("endpoint {name}: {why}"),
-            });
-        }
+        probed.iter().for_each(|probed| say::to_people(&probed.in_words()));
     }
     if ok { DONE } else { WRONG }
+}
+
+/// An endpoint that was connected to.
+pub(crate) struct Probed {
+    name: String,
+    /// What was read of it, where that was asked for and its kind has anything to read; or why it cannot be used.
+    result: Result<Option<Sample>, EndpointError>,
+}
+
+fn probe(registry: &Registry, count: Option<u32>) -> Vec<Probed> {
+    let probed = endpoints::probe(registry).into_iter().zip(registry.endpoints.list());
+    let probed = probed.map(|((name, result), endpoint)| {
+        let result = match (result, count) {
+            (Ok(()), Some(count)) => sample::read(endpoint, registry, count as usize),
+            (result, _) => result.map(|()| None),
+        };
+        Probed { name, result }
+    });
+    probed.collect()
+}
+
+impl Probed {
+    fn in_words(&self) -> String {
+        /// So many cells are shown.
+        const SHOWN: usize = 20;
+        let name = &self.name;
+        let sample = match &self.result {
+            Ok(None) => return format!("endpoint {name}: ok"),
+            Err(why) => return format!("endpoint {name}: {why}"),
+            Ok(Some(sample)) => sample,
+        };
+        let Sample { hashes, cells, unreadable } = sample;
+        let count = unreadable.len();
+        let mut words = format!("endpoint {name}: ok; of {cells} cells in {hashes} hashes, {count} cannot be read");
+        for UnreadableCell { store_key, field, value, type_of } in unreadable.iter().take(SHOWN) {
+            words.push_str(&format!("\n  {}, {field}: {} is not {type_of}", quoted(store_key), quoted(value)));
+        }
+        if count > SHOWN {
+            words.push_str(&format!("\n  … and {} more", count - SHOWN));
+        }
+        words
+    }
+
+    fn to_json(&self, w: &mut Writer) {
+        w.field("name").string(&self.name).field("ok").bool(self.result.is_ok());
+        match &self.result {
+            Ok(None) => {}
+            Err(why) => {
+                w.field("message").string(&why.to_string());
+            }
+            Ok(Some(Sample { hashes, cells, unreadable })) => {
+                w.field("hashes").int(*hashes as i64).field("cells").int(*cells as i64);
+                w.field("unreadable").array(|w| {
+                    for UnreadableCell { store_key, field, value, type_of } in unreadable {
+                        w.object(|w| {
+                            w.field("key").string(store_key).field("field").string(field);
+                            w.field("value").string(value).field("type").string(&type_of.to_string());
+                        });
+                    }
+                });
+            }
+        }
+    }
 }
 
 /// Reads and checks plans; on a terminal, many of them show how far it is.
@@ -139,12 +202,7 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
     }
 }
 
-pub(crate) fn print_json(
-    ok: bool,
-    loaded: &LoadedRegistry,
-    plans: &[PlanFile],
-    probed: &[(String, Result<(), EndpointError>)],
-) {
+pub(crate) fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile], probed: &[Probed]) {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("ok").bool(ok);
@@ -158,13 +216,8 @@ pub(crate) fn print_json(
         });
         if !probed.is_empty() {
             w.field("endpoints").array(|w| {
-                for (name, result) in probed {
-                    w.object(|w| {
-                        w.field("name").string(name).field("ok").bool(result.is_ok());
-                        if let Err(why) = result {
-                            w.field("message").string(&why.to_string());
-                        }
-                    });
+                for probed in probed {
+                    w.object(|w| probed.to_json(w));
                 }
             });
         }

@@ -5,13 +5,17 @@ mod check;
 mod code;
 mod command_error;
 mod compile;
+mod completions;
 mod confined;
 pub(crate) mod dslc;
 mod engine;
 mod explain;
 mod healthcheck;
+mod import;
+mod init;
 mod plan_engine;
 mod plans;
+mod registry;
 mod run;
 pub(crate) mod say;
 mod seed;
@@ -19,10 +23,9 @@ mod serve;
 mod settings;
 pub(crate) mod tasks;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use rankd_edge::library::Library;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,7 +54,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Answer requests from stdin, one JSON document per line
-    #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd run --plan_name complex_dag")]
+    #[command(
+        after_help = "Examples: echo '{\"user_id\": 1}' | rankd run --plan_name complex_dag\n          rankd run --plan_name complex_dag --user 1 --format table"
+    )]
     Run(run::RunCommand),
     /// Answer requests over HTTP
     #[command(after_help = "Example: rankd serve --listen 127.0.0.1:8080 --loops 2 --deadline_ms 100")]
@@ -63,7 +68,9 @@ enum Command {
     #[command(hide = true)]
     CompileConfined(confined::ConfinedArgs),
     /// Check plans and registries, and report every problem
-    #[command(after_help = "Example: rankd check complex_dag plans/other.plan.json")]
+    #[command(
+        after_help = "Examples: rankd check complex_dag plans/other.plan.json\n          rankd check --connect --sample 100 --env prod"
+    )]
     Check(check::CheckArgs),
     /// Compile TypeScript plans; the same as dslc build
     #[command(after_help = "Example: rankd compile plans/for_you.plan.ts --out build")]
@@ -77,6 +84,15 @@ enum Command {
     /// List the plans in the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
+    /// Create a project: a folder with data, a registry and a plan that runs as it is
+    #[command(after_help = "Example: rankd init movies && cd movies && rankd run --plan_name top_movies --user 7")]
+    Init(init::InitArgs),
+    /// Add a table file to the project: keys for its columns, an endpoint and a first plan
+    #[command(after_help = "Example: rankd import downloads/movies.csv --name movies")]
+    Import(import::ImportArgs),
+    /// Mend a registry
+    #[command(after_help = "Example: rankd registry fix")]
+    Registry(registry::RegistryArgs),
     /// Show every setting, its value, and where the value comes from
     #[command(
         after_help = "A setting is what a flag sets. A flag beats a variable, a variable beats rankd.toml, and that beats the default.\nExample: rankd config deadline_ms"
@@ -98,10 +114,7 @@ enum Command {
     Seed(seed::SeedArgs),
     /// Write shell completions to stdout
     #[command(after_help = "Example: rankd completions bash > /etc/bash_completion.d/rankd")]
-    Completions {
-        /// The shell to write completions for
-        shell: clap_complete::Shell,
-    },
+    Completions(completions::CompletionsArgs),
 }
 
 /// Where plans and registries are.
@@ -139,13 +152,10 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Config(args) => settings::list::run(&args),
         Command::Code(args) => code::run(&args),
         Command::Plans(args) => plans::run(&args, library),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "rankd", &mut script);
-            let mut out = std::io::stdout().lock();
-            say::wrote(out.write_all(&script).and_then(|()| out.flush()));
-            DONE
-        }
+        Command::Completions(args) => completions::run(&args),
+        Command::Registry(args) => registry::run(&args),
+        Command::Init(args) => init::run(&args, library),
+        Command::Import(args) => import::run(&args, library),
     })
 }
 
@@ -169,6 +179,7 @@ fn with_dashes(arg: OsString) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {

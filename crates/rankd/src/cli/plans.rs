@@ -15,9 +15,18 @@ pub(crate) struct PlansArgs {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Print only the names, one a line, without reading the plans; completions use it
+    #[arg(long, conflicts_with = "json")]
+    names: bool,
 }
 
 pub(crate) fn run(args: &PlansArgs, library: &Library) -> u8 {
+    if args.names {
+        // Whoever completes a command line has no use for errors.
+        let paths = library::list(&args.places.plan_dir).unwrap_or_default();
+        paths.iter().for_each(|path| say::to_programs(&library::name_of(path)));
+        return DONE;
+    }
     let loaded = library.load_registry(&args.places.registry, &args.places.env);
     if loaded.has_errors() {
         print_registry_problems(&loaded);

@@ -6,7 +6,7 @@ use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::plan_engine::{PlanEngine, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
 use rankd_edge::files;
 use rankd_edge::input::{REQUEST_BYTES_MAX, RefusedRequest};
@@ -14,11 +14,12 @@ use rankd_edge::library::Library;
 use rankd_edge::perfetto::Perfetto;
 use rankd_edge::prepare::{Prepared, Tracing, prepare};
 use rankd_engine::{ErrorKind, RunError, clock};
+use rankd_plan::json::Writer;
 use rankd_plan::render::excerpt;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -30,12 +31,26 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub(crate) struct RunCommand {
     #[command(flatten)]
     run: RunArgs,
+    /// Ask for this user, instead of reading requests
+    #[arg(long, value_name = "ID", conflicts_with = "bench")]
+    user: Option<String>,
+    /// How to print answers: json has one line for each, pretty has several, table shows the first rows [default: table on a terminal,
+    /// otherwise json]
+    #[arg(long, value_name = "json|pretty|table", value_enum, hide_possible_values = true)]
+    format: Option<Format>,
     /// Load-test the plan with N requests and report latencies, instead of reading requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     bench: Option<u64>,
     /// With --bench, how many requests to keep in flight
     #[arg(long, value_name = "C", default_value = "1", requires = "bench", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     bench_concurrency: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Json,
+    Pretty,
+    Table,
 }
 
 pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
@@ -60,16 +75,13 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     let Some(running) = PlanEngine::start(args, library) else { return WRONG };
     // From here on, what was read is answered.
     signals.finish_first(None);
-    let requests = match UntilStopped::stdin(&signals) {
-        Ok(stdin) => BufReader::new(stdin),
-        Err(error) => {
-            say::to_people(&format!("error: stdin: {error}"));
-            return WRONG;
-        }
-    };
     let perfetto = args.trace.is_some().then(Perfetto::default);
-    let mut session = Session { args, running: &running, perfetto, began: clock::now() };
-    let mut code = session.serve(requests, std::io::stdout().lock());
+    let format = command.format.unwrap_or(if say::programs_are_people() { Format::Table } else { Format::Json });
+    let mut session = Session { args, running: &running, format, perfetto, began: clock::now() };
+    let mut code = match &command.user {
+        Some(user) => session.ask(user, std::io::stdout().lock()),
+        None => session.read(&signals, std::io::stdout().lock()),
+    };
     if let (Some(path), Some(perfetto)) = (&args.trace, session.perfetto)
         && let Err(error) = files::write(path, &perfetto.finish())
     {
@@ -83,11 +95,41 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
 struct Session<'a> {
     args: &'a RunArgs,
     running: &'a PlanEngine,
+    format: Format,
     perfetto: Option<Perfetto>,
     began: clock::Instant,
 }
 
 impl Session<'_> {
+    /// Answers one request, for a user.
+    fn ask(&mut self, user: &str, mut responses: impl Write) -> u8 {
+        let mut request = Writer::new();
+        request.object(|w| {
+            w.field("user_id").string(user);
+        });
+        let (response, ok) = self.answer(&request.into_bytes());
+        say::wrote(write_line(&mut responses, &response));
+        if ok { DONE } else { FAILED }
+    }
+
+    /// Answers the requests on stdin.
+    fn read(&mut self, signals: &Signals, responses: impl Write) -> u8 {
+        if io::stdin().is_terminal() {
+            say::note(
+                "reading requests from here, one JSON document a line, such as {\"user_id\": 7}; ctrl-d ends. \
+                 --user 7 asks for one user directly"
+                    .to_owned(),
+            );
+        }
+        match UntilStopped::stdin(signals) {
+            Ok(stdin) => self.serve(BufReader::new(stdin), responses),
+            Err(error) => {
+                say::to_people(&format!("error: stdin: {error}"));
+                WRONG
+            }
+        }
+    }
+
     /// Answers every line until the input ends or nobody reads the output any more.
     fn serve(&mut self, mut requests: BufReader<UntilStopped<'_>>, mut responses: impl Write) -> u8 {
         let mut code = DONE;
@@ -135,7 +177,8 @@ impl Session<'_> {
         let prepared = match prepare(line, &loaded.registry, &plan.name, tracing) {
             Ok(prepared) => prepared,
             Err(RefusedRequest { request_id, error }) => {
-                return (answer::failure(&request_id, Some(&plan.name), &error, |_| {}), false);
+                let response = answer::failure(&request_id, Some(&plan.name), &error, |_| {});
+                return (self.failed(response, &error), false);
             }
         };
         let Prepared { request, output_keys, with_trace } = prepared;
@@ -158,7 +201,22 @@ impl Session<'_> {
         }
         let (registry, output_keys) = (&loaded.registry, output_keys.as_deref());
         let answer = Answer { request_id: &id, plan, registry, output_keys, with_trace };
-        (answer.render(&outcome), outcome.result.is_ok())
+        let response = match (self.format, &outcome.result) {
+            (Format::Table, Ok(outputs)) => answer.table(outputs).trim_end().into(),
+            (Format::Pretty, Ok(_)) => answer::pretty(&answer.render(&outcome)),
+            (Format::Json, Ok(_)) => answer.render(&outcome),
+            (_, Err(error)) => self.failed(answer.render(&outcome), error),
+        };
+        (response, outcome.result.is_ok())
+    }
+
+    /// A failure as it is asked for.
+    fn failed(&self, response: Vec<u8>, error: &RunError) -> Vec<u8> {
+        match self.format {
+            Format::Json => response,
+            Format::Pretty => answer::pretty(&response),
+            Format::Table => format!("error: {error}").into_bytes(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Registries of a project: ids that nobody wrote, environments that are broken, values that stand elsewhere.
 
 use crate::folder::{Folder, memory};
+use crate::json::Json;
 
 const REQUEST: &str = "{\"user_id\":7}\n";
 
@@ -89,4 +90,55 @@ fn a_password_comes_from_a_variable_or_a_file_and_is_not_written_in_the_registry
     );
     let ran = folder.rankd_in("", &["check"], &[("PEOPLE_PASSWORD", "x")], "");
     assert!(ran.stderr.contains("a memory: endpoint has no password"), "{}", ran.stderr);
+}
+
+#[test]
+fn missing_ids_are_assigned_and_written_into_the_files_as_they_are() {
+    let folder = Folder::project();
+    folder.write(
+        "registry/endpoints.prod.toml",
+        "# Production\n[[endpoint]]   # the store\nname = \"store\"\nkind = \"redis\"\nurl = \"redis://h\"\n",
+    );
+    let keys = folder.read("registry/keys.toml");
+    let ran = folder.rankd_in("plans", &["registry", "fix", "--dry_run"], &[], "");
+    assert!(ran.code == 0 && ran.stderr.contains("key_id of score would be 3"), "{}", ran.stderr);
+    assert_eq!(folder.read("registry/keys.toml"), keys);
+    let ran = folder.rankd_in("plans", &["registry", "fix"], &[], "");
+    assert!(ran.stderr.contains("../registry/keys.toml: key_id of id is 1"), "{}", ran.stderr);
+    assert!(folder.read("registry/keys.toml").contains("[[key]]\nkey_id = 3\nname = \"score\"\n"));
+    assert!(
+        folder
+            .read("registry/endpoints.prod.toml")
+            .starts_with("# Production\n[[endpoint]]   # the store\nendpoint_id = \"ep_0001\"\n")
+    );
+    assert_eq!(folder.rankd(&["check"]).code, 0);
+    // A key that is added later gets a number that none has had.
+    folder.write(
+        "registry/keys.toml",
+        &(folder.read("registry/keys.toml") + "\n[[key]]\nname = \"new\"\ntype = \"int\"\nnullable = true\n"),
+    );
+    assert_eq!(folder.rankd(&["check"]).code, 2);
+    assert!(folder.rankd(&["registry", "fix"]).stderr.contains("key_id of new is 4"));
+    assert!(folder.rankd(&["registry", "fix"]).stderr.contains("nothing is missing"));
+    assert_eq!(folder.rankd(&["check"]).code, 0);
+    let ran = Folder::empty().rankd(&["registry", "fix"]);
+    assert!(ran.code == 2 && ran.stderr.contains("rankd init NAME"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_sample_shows_the_cells_that_cannot_be_read() {
+    let folder = Folder::project();
+    folder.write(
+        "data/people.ndjson",
+        "{\"key\":\"user:1\",\"hash\":{\"score\":\"n/a\",\"other\":1}}\n{\"key\":\"user:7\",\"hash\":{\"score\":1}}\n{\"key\":\"follow:7\",\"list\":[1]}\n",
+    );
+    let ran = folder.rankd(&["check", "--connect", "--sample", "10"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said =
+        "endpoint store: ok; of 2 cells in 2 hashes, 1 cannot be read\n  \"user:1\", score: \"n/a\" is not float\n";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    let ran = folder.rankd(&["check", "--connect", "--sample", "10", "--json"]);
+    let sampled = &Json::read(&ran.stdout).list("endpoints")[0].clone();
+    assert_eq!((sampled.number("cells"), sampled.list("unreadable")[0].text("value")), (2.0, "n/a"));
+    assert_eq!(folder.rankd(&["check", "--sample", "10"]).code, 2, "a sample needs a connection");
 }

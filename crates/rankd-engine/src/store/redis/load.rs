@@ -20,6 +20,14 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that are sent before their replies are read.
 const BATCH: usize = 500;
 
+/// Hashes with more fields are not sampled.
+const SAMPLED_FIELDS_MAX: usize = 1_000;
+/// Pages of keys that are looked through for a sample.
+const SAMPLED_PAGES_MAX: usize = 100;
+
+/// A hash of a sample: its key, and its fields with their values.
+pub type SampledHash = (String, Vec<(Vec<u8>, Vec<u8>)>);
+
 /// A key of a data file, and what it holds there.
 pub type Entry<'a> = (&'a str, &'a Held);
 
@@ -97,6 +105,21 @@ impl RedisEndpoint {
     /// Whether all servers answer, by the endpoint's own policy.
     pub fn probe(&self) -> Result<(), SetUpError> {
         block_on(async { self.targets().await.map(drop) })
+    }
+
+    /// Some of the hashes that the servers hold, about as many of each server.
+    pub fn sample(&self, count: usize) -> Result<Vec<SampledHash>, SetUpError> {
+        block_on(async {
+            let mut targets = self.targets().await?;
+            let (each, mut sampled) = (count.div_ceil(targets.servers.len().max(1)), Vec::new());
+            for server in &mut targets.servers {
+                let late = |_| Refusal::Words(format!("no answer within {} s", TIMEOUT.as_secs()));
+                let hashes = timeout(TIMEOUT, server.sample(each)).await.map_err(late).flatten();
+                sampled.extend(hashes.map_err(|why| from(&server.shown, &why))?);
+            }
+            sampled.truncate(count);
+            Ok(sampled)
+        })
     }
 
     /// A connection to each server that has keys.
@@ -300,6 +323,38 @@ impl Target {
             replies.push(self.heard.values(&mut self.socket).await?);
         }
         Ok(replies)
+    }
+
+    /// The first hashes that the server names, without those that are huge.
+    async fn sample(&mut self, count: usize) -> Result<Vec<SampledHash>, Refusal> {
+        let (mut sampled, mut cursor) = (Vec::new(), b"0".to_vec());
+        for _ in 0..SAMPLED_PAGES_MAX {
+            push_command(&mut self.out, [b"SCAN", &cursor[..], b"COUNT", b"500"]);
+            let page = self.answers(1).await?.pop().unwrap_or_else(|| Ok(Vec::new()));
+            let mut page = page.map_err(|ErrorLine(line)| Refusal::Line(line))?.into_iter();
+            cursor = page.next().unwrap_or_else(|| b"0".to_vec());
+            let keys: Vec<Vec<u8>> = page.collect();
+            keys.iter().for_each(|key| push_command(&mut self.out, [b"HLEN", &key[..]]));
+            let lengths = self.answers(keys.len()).await?;
+            let is_sampled = |length: &Values| {
+                // What is no hash answers with an error.
+                let length =
+                    length.as_ref().ok().and_then(|values| std::str::from_utf8(values.first()?).ok()?.parse().ok());
+                length.is_some_and(|length: usize| (1..=SAMPLED_FIELDS_MAX).contains(&length))
+            };
+            let hashes = keys.iter().zip(&lengths).filter(|(_, length)| is_sampled(length)).map(|(key, _)| key);
+            let hashes: Vec<&Vec<u8>> = hashes.take(count - sampled.len()).collect();
+            hashes.iter().for_each(|key| push_command(&mut self.out, [b"HGETALL", &key[..]]));
+            for (key, values) in hashes.iter().zip(self.answers(hashes.len()).await?) {
+                let pairs = values.unwrap_or_default();
+                let fields = pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+                sampled.push((String::from_utf8_lossy(key).into_owned(), fields));
+            }
+            if sampled.len() == count || cursor == b"0" {
+                break;
+            }
+        }
+        Ok(sampled)
     }
 
     async fn flush(&mut self) -> Result<(), Refusal> {

@@ -7,7 +7,7 @@ pub use http::{Http, HttpPolicy, Secret};
 pub use redis::{Backend, Inject, Policy, Redis};
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest, quoted};
 use crate::registry::Named;
 use crate::registry::entry::is_identifier;
 use crate::registry::ids::Ids;
@@ -39,8 +39,7 @@ struct EndpointKind {
     read: fn(&Table<'_, '_>, &mut Diagnostics) -> Option<EndpointSettings>,
 }
 
-/// Every kind. The first is also how a kind is read that is not known: that no task has a use for it is said elsewhere, and
-/// what else is wrong with it should be said, too.
+/// Every kind.
 const KINDS: &[EndpointKind] = &[
     EndpointKind {
         name: "redis",
@@ -56,10 +55,10 @@ const KINDS: &[EndpointKind] = &[
 
 const FIELDS: &[&str] = &["endpoint_id", "name", "kind"];
 
-fn kind_of(table: &Table<'_, '_>) -> &'static EndpointKind {
+fn kind_of(table: &Table<'_, '_>) -> Option<&'static EndpointKind> {
     // What is wrong with the field itself is said where it is read.
     let name = table.text("kind", &mut Diagnostics::default());
-    KINDS.iter().find(|kind| name == Some(kind.name)).unwrap_or(&KINDS[0])
+    KINDS.iter().find(|kind| name == Some(kind.name))
 }
 
 pub(super) fn parse(text: &str, around: &dyn Surroundings, found: &mut Diagnostics) -> Named<Endpoint> {
@@ -90,8 +89,19 @@ pub(super) fn parse(text: &str, around: &dyn Surroundings, found: &mut Diagnosti
     named
 }
 
+/// The fields that an entry may have; where its kind is not known, those of any kind.
 fn fields_of(table: &Table<'_, '_>) -> Vec<&'static str> {
-    [FIELDS, kind_of(table).fields].concat()
+    let of_kinds: Vec<&EndpointKind> = match kind_of(table) {
+        Some(kind) => vec![kind],
+        None => KINDS.iter().collect(),
+    };
+    let mut fields = FIELDS.to_vec();
+    for field in of_kinds.iter().flat_map(|kind| kind.fields) {
+        if !fields.contains(field) {
+            fields.push(field);
+        }
+    }
+    fields
 }
 
 /// The id of an endpoint by its number.
@@ -117,14 +127,15 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         }
         good
     });
-    let kind = table.text("kind", found).filter(|kind| {
-        let good = is_identifier(kind);
-        if !good {
-            found.push(bad(table.place("kind"), "a kind is the name of a protocol, such as redis"));
-        }
-        good
-    });
-    let settings = (kind_of(table).read)(table, found);
+    let kind = table.text("kind", found);
+    if let (Some(unknown), None) = (kind, kind_of(table)) {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let near = nearest(unknown, names.iter().copied()).map(|near| format!("did you mean {near:?}? "));
+        let help = format!("{}known kinds: {}", near.unwrap_or_default(), names.join(", "));
+        let message = format!("there is no kind of endpoint {}", quoted(unknown));
+        found.push(Diagnostic::new(Code::UnknownKind, "", message).bytes(table.place("kind")).help(help));
+    }
+    let settings = kind_of(table).and_then(|kind| (kind.read)(table, found));
     let (name, kind) = (name?.to_owned(), kind?.to_owned());
     // Where no entry of the file has an id, each gets one by its position.
     let endpoint_id = if has_id { endpoint_id?.to_owned() } else { String::new() };

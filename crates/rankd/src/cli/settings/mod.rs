@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Flags that say what one call does; they are never set elsewhere. `env` of `seed` is one: it decides what `seed` does at all.
-const ONE_CALL: &[(&str, &str)] = &[("", "force"), ("", "bench"), ("", "limits"), ("seed", "env")];
+const ONE_CALL: &[(&str, &str)] =
+    &[("", "force"), ("", "dry_run"), ("", "user"), ("", "bench"), ("", "limits"), ("", "names"), ("seed", "env")];
 
 /// What variables are called: `RANKD_` and the flag's name.
 const PREFIX: &str = "RANKD_";
@@ -49,6 +50,11 @@ pub(crate) fn parse<P: CommandFactory + FromArgMatches>(name: &str) -> Result<P,
     let args = || std::env::args_os().map(with_dashes);
     // Alone first: what is wrong with the command line, or asked of it, does not depend on the surroundings.
     let given = P::command().try_get_matches_from(args()).map_err(|error| print(&error))?;
+    let called = given.subcommand_name().and_then(|name| P::command().find_subcommand(name).cloned());
+    if called.is_some_and(|command| command.is_hide_set()) {
+        // What the program calls itself says everything that it needs.
+        return P::from_arg_matches(&given).map_err(|error| print(&error));
+    }
     let settings = Settings::read().map_err(|error| {
         error.report();
         WRONG

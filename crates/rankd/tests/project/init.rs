@@ -1,0 +1,49 @@
+//! `rankd init`: a project that runs as it is, and overwrites nothing.
+
+use crate::folder::Folder;
+use crate::json::Json;
+
+#[test]
+fn a_new_project_gives_a_ranked_list_as_it_is() {
+    let folder = Folder::empty();
+    let ran = folder.rankd(&["init", "movies"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("rankd run --plan_name top_movies --user 7"), "{}", ran.stderr);
+    let ran = folder.rankd_in("movies", &["check", "--connect"], &[], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+    let ran = folder.rankd_in("movies/plans", &["run", "--plan_name", "top_movies", "--user", "7"], &[], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let answer = Json::read(&ran.stdout);
+    let scores: Vec<f64> = answer.list("candidates").iter().map(|row| row.number("score")).collect();
+    assert_eq!(scores.len(), 10);
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    // The settings name the plan.
+    let drama = "{\"user_id\":7,\"params\":{\"genre\":\"drama\",\"year_min\":1980}}";
+    let ran = folder.rankd_in("movies", &[], &[], drama);
+    let answer = Json::read(&ran.stdout);
+    assert!(answer.list("candidates").iter().all(|row| row.number("year") >= 1980.0), "{}", ran.stdout);
+    assert_eq!(answer.list("candidates")[0].text("genre"), "drama");
+    let ran = folder.rankd_in("movies", &["compile"], &[], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_there_is_overwritten_only_when_forced() {
+    let folder = Folder::empty();
+    folder.write("rankd.toml", "# mine\n");
+    let ran = folder.rankd(&["init", "."]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("rankd.toml is there: nothing was written. --force overwrites"), "{}", ran.stderr);
+    assert!(!folder.path("registry").exists() && folder.read("rankd.toml") == "# mine\n");
+    let ran = folder.rankd(&["init", ".", "--force"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(folder.read("rankd.toml").contains("top_movies"));
+    assert_eq!(folder.rankd(&["init", "."]).code, 2);
+    // What the template's own README says works.
+    for command in ["run --user 7", "check", "explain top_movies"] {
+        assert!(folder.read("README.md").contains(&format!("rankd {command}")));
+        let args: Vec<&str> = command.split(' ').collect();
+        assert_eq!(folder.rankd(&args).code, 0, "{command}");
+    }
+}
