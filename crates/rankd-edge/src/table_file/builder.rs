@@ -114,6 +114,15 @@ impl<'w> TableBuilder<'w> {
         self.wanted.id.as_deref().unwrap_or_default()
     }
 
+    /// Whether a column with this name becomes `id`.
+    pub(super) fn is_id(&self, name: &str) -> bool {
+        self.wanted.id.as_deref() == Some(name)
+    }
+
+    pub(super) fn id_type(&self) -> Type {
+        self.wanted.id_type
+    }
+
     pub(super) fn leave_out(&mut self, name: &str, why: LeftOutWhy) {
         self.left_out.push(LeftOut { name: name.to_owned(), why });
     }

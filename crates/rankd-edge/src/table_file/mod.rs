@@ -5,15 +5,19 @@
 //! which columns are wanted, under which key and as which type, is an argument.
 //!
 //! Reading order: this file, [`problem`] (what can be wrong), [`source`] (bytes of a file, in blocks), [`builder`] (rows so far),
-//! [`number`] (numbers in text), then the formats: [`delimited`] (CSV and TSV) and [`ndjson`]; [`mod@inspect`] and [`guess`] (what to
+//! [`number`] (numbers in text), then the formats: [`delimited`] (CSV and TSV), [`ndjson`], [`columnar`] (what the
+//! next two share), [`arrow`] and [`parquet`]; [`mod@inspect`] and [`guess`] (what to
 //! make of a file that nobody has described).
 
+mod arrow;
 mod builder;
+mod columnar;
 mod delimited;
 mod guess;
 mod inspect;
 mod ndjson;
 mod number;
+mod parquet;
 mod problem;
 mod source;
 #[cfg(test)]
@@ -138,6 +142,8 @@ const FORMATS: &[Format] = &[
     Format { extension: "csv", read: delimited::read_csv, propose: delimited::propose_csv },
     Format { extension: "tsv", read: delimited::read_tsv, propose: delimited::propose_tsv },
     Format { extension: "ndjson", read: ndjson::read, propose: ndjson::propose },
+    Format { extension: "parquet", read: parquet::read, propose: parquet::propose },
+    Format { extension: "arrow", read: arrow::read, propose: arrow::propose },
 ];
 
 /// The extensions of the files that can be read.

@@ -175,7 +175,7 @@ impl JsonFields {
         if at == FIELDS_MAX {
             return Err(too_many_fields(self.line));
         }
-        let (is_id, columns) = (table.ids.is_some() && table.id_name() == name, table.add_columns(name));
+        let (is_id, columns) = (table.is_id(name), table.add_columns(name));
         if !is_id && columns.is_empty() {
             table.leave_out(name, LeftOutWhy::Unwanted);
         }

@@ -4,7 +4,7 @@ use super::Progress;
 use super::problem::{Place, TableProblem};
 use crate::files;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Files of more bytes report their progress.
@@ -19,6 +19,9 @@ pub(super) const ROW_BYTES_MAX: usize = 16 << 20;
 pub(super) struct Source<'p> {
     file: File,
     bytes: u64,
+    /// Where it is read next.
+    at: u64,
+    /// How much was read.
     done: u64,
     /// Where progress is reported next.
     next: u64,
@@ -29,7 +32,7 @@ impl<'p> Source<'p> {
     pub(super) fn open(path: &Path, progress: &'p mut dyn FnMut(Progress)) -> Result<Source<'p>, TableProblem> {
         let (file, bytes) = files::open(path)?;
         let next = if bytes > LARGE { bytes / STEPS } else { u64::MAX };
-        Ok(Source { file, bytes, done: 0, next, progress })
+        Ok(Source { file, bytes, at: 0, done: 0, next, progress })
     }
 
     /// How many bytes the file has.
@@ -40,18 +43,42 @@ impl<'p> Source<'p> {
     /// Adds at most so many bytes to the buffer; fewer only at the end of the file. Gives how many they are.
     pub(super) fn read(&mut self, buffer: &mut Vec<u8>, most: usize) -> Result<usize, TableProblem> {
         // Never past what the file had when it was opened: what is written to it meanwhile is for the next time.
-        let most = (self.bytes - self.done).min(most as u64);
+        let most = (self.bytes - self.at).min(most as u64);
         buffer.reserve_exact(most as usize);
         let added = (&mut self.file).take(most).read_to_end(buffer)?;
         if (added as u64) < most {
             return Err(TableProblem::broken(None, "the file became shorter while it was read"));
         }
+        self.at += added as u64;
         self.done += added as u64;
         if self.done >= self.next {
             self.next = self.done + self.bytes / STEPS;
             (self.progress)(Progress { bytes: self.done, of: self.bytes });
         }
         Ok(added)
+    }
+}
+
+/// What formats need that do not go through a file from its start to its end.
+impl Source<'_> {
+    /// How many bytes were not read.
+    pub(super) fn remaining(&self) -> usize {
+        (self.bytes - self.at) as usize
+    }
+
+    /// Goes back to the start.
+    pub(super) fn rewind(&mut self) -> Result<(), TableProblem> {
+        self.at = self.file.seek(SeekFrom::Start(0))?;
+        Ok(())
+    }
+
+    /// Adds so many bytes from a place on to the buffer. Fails where the file has not got them.
+    pub(super) fn read_at(&mut self, at: u64, bytes: usize, buffer: &mut Vec<u8>) -> Result<(), TableProblem> {
+        if at > self.bytes || bytes as u64 > self.bytes - at {
+            return Err(TableProblem::broken(None, "the file is shorter than it should be"));
+        }
+        self.at = self.file.seek(SeekFrom::Start(at))?;
+        self.read(buffer, bytes).map(drop)
     }
 }
 

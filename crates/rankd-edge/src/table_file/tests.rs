@@ -118,7 +118,7 @@ fn what_is_wrong_with_a_text_is_said_with_its_line() {
             "{\"id\":1,\"n\":1.5,\"s\":7,\"b\":\"true\",\"x\":1e400}",
             "line 1, column \"n\": 1.5 is not of type int; line 1, column \"s\": 7 is not of type string; line 1, column \"b\": \"true\" is not of type bool; line 1, column \"x\": a number that does not fit 64 bits is not of type float",
         ),
-        ("txt", "id\n1", "a table file ends with one of .csv, .tsv, .ndjson"),
+        ("txt", "id\n1", "a table file ends with one of .csv, .tsv, .ndjson, .parquet, .arrow"),
     ] {
         assert_eq!(read_bytes(extension, text.as_bytes(), &wanted(&ALL)).unwrap_err(), expected, "{text:?}");
     }
