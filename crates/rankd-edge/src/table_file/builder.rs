@@ -83,10 +83,10 @@ impl<'w> TableBuilder<'w> {
             }
         }
         self.begin()?;
-        if let Some(id) = &self.wanted.id {
-            if !targets.iter().any(|(_, target)| *target == Target::Id) {
-                return Err(TableProblem::NoId { name: id.clone(), names: names.to_vec() });
-            }
+        if let Some(id) = &self.wanted.id
+            && !targets.iter().any(|(_, target)| *target == Target::Id)
+        {
+            return Err(TableProblem::NoId { name: id.clone(), names: names.to_vec() });
         }
         Ok(targets)
     }

@@ -127,7 +127,7 @@ pub(super) fn match_columns(
 const DIMENSION_MAX: usize = rankd_column::value::DIMENSION_MAX as usize;
 
 /// Values, one after the other.
-pub(super) enum Values<'b> {
+pub(super) enum PieceValues<'b> {
     Int(Vec<i64>),
     Float(Vec<f64>),
     Bool(Vec<bool>),
@@ -150,7 +150,7 @@ pub(super) struct Piece<'b> {
     pub(super) rows: usize,
     /// Which rows are not null; all, where there is nothing.
     pub(super) valid: Option<Vec<bool>>,
-    pub(super) values: Values<'b>,
+    pub(super) values: PieceValues<'b>,
     /// Whether null rows have no value: otherwise they have one that means nothing.
     pub(super) is_dense: bool,
     /// Positions of values that do not fit 64 bits, in order.
@@ -191,13 +191,13 @@ impl Piece<'_> {
             let row = first + row;
             let Some(at) = at.filter(|at| !self.is_misfit(*at)) else { return Err(null_id(name, row, places)) };
             let text = match &self.values {
-                Values::Int(values) => {
+                PieceValues::Int(values) => {
                     let pushed = ids.push_int(row, values[at]);
                     return pushed.map_err(|refused| refused.problem(name, &values[at].to_string(), row, places));
                 }
-                Values::Text(texts) => texts[at],
-                Values::Coded(codes, entries) => entries[codes[at] as usize],
-                Values::Float(_) | Values::Bool(_) => None,
+                PieceValues::Text(texts) => texts[at],
+                PieceValues::Coded(codes, entries) => entries[codes[at] as usize],
+                PieceValues::Float(_) | PieceValues::Bool(_) => None,
             };
             let Some(text) = text else { return Err(null_id(name, row, places)) };
             ids.push_text(row, text).map_err(|refused| refused.problem(name, text, row, places))
@@ -231,11 +231,11 @@ impl Piece<'_> {
     #[inline]
     fn push(&self, cells: &mut ColumnBuilder, at: usize) -> bool {
         match &self.values {
-            Values::Int(values) => !self.is_misfit(at) && cells.push_int(values[at]),
-            Values::Float(values) => cells.push_float(values[at]),
-            Values::Bool(values) => cells.push_bool(values[at]),
-            Values::Text(texts) => texts[at].is_some_and(|text| cells.push_str(text)),
-            Values::Coded(codes, entries) => entries[codes[at] as usize].is_some_and(|text| cells.push_str(text)),
+            PieceValues::Int(values) => !self.is_misfit(at) && cells.push_int(values[at]),
+            PieceValues::Float(values) => cells.push_float(values[at]),
+            PieceValues::Bool(values) => cells.push_bool(values[at]),
+            PieceValues::Text(texts) => texts[at].is_some_and(|text| cells.push_str(text)),
+            PieceValues::Coded(codes, entries) => entries[codes[at] as usize].is_some_and(|text| cells.push_str(text)),
         }
     }
 
@@ -246,10 +246,10 @@ impl Piece<'_> {
     /// A value for a message.
     fn shown(&self, at: usize) -> String {
         match &self.values {
-            Values::Int(_) => "a number that does not fit 64 bits".to_owned(),
-            Values::Float(values) => values[at].to_string(),
-            Values::Bool(values) => values[at].to_string(),
-            Values::Text(_) | Values::Coded(..) => "text that is not UTF-8".to_owned(),
+            PieceValues::Int(_) => "a number that does not fit 64 bits".to_owned(),
+            PieceValues::Float(values) => values[at].to_string(),
+            PieceValues::Bool(values) => values[at].to_string(),
+            PieceValues::Text(_) | PieceValues::Coded(..) => "text that is not UTF-8".to_owned(),
         }
     }
 }
@@ -267,11 +267,11 @@ fn push_list(piece: &Piece<'_>, lists: &Lists, cells: &mut ColumnBuilder, row: u
 #[inline]
 fn push_element(piece: &Piece<'_>, cell: &mut OpenCell<'_>, at: usize) -> bool {
     match &piece.values {
-        Values::Int(values) => !piece.is_misfit(at) && cell.push_int(values[at]),
-        Values::Float(values) => cell.push_float(values[at]),
-        Values::Bool(_) => false,
-        Values::Text(texts) => texts[at].is_some_and(|text| cell.push_str(text)),
-        Values::Coded(codes, entries) => entries[codes[at] as usize].is_some_and(|text| cell.push_str(text)),
+        PieceValues::Int(values) => !piece.is_misfit(at) && cell.push_int(values[at]),
+        PieceValues::Float(values) => cell.push_float(values[at]),
+        PieceValues::Bool(_) => false,
+        PieceValues::Text(texts) => texts[at].is_some_and(|text| cell.push_str(text)),
+        PieceValues::Coded(codes, entries) => entries[codes[at] as usize].is_some_and(|text| cell.push_str(text)),
     }
 }
 

@@ -252,7 +252,8 @@ pub(super) fn walk(
     let mut blocks = Blocks::new(source)?;
     let mut cutter = Cutter { delimiter, width: None, line: 1, cells: Vec::new(), lines: Vec::new() };
     loop {
-        (cutter.cells.clear(), cutter.lines.clear());
+        cutter.cells.clear();
+        cutter.lines.clear();
         let bytes = blocks.block();
         let has_header = cutter.width.is_some();
         let used = cutter.cut(bytes, blocks.has_ended())?;

@@ -4,7 +4,7 @@ use super::damaged;
 use super::metadata::FlatTable;
 use super::schema::{ArrowType, Schema};
 use crate::table_file::builder::{TableBuilder, Target};
-use crate::table_file::columnar::{Lists, Piece, Values, half_float};
+use crate::table_file::columnar::{Lists, Piece, PieceValues, half_float};
 use crate::table_file::problem::TableProblem;
 use std::collections::HashMap;
 
@@ -159,7 +159,12 @@ impl<'b> Cursor<'b> {
     }
 
     /// The values of a field of a plain type, and the positions of those that do not fit.
-    fn values(&mut self, type_of: ArrowType, count: usize, valid: Option<&[bool]>) -> Option<(Values<'b>, Vec<usize>)> {
+    fn values(
+        &mut self,
+        type_of: ArrowType,
+        count: usize,
+        valid: Option<&[bool]>,
+    ) -> Option<(PieceValues<'b>, Vec<usize>)> {
         let is_valid = |at: usize| valid.is_none_or(|valid| valid[at]);
         let mut misfits = Vec::new();
         let values = match type_of {
@@ -168,7 +173,7 @@ impl<'b> Cursor<'b> {
                 if !is_signed && bytes == 8 {
                     misfits.extend((0..count).filter(|at| values[*at] < 0 && is_valid(*at)));
                 }
-                Values::Int(values)
+                PieceValues::Int(values)
             }
             ArrowType::Timestamp { times, by } => {
                 let mut values = ints(self.buffer()?, count, 8, true)?;
@@ -179,15 +184,15 @@ impl<'b> Cursor<'b> {
                         None => {}
                     }
                 }
-                Values::Int(values)
+                PieceValues::Int(values)
             }
-            ArrowType::Float { bytes } => Values::Float(floats(self.buffer()?, count, bytes)?),
-            ArrowType::Bool => Values::Bool(read_bits(self.buffer()?, count)?),
+            ArrowType::Float { bytes } => PieceValues::Float(floats(self.buffer()?, count, bytes)?),
+            ArrowType::Bool => PieceValues::Bool(read_bits(self.buffer()?, count)?),
             ArrowType::Utf8 { is_large } => {
                 let offsets = offsets(self.buffer()?, count, is_large)?;
                 let data = self.buffer()?;
                 let text = |ends: &[usize]| Some(std::str::from_utf8(data.get(ends[0]..ends[1])?).ok());
-                Values::Text(offsets.windows(2).map(text).collect::<Option<_>>()?)
+                PieceValues::Text(offsets.windows(2).map(text).collect::<Option<_>>()?)
             }
             ArrowType::Utf8View => {
                 let views = self.buffer()?;
@@ -197,7 +202,7 @@ impl<'b> Cursor<'b> {
                     // The view of a null may be anything.
                     if is_valid(at) { Some(std::str::from_utf8(viewed(view, &data)?).ok()) } else { Some(None) }
                 };
-                Values::Text(views.get(..count)?.iter().enumerate().map(text).collect::<Option<_>>()?)
+                PieceValues::Text(views.get(..count)?.iter().enumerate().map(text).collect::<Option<_>>()?)
             }
             ArrowType::Null
             | ArrowType::List { .. }
@@ -215,7 +220,7 @@ impl<'b> Cursor<'b> {
         count: usize,
         valid: Option<&[bool]>,
         entries: &'b [Option<&'b str>],
-    ) -> Option<Values<'b>> {
+    ) -> Option<PieceValues<'b>> {
         let ArrowType::Int { bytes, is_signed } = index else { return None };
         let codes = ints(self.buffer()?, count, bytes, is_signed)?;
         let code = |(at, code): (usize, i64)| match usize::try_from(code) {
@@ -224,7 +229,7 @@ impl<'b> Cursor<'b> {
             _ if valid.is_some_and(|valid| !valid[at]) => Some(0),
             _ => None,
         };
-        Some(Values::Coded(codes.into_iter().enumerate().map(code).collect::<Option<_>>()?, entries))
+        Some(PieceValues::Coded(codes.into_iter().enumerate().map(code).collect::<Option<_>>()?, entries))
     }
 }
 
@@ -314,7 +319,7 @@ impl Dictionaries {
         let batch = RecordBatch::new(header.table(1).ok_or_else(broken)?, body)?;
         let mut cursor = Cursor { batch: &batch, node: 0, buffer: 0, variadic: 0 };
         let piece = cursor.piece(&[type_of], batch.rows, None).ok_or_else(broken)?;
-        let Values::Text(texts) = &piece.values else { return Err(broken()) };
+        let PieceValues::Text(texts) = &piece.values else { return Err(broken()) };
         let is_more = header.byte(2).unwrap_or(0) != 0;
         let entries = self.by_number.entry(number).or_default();
         if !is_more {

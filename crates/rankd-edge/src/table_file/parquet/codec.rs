@@ -94,13 +94,11 @@ fn lz4(bytes: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
     // A length that fills its half of the tag goes on behind it.
     let length = |at: &mut usize, half: usize| {
         let mut length = half;
-        while half == 15 {
-            let more = usize::from(*bytes.get(*at)?);
+        let mut more = if half == 15 { 255 } else { 0 };
+        while more == 255 {
+            more = usize::from(*bytes.get(*at)?);
             *at += 1;
             length = length.checked_add(more)?;
-            if more < 255 {
-                break;
-            }
         }
         Some(length)
     };

@@ -5,7 +5,7 @@
 
 use super::footer::{Meaning, Stored};
 use super::page::DataPage;
-use crate::table_file::columnar::{Lists, Piece, Values};
+use crate::table_file::columnar::{Lists, Piece, PieceValues};
 use std::mem::take;
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl ListChunk {
     }
 
     /// Adds a page; `None` where its levels make no sense.
-    pub(super) fn add(&mut self, page: &DataPage<'_>, values: Values<'_>) -> Option<()> {
+    pub(super) fn add(&mut self, page: &DataPage<'_>, values: PieceValues<'_>) -> Option<()> {
         let (empty, full) = (u32::from(self.stored.is_optional), self.stored.level_max());
         let mut len = self.elements.len();
         for (level, repetition) in page.levels.as_ref()?.iter().zip(page.repetitions.as_ref()?) {
@@ -71,16 +71,18 @@ impl ListChunk {
         self.offsets.push(self.elements.len());
         let mut misfits = Vec::new();
         let values = match &mut self.elements {
-            Elements::None => Values::Int(Vec::new()),
+            Elements::None => PieceValues::Int(Vec::new()),
             Elements::Int(values) => {
                 if self.stored.meaning == Meaning::Unsigned {
                     misfits.extend(values.iter().enumerate().filter(|(_, value)| **value < 0).map(|(at, _)| at));
                 }
-                Values::Int(take(values))
+                PieceValues::Int(take(values))
             }
-            Elements::Float(values) => Values::Float(take(values)),
-            Elements::Bool(values) => Values::Bool(take(values)),
-            Elements::Text(text, ranges) => Values::Text(ranges.iter().map(|range| text.get(range.clone()?)).collect()),
+            Elements::Float(values) => PieceValues::Float(take(values)),
+            Elements::Bool(values) => PieceValues::Bool(take(values)),
+            Elements::Text(text, ranges) => {
+                PieceValues::Text(ranges.iter().map(|range| text.get(range.clone()?)).collect())
+            }
         };
         let lists = Some(Lists { offsets: take(&mut self.offsets), with_nulls: take(&mut self.with_nulls) });
         let valid = Some(take(&mut self.valid));
@@ -100,29 +102,29 @@ impl Elements {
     }
 
     /// Adds values; `None` where they are of another type than those before.
-    fn extend(&mut self, values: Values<'_>) -> Option<()> {
+    fn extend(&mut self, values: PieceValues<'_>) -> Option<()> {
         match (self, values) {
-            (Elements::Int(all), Values::Int(values)) => all.extend(values),
-            (Elements::Float(all), Values::Float(values)) => all.extend(values),
-            (Elements::Bool(all), Values::Bool(values)) => all.extend(values),
-            (Elements::Text(text, ranges), Values::Text(values)) => add_texts(text, ranges, values.into_iter()),
-            (Elements::Text(text, ranges), Values::Coded(codes, entries)) => {
+            (Elements::Int(all), PieceValues::Int(values)) => all.extend(values),
+            (Elements::Float(all), PieceValues::Float(values)) => all.extend(values),
+            (Elements::Bool(all), PieceValues::Bool(values)) => all.extend(values),
+            (Elements::Text(text, ranges), PieceValues::Text(values)) => add_texts(text, ranges, values.into_iter()),
+            (Elements::Text(text, ranges), PieceValues::Coded(codes, entries)) => {
                 add_texts(text, ranges, codes.into_iter().map(|code| entries[code as usize]));
             }
             (all @ Elements::None, values) => {
                 *all = match values {
-                    Values::Int(values) => Elements::Int(values),
-                    Values::Float(values) => Elements::Float(values),
-                    Values::Bool(values) if values.is_empty() => Elements::None,
-                    Values::Bool(values) => Elements::Bool(values),
-                    texts @ (Values::Text(_) | Values::Coded(..)) => {
+                    PieceValues::Int(values) => Elements::Int(values),
+                    PieceValues::Float(values) => Elements::Float(values),
+                    PieceValues::Bool(values) if values.is_empty() => Elements::None,
+                    PieceValues::Bool(values) => Elements::Bool(values),
+                    texts @ (PieceValues::Text(_) | PieceValues::Coded(..)) => {
                         *all = Elements::Text(String::new(), Vec::new());
                         return all.extend(texts);
                     }
                 };
             }
             // A page without any values.
-            (_, Values::Bool(values)) if values.is_empty() => {}
+            (_, PieceValues::Bool(values)) if values.is_empty() => {}
             _ => return None,
         }
         Some(())

@@ -13,7 +13,7 @@ mod thrift;
 mod values;
 
 use super::builder::{TableBuilder, Target};
-use super::columnar::{self, Described, Piece, Values};
+use super::columnar::{self, Described, Piece, PieceValues};
 use super::inspect::Proposed;
 use super::problem::TableProblem;
 use super::source::Source;
@@ -225,7 +225,12 @@ impl ChunkReader<'_> {
     }
 
     /// The values of a page that are there. `texts` is for those that do not stand in the page as they are.
-    fn values<'p>(&self, page: &DataPage<'p>, lookup: &'p Lookup<'p>, texts: &'p mut Vec<u8>) -> Option<Values<'p>> {
+    fn values<'p>(
+        &self,
+        page: &DataPage<'p>,
+        lookup: &'p Lookup<'p>,
+        texts: &'p mut Vec<u8>,
+    ) -> Option<PieceValues<'p>> {
         let count = match &page.levels {
             Some(levels) => levels.iter().filter(|level| **level == self.stored.level_max()).count(),
             None => page.values,
@@ -234,25 +239,25 @@ impl ChunkReader<'_> {
             codes.into_iter().map(|code| values.get(code as usize).copied()).collect()
         }
         Some(match (values::decode(self.stored, page.encoding, page.bytes, count, texts)?, lookup) {
-            (Decoded::Int(values), _) => Values::Int(values),
-            (Decoded::Float(values), _) => Values::Float(values),
-            (Decoded::Bool(values), _) => Values::Bool(values),
-            (Decoded::Text(texts), _) => Values::Text(texts),
-            (Decoded::Codes(codes), Lookup::Int(values)) => Values::Int(look_up(codes, values)?),
-            (Decoded::Codes(codes), Lookup::Float(values)) => Values::Float(look_up(codes, values)?),
+            (Decoded::Int(values), _) => PieceValues::Int(values),
+            (Decoded::Float(values), _) => PieceValues::Float(values),
+            (Decoded::Bool(values), _) => PieceValues::Bool(values),
+            (Decoded::Text(texts), _) => PieceValues::Text(texts),
+            (Decoded::Codes(codes), Lookup::Int(values)) => PieceValues::Int(look_up(codes, values)?),
+            (Decoded::Codes(codes), Lookup::Float(values)) => PieceValues::Float(look_up(codes, values)?),
             (Decoded::Codes(codes), Lookup::Text(entries)) => {
                 let are_known = codes.iter().all(|code| (*code as usize) < entries.len());
-                are_known.then_some(Values::Coded(codes, entries))?
+                are_known.then_some(PieceValues::Coded(codes, entries))?
             }
-            (Decoded::Codes(codes), Lookup::None) => codes.is_empty().then_some(Values::Bool(Vec::new()))?,
+            (Decoded::Codes(codes), Lookup::None) => codes.is_empty().then_some(PieceValues::Bool(Vec::new()))?,
         })
     }
 }
 
 /// Positions of ints that do not fit: unsigned ones of 64 bits that are too large.
-fn misfits(values: &Values<'_>, stored: Stored) -> Vec<usize> {
+fn misfits(values: &PieceValues<'_>, stored: Stored) -> Vec<usize> {
     match values {
-        Values::Int(values) if stored.meaning == Meaning::Unsigned => {
+        PieceValues::Int(values) if stored.meaning == Meaning::Unsigned => {
             values.iter().enumerate().filter(|(_, value)| **value < 0).map(|(at, _)| at).collect()
         }
         _ => Vec::new(),
