@@ -325,10 +325,12 @@ declare module "@ranking-dsl/runtime" {
     /** Give the rows that the request brought along. */
     candidates(options?: {
     } & TaskOptions): Rows;
-    /** Give rows with the ids from 1 on, and columns as the plan says. */
+    /** Give rows with the ids from 1 on, or with those that the plan lists, and columns as the plan says. */
     fixedSource(options?: {
       /** How many rows to give (default 1) */
       rowCount?: number | bigint;
+      /** The ids of the rows; row_count follows from them */
+      ids?: readonly (number | bigint | string)[];
       /** Values by key */
       columns?: Columns;
     } & TaskOptions): Rows;

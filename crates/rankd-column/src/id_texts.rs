@@ -222,7 +222,7 @@ mod tests {
                 next = (next.0 + 1, 0);
             }
         }
-        assert!(place(OWN_BYTES_MAX / BYTES_AROUND).0 <= SEGMENTS);
+        assert!(place(OWN_BYTES_MAX / BYTES_AROUND).0 < SEGMENTS);
     }
 
     #[test]

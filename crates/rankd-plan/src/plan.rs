@@ -6,7 +6,7 @@ use crate::signature::{ParamRef, Signature};
 use crate::template::Template;
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
-use rankd_column::{Key, Value};
+use rankd_column::{Id, Key, Value};
 use std::sync::Arc;
 
 /// A node's position in its plan.
@@ -81,6 +81,7 @@ pub enum Arg {
     Pred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
     Node(usize),
+    Ids(Vec<Id>),
     Columns(Vec<(Key, ColumnData)>),
 }
 
@@ -104,7 +105,8 @@ impl Arg {
             | Arg::Endpoint(_)
             | Arg::Expr(_)
             | Arg::Pred(_)
-            | Arg::Node(_) => Vec::new(),
+            | Arg::Node(_)
+            | Arg::Ids(_) => Vec::new(),
         }
     }
 
@@ -127,6 +129,7 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)
+            | Arg::Ids(_)
             | Arg::Columns(_) => Vec::new(),
         }
     }

@@ -183,6 +183,7 @@ impl Server {
         let address = address.ok_or(StartError::NoListener)?;
         let admin_address = admin.as_ref().and_then(|listener| listener.local_addr().ok());
         let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
+        let has_text_ids = loaded.registry.has_text_ids();
         let app = Arc::new(App {
             settings,
             catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry))),
@@ -193,7 +194,7 @@ impl Server {
             gauges: engine.gauges(),
             engine: engine.settings().clone(),
             readiness: Readiness::new(Phase::Loading),
-            documents: Listener::ALL.map(|listener| openapi::document(ROUTES, listener)),
+            documents: Listener::ALL.map(|listener| openapi::document(ROUTES, listener, has_text_ids)),
             open: Default::default(),
             listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
             admin: Mutex::new(admin),

@@ -8,8 +8,8 @@ use rankd_engine::ErrorKind;
 use rankd_plan::json::Writer;
 use std::collections::BTreeMap;
 
-/// The document of the pages that a listener serves.
-pub(crate) fn document(routes: &[Route], listener: Listener) -> String {
+/// The document of the pages that a listener serves, for a registry whose ids are texts or ints.
+pub(crate) fn document(routes: &[Route], listener: Listener, has_text_ids: bool) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("openapi").string("3.1.0");
@@ -28,6 +28,9 @@ pub(crate) fn document(routes: &[Route], listener: Listener) -> String {
         w.field("components").object(|w| {
             w.field("schemas").object(|w| {
                 w.field("Failure").raw(FAILURE);
+                ids(has_text_ids).iter().for_each(|(name, schema)| {
+                    w.field(name).raw(schema);
+                });
                 for (name, schema) in routes.iter().flat_map(|route| route.about.schema.components) {
                     w.field(name).raw(schema);
                 }
@@ -35,6 +38,16 @@ pub(crate) fn document(routes: &[Route], listener: Listener) -> String {
         });
     });
     writer.finish()
+}
+
+/// An id of a user and of a row as requests give them, and of a row as answers do.
+fn ids(are_texts: bool) -> [(&'static str, &'static str); 3] {
+    if are_texts {
+        let given = r#"{"description":"A text of at most 512 bytes without control characters, or an int, which is the text of its digits","oneOf":[{"type":"string","minLength":1,"maxLength":128,"pattern":"^[^\\u0000-\\u001f\\u007f-\\u009f]*$"},{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}]}"#;
+        return [("UserId", given), ("GivenId", given), ("Id", r#"{"type":"string"}"#)];
+    }
+    let user = r#"{"description":"Or the same as a decimal string","oneOf":[{"type":"integer","minimum":1,"maximum":9223372036854775807},{"type":"string","pattern":"^[0-9]{1,18}$"}]}"#;
+    [("UserId", user), ("GivenId", r#"{"type":"integer"}"#), ("Id", r#"{"type":"integer"}"#)]
 }
 
 fn operation(route: &Route, w: &mut Writer) {

@@ -3,7 +3,7 @@
 use rankd_column::kernel::join::pick;
 use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, Keys};
+use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{FetchContext, LinkContext};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Count;
@@ -53,11 +53,11 @@ impl FanOut {
     pub(crate) async fn read(&self, rows: &RowSet, cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let parents: Vec<i64> = rows.ids().collect();
         if parents.is_empty() {
-            return Ok(RowSet::empty());
+            return Ok(cx.no_rows());
         }
         let Params { endpoint, fanout, carry } = &self.params;
-        let keys = Keys::Numbered { prefix: self.prefix, ids: &parents };
-        let replies = cx.keyed(*endpoint).list_head(keys, *fanout).await?;
+        let keys = cx.keys(self.prefix, &parents)?;
+        let replies = cx.keyed(*endpoint).list_head(keys.keys(), *fanout).await?;
         cx.keyed(*endpoint).count_unread(&self.id, replies.skipped());
         let counts = (0..parents.len()).map(|at| replies.ids(at).len());
         let column = self.parent_id.map(|key| (key, parent_column(&parents, counts, cx.id_texts())));

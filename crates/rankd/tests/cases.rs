@@ -15,6 +15,8 @@ mod nodes;
 mod runs;
 #[path = "redis/server.rs"]
 mod server;
+#[path = "cases/text_ids.rs"]
+mod text_ids;
 #[path = "cases/workspace.rs"]
 mod workspace;
 
@@ -65,6 +67,34 @@ fn every_case_gives_what_it_says() {
     }
     assert!(wrong.is_empty(), "{} cases differ (UPDATE=1 rewrites them):\n\n{}", wrong.len(), wrong.join("\n\n"));
     assert!(ran > 0, "there are cases");
+}
+
+/// What tasks do does not depend on what ids look like. Left out is what computes with ids: numbers are not texts there.
+#[test]
+fn every_case_of_a_task_gives_the_same_with_ids_that_are_strings() {
+    let servers = Servers::start();
+    let (mut wrong, mut ran, mut left_out) = (Vec::new(), 0, Vec::new());
+    let documents = documents();
+    let cases = documents.iter().filter(|document| document.is("tasks.md")).flat_map(|document| &document.cases);
+    for case in cases.filter(|case| case.block("diagnostics").is_none()) {
+        let Some(case) = text_ids::mapped(case) else {
+            left_out.push(case.place());
+            continue;
+        };
+        let Some(outcome) = run(&case, &servers) else { continue };
+        ran += 1;
+        let expected = case.block(outcome.role).unwrap_or_default();
+        if expected.trim() != outcome.text.trim() {
+            wrong.push(format!(
+                "{}\n--- expected\n{}\n--- got\n{}",
+                case.place(),
+                expected.trim(),
+                outcome.text.trim()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases differ:\n\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(ran > 10 && left_out.len() * 4 < ran, "{ran} cases ran; left out: {left_out:#?}");
 }
 
 /// What a case gave, in the form of the block that expects it.

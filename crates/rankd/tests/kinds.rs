@@ -12,7 +12,7 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, Expr, Input, KeyMap, KeyPairs, Millis, On, PlainText, Predicate, Texts,
+    Columns, Count, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Predicate, Texts,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -72,6 +72,9 @@ params! {
         pred: Predicate,
         /// More rows
         rhs: Input,
+        /// Ids of rows
+        #[rows(count)]
+        ids: IdList,
         /// Literal columns
         #[rows(count)]
         columns: Columns,
@@ -101,7 +104,7 @@ impl Make for Every {
                 name(&p.out_key)
             ),
             format!("{:?} {:?} {}", p.expr.keys(), p.pred.keys(), p.rhs),
-            format!("{columns:?}"),
+            format!("{:?} {columns:?}", p.ids),
             format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
         ];
         Every
@@ -170,7 +173,7 @@ const OPTIONS: &str = r#"
     endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, text: "user:1", texts: ["new", "popular"], side: "right",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
-    expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), columns: { views: [1, 2] },"#;
+    expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
 fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
@@ -198,7 +201,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     let registry = registry();
     let key = |name| Key(registry.keys.named(name).unwrap());
     assert_eq!(made[3], format!("{:?} {:?} 1", [key("likes")], [key("age")]));
-    assert_eq!(made[4], "[(\"views\", Values([Int(1), Int(2)]))]");
+    assert_eq!(made[4], "[Int(5), Int(6)] [(\"views\", Values([Int(1), Int(2)]))]");
     assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
@@ -231,6 +234,15 @@ fn an_option_outside_its_kind_is_refused() {
     assert_eq!(wrong("left: Key.country, ", ""), ["D017 sides needs left and right"]);
     assert_eq!(wrong("left: Key.country", "lefd: Key.country"), ["D017 sides has left and right, not lefd"]);
     assert_eq!(wrong("views: [1, 2]", "views: [1]"), ["P405 1 values for 2 rows"]);
+    assert_eq!(wrong("[5, 6n]", "[5, 6, 7]"), ["P405 2 values for 3 rows"]);
+    assert_eq!(
+        wrong("[5, 6n]", "[5, 6], count: 3"),
+        ["P405 2 ids for 3 rows: leave out count", "P405 2 values for 3 rows"]
+    );
+    assert_eq!(wrong("[5, 6n]", "[5, \"6\"]"), ["P404 \"6\" is not an id of type int"]);
+    assert_eq!(wrong("[5, 6n]", "[5, null]"), ["D017 ids takes strings and whole numbers, not null"]);
+    assert_eq!(wrong("[5, 6n]", "[5, 0.5]"), ["D017 ids takes strings and whole numbers, not 0.5"]);
+    assert_eq!(wrong("[5, 6n]", "7"), ["D017 ids takes a list of ids, not 7"]);
 }
 
 #[test]
@@ -254,6 +266,7 @@ fn editors_know_the_type_of_every_kind() {
         "expr: ValueOf<OutKey> | null;",
         "pred: boolean;",
         "rhs: Rows;",
+        "ids: readonly (number | bigint | string)[];",
         "columns: Columns;",
     ] {
         assert!(declared.contains(line), "{line}\n{declared}");

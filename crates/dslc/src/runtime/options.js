@@ -120,6 +120,17 @@ export const readers = {
     if (!Rows.is(x)) return wrongOption(at, option, `${option} takes a set of rows, not ${describe(x)}`);
     return input(plan, x, at, option);
   },
+  ids(x, { at, option }) {
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of ids, not ${describe(x)}`, '["tt0000001", "tt0000002"]');
+    const ids = [];
+    for (const item of [...x]) {
+      if (isBroken(item)) return null;
+      const text = typeof item === "string" || typeof item === "bigint" || isSafeInteger(item) ? plainData(item, 0) : null;
+      if (text === null) return wrongOption(at, option, `${option} takes strings and whole numbers, not ${describe(item)}`);
+      ids.push(text);
+    }
+    return `[${ids.join(",")}]`;
+  },
   columns(x, { at, option }) {
     const text = isPlain(x) ? plainData(x, 0) : null;
     return text ?? wrongOption(at, option, `${option} takes an object of plain values by key name, not ${describe(x)}`);

@@ -54,7 +54,7 @@ impl Answer<'_> {
     /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
     pub fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooLong> {
         let about = self.response(outputs, false, trace.filter(|_| self.with_trace)).finish();
-        arrow::stream(&self.fields(outputs), outputs, ("response", &about))
+        arrow::stream(self.registry.key(Key::ID).type_of, &self.fields(outputs), outputs, ("response", &about))
     }
 
     /// The keys that were asked for, or those that any output has, in registry order.

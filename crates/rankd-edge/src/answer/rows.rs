@@ -3,7 +3,7 @@
 //! and whether there is room is looked at once a row. Nothing is allocated for a row.
 
 use rankd_column::rowset::Rows;
-use rankd_column::{Column, Dictionary, Elements, Key, RowSet, Span, Vectors};
+use rankd_column::{Column, Dictionary, Elements, IdTexts, Key, RowSet, Span, Vectors};
 use rankd_plan::Registry;
 use rankd_plan::json::{
     NUMBER_ROOM, is_plain, push_float, push_int, push_single, push_string, put, put_float, put_int,
@@ -11,7 +11,8 @@ use rankd_plan::json::{
 
 /// How long rows will be: a guess that saves growing step by step.
 pub(crate) fn bytes_about(outputs: &[RowSet]) -> usize {
-    outputs.iter().map(|output| output.len() * (16 + 24 * output.batch().columns().len())).sum()
+    let id = |output: &RowSet| if output.batch().id_texts().is_some() { 48 } else { 16 };
+    outputs.iter().map(|output| output.len() * (id(output) + 24 * output.batch().columns().len())).sum()
 }
 
 /// How much there is to write: cells, and long strings for as many cells as take that long.
@@ -33,7 +34,8 @@ pub(crate) fn weight(outputs: &[RowSet]) -> usize {
             }
             Column::Int(_) | Column::Float(_) | Column::Bool(_) | Column::Vector(..) => None,
         });
-        columns.sum::<usize>() / BYTES_A_CELL
+        let ids = output.batch().id_texts().map_or(0, |texts| output.ids().map(|id| texts.text(id).len()).sum());
+        (ids + columns.sum::<usize>()) / BYTES_A_CELL
     };
     // Each element of a list takes as long as a cell.
     let elements = |output: &RowSet| {
@@ -55,16 +57,58 @@ pub(crate) fn push_rows(out: &mut Vec<u8>, output: &RowSet, registry: &Registry,
     let batch = output.batch();
     let columns = batch.columns().iter().filter(|(key, _)| wanted.is_none_or(|keys| keys.contains(key)));
     let fields = columns.map(|(key, column)| RowField::new(&registry.key(*key).name, column, output.len()));
-    let page = Page { ids: batch.ids(), fields: fields.collect() };
-    match output.rows() {
-        Rows::Range { start, len } => page.push(out, start..start + len),
-        Rows::Listed(rows) => page.push(out, rows.iter().map(|row| *row as usize)),
+    let fields = fields.collect();
+    match batch.id_texts() {
+        None => Page { ids: IntIds(batch.ids()), fields }.push_all(out, output.rows()),
+        Some(texts) => Page { ids: TextIds(batch.ids(), texts), fields }.push_all(out, output.rows()),
+    }
+}
+
+/// The ids of an output. Which kind they are is decided before the first row.
+trait Ids {
+    /// The room that an id needs, if it is not long.
+    const ROOM: usize;
+
+    /// Puts an id that is not long. None where it is.
+    fn put(&self, room: &mut [u8], at: usize, row: usize) -> Option<usize>;
+
+    fn push(&self, out: &mut Vec<u8>, row: usize);
+}
+
+struct IntIds<'a>(&'a [i64]);
+
+impl Ids for IntIds<'_> {
+    const ROOM: usize = NUMBER_ROOM;
+
+    #[inline(always)]
+    fn put(&self, room: &mut [u8], at: usize, row: usize) -> Option<usize> {
+        Some(put_int(room, at, self.0[row]))
+    }
+
+    fn push(&self, out: &mut Vec<u8>, row: usize) {
+        push_int(out, self.0[row]);
+    }
+}
+
+/// Codes, and what they stand for.
+struct TextIds<'a>(&'a [i64], &'a IdTexts);
+
+impl Ids for TextIds<'_> {
+    /// A UUID has 36 letters.
+    const ROOM: usize = 64;
+
+    fn put(&self, room: &mut [u8], at: usize, row: usize) -> Option<usize> {
+        put_string(room, at, self.1.text(self.0[row]), Self::ROOM)
+    }
+
+    fn push(&self, out: &mut Vec<u8>, row: usize) {
+        push_string(out, self.1.text(self.0[row]));
     }
 }
 
 /// The columns of an output, ready to be written row by row.
-struct Page<'a> {
-    ids: &'a [i64],
+struct Page<'a, I> {
+    ids: I,
     fields: Vec<RowField<'a>>,
 }
 
@@ -74,12 +118,19 @@ const BLOCK: usize = 1024;
 /// What stands before an id: the end of a row is written with the beginning of the next.
 const BEFORE_ID: &[u8; 8] = b"},{\"id\":";
 
-impl Page<'_> {
+impl<I: Ids> Page<'_, I> {
+    fn push_all(&self, out: &mut Vec<u8>, rows: Rows<'_>) {
+        match rows {
+            Rows::Range { start, len } => self.push(out, start..start + len),
+            Rows::Listed(rows) => self.push(out, rows.iter().map(|row| *row as usize)),
+        }
+    }
+
     fn push(&self, out: &mut Vec<u8>, rows: impl Iterator<Item = usize>) {
         if self.fields.iter().any(RowField::is_array) {
             return self.push_with_arrays(out, rows);
         }
-        let row_room = BEFORE_ID.len() + NUMBER_ROOM + self.fields.iter().map(RowField::room).sum::<usize>();
+        let row_room = BEFORE_ID.len() + I::ROOM + self.fields.iter().map(RowField::room).sum::<usize>();
         // The first row ends no other one, and where no rows came before, it follows none.
         let (start, mut too_much) = (out.len(), if out.ends_with(b"[") { 2 } else { 1 });
         let mut at = start;
@@ -124,7 +175,7 @@ impl Page<'_> {
     #[inline(always)]
     fn put(&self, room: &mut [u8], row: usize) -> Option<usize> {
         put(room, 0, BEFORE_ID);
-        let mut at = put_int(room, BEFORE_ID.len(), self.ids[row]);
+        let mut at = self.ids.put(room, BEFORE_ID.len(), row)?;
         for field in &self.fields {
             if field.is_null(row) {
                 continue;
@@ -143,7 +194,7 @@ impl Page<'_> {
                     at + used
                 }
                 Values::Few(codes, _, dictionary) | Values::Str(codes, dictionary) => {
-                    put_string(room, at, dictionary.get(codes[row]))?
+                    put_string(room, at, dictionary.get(codes[row]), SHORT)?
                 }
                 Values::List(..) | Values::Vector(..) => return None,
             };
@@ -154,7 +205,7 @@ impl Page<'_> {
     /// The same for a row with any texts.
     fn push_slowly(&self, out: &mut Vec<u8>, row: usize) {
         out.extend_from_slice(BEFORE_ID);
-        push_int(out, self.ids[row]);
+        self.ids.push(out, row);
         for field in self.fields.iter().filter(|field| !field.is_null(row)) {
             out.extend_from_slice(&field.start);
             match &field.values {
@@ -248,10 +299,10 @@ fn push_array<T>(out: &mut Vec<u8>, items: &[T], push: impl Fn(&mut Vec<u8>, &T)
     out.push(b']');
 }
 
-/// Puts a short string in which nothing is escaped, and no other.
+/// Puts a string in which nothing is escaped, if it has so much room, and no other.
 #[inline]
-fn put_string(room: &mut [u8], at: usize, text: &str) -> Option<usize> {
-    if text.len() + 2 > SHORT || !is_plain(text) {
+fn put_string(room: &mut [u8], at: usize, text: &str, length: usize) -> Option<usize> {
+    if text.len() + 2 > length || !is_plain(text) {
         return None;
     }
     let end = at + 1 + text.len();

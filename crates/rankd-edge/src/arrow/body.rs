@@ -23,6 +23,22 @@ impl Body {
         self.field(&valid, &[&values]);
     }
 
+    /// The same for ids that are texts.
+    pub(super) fn text_ids(&mut self, outputs: &[RowSet]) -> Result<(), TooLong> {
+        let (mut valid, mut texts) = (Bits::default(), Texts::default());
+        for output in outputs {
+            // Only an output without rows may have ids of no texts.
+            let Some(of) = output.batch().id_texts() else { continue };
+            output.ids().for_each(|id| {
+                valid.push(true);
+                texts.push(of.text(id));
+            });
+        }
+        let (ends, text) = texts.finish().ok_or_else(|| TooLong { key: "id".to_owned() })?;
+        self.field(&valid, &[&ends, &text]);
+        Ok(())
+    }
+
     pub(super) fn add(&mut self, field: &ArrowField<'_>, outputs: &[RowSet]) -> Result<(), TooLong> {
         let mut valid = Bits::default();
         match field.type_of {

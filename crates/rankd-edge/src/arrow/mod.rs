@@ -52,11 +52,19 @@ const DOUBLE: i16 = 2;
 /// What readers expect the elements of a list to be called.
 const ITEM: &str = "item";
 
-/// The rows of all outputs, one after the other, as one table: `id`, then these fields. `about` goes with the schema as
-/// metadata.
-pub fn stream(fields: &[ArrowField<'_>], outputs: &[RowSet], about: (&str, &str)) -> Result<Vec<u8>, TooLong> {
+/// The rows of all outputs, one after the other, as one table: `id`, which is of type `ids`, then these fields. `about` goes with
+/// the schema as metadata.
+pub fn stream(
+    ids: Type,
+    fields: &[ArrowField<'_>],
+    outputs: &[RowSet],
+    about: (&str, &str),
+) -> Result<Vec<u8>, TooLong> {
     let mut body = Body::default();
-    body.ids(outputs);
+    match ids {
+        Type::Str => body.text_ids(outputs)?,
+        _ => body.ids(outputs),
+    }
     for field in fields {
         body.add(field, outputs)?;
     }
@@ -64,7 +72,7 @@ pub fn stream(fields: &[ArrowField<'_>], outputs: &[RowSet], about: (&str, &str)
     let Body { bytes, nodes, buffers } = body;
     let batch = Table(vec![Slot::Long(rows), Slot::Pairs(nodes), Slot::Pairs(buffers)]);
     let mut out = Vec::with_capacity(bytes.len() + 1024 + 256 * fields.len());
-    message(&mut out, SCHEMA, schema(fields, about), &[]);
+    message(&mut out, SCHEMA, schema(ids, fields, about), &[]);
     message(&mut out, RECORD_BATCH, batch, &bytes);
     out.extend(CONTINUES);
     out.extend([0; 4]);
@@ -82,8 +90,8 @@ fn message(out: &mut Vec<u8>, kind: u8, header: Table<'_>, body: &[u8]) {
     out.extend(body);
 }
 
-fn schema<'a>(fields: &[ArrowField<'a>], (name, value): (&'a str, &'a str)) -> Table<'a> {
-    let mut all = vec![field("id", Type::Int, false)];
+fn schema<'a>(ids: Type, fields: &[ArrowField<'a>], (name, value): (&'a str, &'a str)) -> Table<'a> {
+    let mut all = vec![field("id", ids, false)];
     all.extend(fields.iter().map(|one| field(one.name, one.type_of, true)));
     let metadata = Table(vec![Slot::Text(name), Slot::Text(value)]);
     // The first is the byte order, little by default.

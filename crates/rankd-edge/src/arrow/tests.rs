@@ -108,7 +108,7 @@ fn rows() -> RowSet {
 fn every_byte_is_where_the_format_has_it() {
     // The second output has none of the columns.
     let outputs = [rows(), RowSet::new(Batch::new(vec![-1]))];
-    let bytes = stream(&fields_of_test(), &outputs, ("response", "{}")).unwrap();
+    let bytes = stream(Type::Int, &fields_of_test(), &outputs, ("response", "{}")).unwrap();
     let mut rest = &*bytes;
     let (kind, schema, body) = next(&mut rest).unwrap();
     assert_eq!((kind, body.len()), (1, 0));
@@ -155,7 +155,7 @@ fn every_byte_is_where_the_format_has_it() {
 
 #[test]
 fn no_rows_are_a_batch_without_rows() {
-    let bytes = stream(&fields_of_test(), &[RowSet::empty()], ("response", "")).unwrap();
+    let bytes = stream(Type::Int, &fields_of_test(), &[RowSet::empty()], ("response", "")).unwrap();
     let mut rest = &*bytes;
     assert_eq!(fields(next(&mut rest).unwrap().1).len(), 5);
     let (_, batch, body) = next(&mut rest).unwrap();

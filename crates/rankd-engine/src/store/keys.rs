@@ -115,6 +115,11 @@ impl KeyBuffer {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// How many bytes all of them have.
+    pub(crate) fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Takes the last key back.
     pub fn pop(&mut self) {
         self.ends.pop();

@@ -42,6 +42,11 @@ impl Replies {
         }
     }
 
+    /// Adds an id to the answer at hand.
+    pub(crate) fn push_id(&mut self, id: i64) {
+        self.ids.push(id);
+    }
+
     /// Leaves out an element that is not there.
     pub(crate) fn skip_element(&mut self) {
         self.skipped += 1;

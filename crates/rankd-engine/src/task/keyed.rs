@@ -2,6 +2,7 @@
 
 use crate::error::TaskError;
 use crate::store::{KeyedEndpoint, KeyedRead, Keys, ReadBatch, Replies, StoreError};
+use crate::task::ids::code_elements;
 use crate::task::{FetchContext, Unread};
 use std::future::Future;
 use std::sync::Arc;
@@ -35,9 +36,13 @@ impl<'a> KeyedReads<'a> {
         self.read_strictly(KeyedRead::HashFields(fields), keys)
     }
 
-    /// The ids at the head of each list, at most `count`. A key of another type fails the step.
-    pub fn list_head(self, keys: Keys<'a>, count: usize) -> impl Future<Output = Result<Replies, TaskError>> + use<'a> {
-        self.read_strictly(KeyedRead::ListHead(count), keys)
+    /// The ids at the head of each list, at most `count`, as rows hold them. An element that is no id is left out and counted. A
+    /// key of another type fails the step.
+    pub async fn list_head(self, keys: Keys<'a>, count: usize) -> Result<Replies, TaskError> {
+        match self.cx.id_texts() {
+            None => self.read_strictly(KeyedRead::ListHead(count), keys).await,
+            Some(texts) => code_elements(texts, &self.read_strictly(KeyedRead::List(count), keys).await?).await,
+        }
     }
 
     /// Any read. A key of another type fails the step.

@@ -15,6 +15,7 @@ pub use calls::ServiceCalls;
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};
 pub(crate) use decode::DecodePool;
 pub use decode::{Decoding, Load, PoolTrip, Unread};
+pub use ids::{IdKeys, code as code_id};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;
 

@@ -15,7 +15,8 @@ use crate::signature::{
 };
 use crate::wire::cursor::Cursor;
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Key, Type, Value};
+use rankd_column::id::check_id;
+use rankd_column::{Id, Key, Type, Value};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ pub(super) fn read(
         }
     }
     let has_input = !node.inputs.is_empty();
-    let mut reading = Reading { checker, contract, tables, draft, base, has_input };
+    let given = node.params.iter().map(|(name, _)| name.as_ref()).collect();
+    let mut reading = Reading { checker, contract, given, tables, draft, base, has_input };
     for param in contract.params {
         let given = node.params.iter().find(|(name, _)| name == param.name);
         let arg = match (given, &param.need) {
@@ -72,6 +74,8 @@ pub(super) fn read(
 struct Reading<'c, 'a, 't, 'd> {
     checker: &'c Checker<'a>,
     contract: &'static Contract,
+    /// The parameters that the plan gives.
+    given: Vec<&'c str>,
     tables: &'c mut Tables<'t>,
     draft: &'d mut Draft,
     base: String,
@@ -129,6 +133,7 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),
             ParamKind::KeyPairs => self.key_pairs(&mut cursor, param)?.map(Arg::KeyPairs),
             ParamKind::On => self.on(&mut cursor, kind)?.map(Arg::On),
+            ParamKind::Ids { rows } => self.ids(&mut cursor, param, rows)?.map(Arg::Ids),
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
@@ -312,6 +317,58 @@ impl Reading<'_, '_, '_, '_> {
             return Ok(None);
         }
         Ok(Some(KeyPair { left, right }))
+    }
+
+    /// Ids of rows: ints, or texts where ids are strings. An int is then the id that its digits are.
+    fn ids(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &Param,
+        rows: Option<ParamRef>,
+    ) -> Result<Option<Vec<Id>>, Fault> {
+        let before = cursor.errors();
+        let (type_of, data) = (self.checker.names.registry.key(Key::ID).type_of, &self.checker.data);
+        let mut ids = Vec::new();
+        let mut count = 0;
+        let room = LITERAL_ROWS_MAX.min(LITERAL_VALUES_MAX.saturating_sub(data.get().values));
+        cursor.array(|cursor, _| {
+            count += 1;
+            if count > room {
+                cursor.report(Code::ParamOutOfRange, format!("{} has more ids than the limit of {room}", param.name));
+                return Err(Fault::REPORTED);
+            }
+            match (cursor.scalar()?, type_of) {
+                (Some(Value::Int(id)), Type::Str) => ids.push(Id::from(&*id.to_string())),
+                (Some(Value::Int(id)), _) => ids.push(Id::Int(id)),
+                (Some(Value::Str(text)), Type::Str) => match check_id(&text) {
+                    Ok(()) => ids.push(Id::Text(text)),
+                    Err(fault) => cursor.report(Code::ParamOutOfRange, fault.to_string()),
+                },
+                (Some(value), _) => {
+                    cursor.report(Code::WrongParamType, format!("{value} is not an id of type {type_of}"))
+                }
+                (None, _) => {}
+            }
+            Ok(())
+        })?;
+        data.set(Data { values: data.get().values + count, ..data.get() });
+        if cursor.errors() > before {
+            return Ok(None);
+        }
+        self.count_rows(cursor, rows, ids.len());
+        Ok((cursor.errors() == before).then_some(ids))
+    }
+
+    /// The number of rows where it follows from another parameter: what the plan gives must agree.
+    fn count_rows(&mut self, cursor: &mut Cursor<'_, '_>, rows: Option<ParamRef>, count: usize) {
+        let Some((at, param)) = rows.and_then(|rows| self.contract.param(rows)) else { return };
+        if self.given.contains(&param.name) {
+            if let Some(rows) = self.rows_given_by(rows).filter(|rows| *rows != count) {
+                cursor.report(Code::ParamOutOfRange, format!("{count} ids for {rows} rows: leave out {}", param.name));
+            }
+        } else if let Some(arg) = self.draft.args.get_mut(at) {
+            *arg = Some(Arg::Int(count as i64));
+        }
     }
 
     /// Literal columns: `{key: [values…]}` or `{key: {generator: …}}`.

@@ -94,11 +94,13 @@ impl Contract {
                 None => return Some("what an expression is written into is not a parameter before it"),
             },
             ParamKind::Expr { into: None } => return Some("an expression says which parameter it is written into"),
-            ParamKind::Columns { rows: Some(rows) } => match self.kind_of(rows, at) {
-                Some(ParamKind::Int { min: 0.., .. }) => {}
-                Some(_) => return Some("what gives the number of rows is not an int that is never negative"),
-                None => return Some("what gives the number of rows is not a parameter before the columns"),
-            },
+            ParamKind::Columns { rows: Some(rows) } | ParamKind::Ids { rows: Some(rows) } => {
+                match self.kind_of(rows, at) {
+                    Some(ParamKind::Int { min: 0.., .. }) => {}
+                    Some(_) => return Some("what gives the number of rows is not an int that is never negative"),
+                    None => return Some("what gives the number of rows is not a parameter before the columns or ids"),
+                }
+            }
             _ => {}
         }
         let Need::Default(default) = need else { return None };
@@ -261,7 +263,10 @@ mod tests {
                 of(&[KEY, param("columns", OF_KEY)]),
                 "what gives the number of rows is not an int that is never negative",
             ),
-            (of(&[param("columns", OF_KEY)]), "what gives the number of rows is not a parameter before the columns"),
+            (
+                of(&[param("columns", OF_KEY)]),
+                "what gives the number of rows is not a parameter before the columns or ids",
+            ),
             (
                 Contract { inputs: Inputs::None, ..of(&[]) },
                 "a task without inputs is a source, and a source has no inputs",

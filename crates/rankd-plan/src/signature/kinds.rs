@@ -74,6 +74,7 @@ impl ParamKind {
             ParamKind::Expr { .. } => row("expression", &[Text], "ValueOf<{into}> | null", "expr"),
             ParamKind::Pred => row("predicate", &[Text], "boolean", "pred"),
             ParamKind::Node => row("node", &[Text], "Rows", "node"),
+            ParamKind::Ids { .. } => row("list of ids", &[Array], "readonly (number | bigint | string)[]", "ids"),
             ParamKind::Columns { .. } => row("columns", &[Object], "Columns", "columns"),
         }
     }
@@ -103,6 +104,7 @@ impl ParamKind {
         ParamKind::Expr { into: None },
         ParamKind::Pred,
         ParamKind::Node,
+        ParamKind::Ids { rows: None },
         ParamKind::Columns { rows: None },
     ];
 }

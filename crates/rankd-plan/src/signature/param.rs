@@ -140,6 +140,10 @@ pub enum ParamKind {
     Pred,
     /// A node: a dependency, and its rows are an input.
     Node,
+    /// Ids of rows: as many as the parameter `rows` says, where a plan gives both; where it gives none, `rows` follows from them.
+    Ids {
+        rows: Option<ParamRef>,
+    },
     /// Columns of literal data by key name, of as many rows as the parameter `rows` says, if one does.
     Columns {
         rows: Option<ParamRef>,
@@ -179,6 +183,7 @@ impl ParamKind {
     pub const fn of_rows(self, param: ParamRef) -> ParamKind {
         match self {
             ParamKind::Columns { .. } => ParamKind::Columns { rows: Some(param) },
+            ParamKind::Ids { .. } => ParamKind::Ids { rows: Some(param) },
             _ => panic!("only columns have as many rows as another parameter says"),
         }
     }

@@ -7,8 +7,8 @@
 use super::{Literal, Param, ParamKind, ParamRef};
 use crate::plan::{Arg, ColumnData, KeyPair, NamedKeys};
 use crate::template::Template;
-use rankd_column::Key;
 use rankd_column::expr::Program;
+use rankd_column::{Id, Key};
 use std::ops::{RangeFrom, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
@@ -301,6 +301,9 @@ pub enum Predicate {}
 /// A node whose rows are an input: its position among the inputs.
 pub enum Input {}
 
+/// Ids of rows; `#[rows(row_count)]` says how many, and follows from them where a plan does not give it.
+pub enum IdList {}
+
 /// Columns of literal data; `#[rows(row_count)]` says how many rows they have.
 pub enum Columns {}
 
@@ -340,6 +343,7 @@ types! {
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;
+    IdList as Vec<Id>: ParamKind::Ids { rows: None }, Arg::Ids(value) => value.clone();
     Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();
 }
 

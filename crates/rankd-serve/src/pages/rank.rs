@@ -97,20 +97,20 @@ async fn prepare(
     Ok((Prepared::new(input, tracing), plan.clone(), linked))
 }
 
-const REQUEST: &str = r#"{"type":"object","required":["user_id"],"additionalProperties":false,"properties":{
-  "user_id":{"description":"Or the same as a decimal string","oneOf":[{"type":"integer","minimum":1,"maximum":9223372036854775807},{"type":"string","pattern":"^[0-9]{1,18}$"}]},
+const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalProperties":false,"properties":{
+  "user_id":{"$ref":"#/components/schemas/UserId"},
   "request_id":{"type":"string","maxLength":32,"description":"At most 128 bytes"},
   "plan":{"type":"string","description":"Needed unless the path names it"},
   "params":{"type":"object","description":"Parameters of the registry, by name"},
-  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}},"description":"Rows for the task candidates"},
+  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/GivenId"}}},"description":"Rows for the task candidates"},
   "output_keys":{"type":"array","items":{"type":"string"}},
   "now_ms":{"type":"integer","minimum":0,"maximum":253402300799999,"description":"The time that nowMs() gives, in milliseconds since 1970; the present where it is not given"},
   "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
-  "trace":{"type":["boolean","null"]}}}"#;
+  "trace":{"type":["boolean","null"]}}}"##;
 
-const RESPONSE: &str = r#"{"type":"object","required":["request_id","plan","candidates"],"properties":{
+const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan","candidates"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
-  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}},
+  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Id"}}}},
   "outputs":{"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}}},
-  "trace":{"type":"object"}}}"#;
+  "trace":{"type":"object"}}}"##;

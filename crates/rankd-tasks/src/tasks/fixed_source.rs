@@ -1,6 +1,6 @@
-//! Give rows with the ids from 1 on, and columns as the plan says.
+//! Give rows with the ids from 1 on, or with those that the plan lists, and columns as the plan says.
 //!
-//! For plans that read nothing. A column is a list of values, one a row, or made by a generator: `sequence`, `hash` or `cycle`.
+//! For plans that read nothing. Where ids are strings they are "1", "2" and so on. A column is a list of values, one a row, or made by a generator: `sequence`, `hash` or `cycle`.
 //!
 //! ```text
 //! with {"row_count": 3, "columns": {"score": [0.5, null, 1], "country": {"cycle": ["US", "DE"]}, "likes": {"sequence": {"start": 10, "step": 5}}}}
@@ -14,12 +14,12 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::kernel::gather::gather_column;
 use rankd_column::rowset::Rows;
-use rankd_column::{Batch, Column, RowSet, Type, Value};
+use rankd_column::{Batch, Column, Id, RowSet, Type, Value};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, code_id};
 use rankd_plan::params;
 use rankd_plan::plan::{ColumnData, Generator};
-use rankd_plan::signature::typed::{Columns, Count};
+use rankd_plan::signature::typed::{Columns, Count, IdList};
 use rankd_plan::signature::*;
 use std::sync::Arc;
 
@@ -37,6 +37,9 @@ params! {
         /// How many rows to give
         #[range(0..=10_000_000)]
         row_count: Count = 1,
+        /// The ids of the rows; row_count follows from them
+        #[rows(row_count)]
+        ids: Option<IdList>,
         /// Values by key
         #[rows(row_count)]
         columns: Option<Columns>,
@@ -44,25 +47,37 @@ params! {
 }
 
 pub(crate) struct Task {
-    /// Made once: the rows are the same for every request.
+    /// Made once: the rows are the same for every request, but for codes of ids.
     rows: RowSet,
+    /// Where the plan lists them and they are texts.
+    ids: Option<Vec<Id>>,
 }
 
 impl Make for Task {
     type Params = Params;
 
-    fn make(Params { row_count: count, columns }: Params, cx: &LinkContext<'_>) -> Task {
-        let mut batch = Batch::new((1..=count as i64).collect());
+    fn make(Params { row_count: count, ids, columns }: Params, cx: &LinkContext<'_>) -> Task {
+        let number = |(at, id): (usize, &Id)| if let Id::Int(id) = id { *id } else { at as i64 + 1 };
+        let mut batch = Batch::new(match &ids {
+            None => (1..=count as i64).collect(),
+            Some(ids) => ids.iter().enumerate().map(number).collect(),
+        });
         for (key, data) in columns.iter().flatten() {
             batch = batch.with(*key, Arc::new(column(data, count, cx.registry.key(*key).type_of)));
         }
-        Task { rows: RowSet::new(batch) }
+        Task { rows: RowSet::new(batch), ids: ids.filter(|_| cx.registry.has_text_ids()) }
     }
 }
 
 impl Fetch for Task {
-    async fn run(&self, _: &[RowSet], _: &FetchContext<'_>) -> Result<RowSet, TaskError> {
-        Ok(self.rows.clone())
+    async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
+        let Some(texts) = cx.id_texts() else { return Ok(self.rows.clone()) };
+        let numbers = self.rows.batch().ids();
+        let codes = cx.code_ids(numbers.len(), |coder, at| match &self.ids {
+            Some(ids) => code_id(coder, &ids[at]),
+            None => code_id(coder, &Id::Int(numbers[at])),
+        });
+        Ok(self.rows.renamed(codes.await?, texts.clone()))
     }
 }
 

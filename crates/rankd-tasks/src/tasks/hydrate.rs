@@ -34,7 +34,7 @@ use rankd_column::value::ELEMENTS_MAX;
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::decode::{push_text, push_vector_f32};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, KeyedRead, Keys, Replies};
+use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
 use rankd_engine::task::{self, Decide, Decoding, Fetch, FetchContext, Field, LinkContext, Load, Unread};
 use rankd_plan::signature::typed::{KeyMap, PlainText, TemplateText};
 use rankd_plan::signature::*;
@@ -202,8 +202,8 @@ impl Fetch for Hydrate {
         let (replies, of_row) = match &self.keys {
             KeysFrom::Prefix(prefix) => {
                 let ids: Vec<i64> = rows.ids().collect();
-                let keys = Keys::Numbered { prefix, ids: &ids };
-                (store.read_strictly(self.decoder.what.read(), keys).await?, None)
+                let keys = cx.keys(prefix, &ids)?;
+                (store.read_strictly(self.decoder.what.read(), keys.keys()).await?, None)
             }
             KeysFrom::Template(template) => {
                 let RowKeys { keys, of_row } = fill(template, Some(rows), cx)?;

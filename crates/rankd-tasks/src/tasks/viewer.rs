@@ -16,7 +16,7 @@ use rankd_column::RowSet;
 use rankd_column::column::ColumnBuilder;
 use rankd_engine::decode;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, Keys};
+use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
 use rankd_plan::params;
 use rankd_plan::signature::*;
@@ -53,10 +53,10 @@ impl Make for Task {
 
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
-        let id = cx.user_id()?;
-        let keys = Keys::Numbered { prefix: "user", ids: &[id] };
-        let replies = cx.keyed(self.endpoint).hash_all(keys).await?;
-        let mut batch = cx.batch(vec![id]);
+        let user = [cx.user_id()?];
+        let keys = cx.keys("user", &user)?;
+        let replies = cx.keyed(self.endpoint).hash_all(keys.keys()).await?;
+        let mut batch = cx.batch(user.to_vec());
         let mut items = replies.items(0);
         while let (Some(name), Some(value)) = (items.next(), items.next()) {
             let (Some(name), Some(value)) = (name, value) else { continue };

@@ -38,11 +38,22 @@ impl Case {
     }
 }
 
+impl Block {
+    /// A block that stands in no file.
+    pub(crate) fn new(language: &str, role: &str, text: String) -> Block {
+        Block { language: language.to_owned(), role: role.to_owned(), text, bytes: 0..0 }
+    }
+}
+
 impl Document {
     pub(crate) fn read(path: &Path) -> Document {
         let text = std::fs::read_to_string(path).expect("a case file can be read");
         let cases = cases(&text, &path.file_name().expect("it has a name").to_string_lossy());
         Document { path: path.to_owned(), text, changed: false, cases }
+    }
+
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.path.ends_with(name)
     }
 
     /// Puts another text into a block and finds all cases anew.

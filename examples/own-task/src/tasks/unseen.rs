@@ -20,7 +20,7 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::{KeyedEndpoint, Keys};
+use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Fetch, FetchContext};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Count;
@@ -52,8 +52,9 @@ impl Fetch for Task {
         if rows.is_empty() {
             return Ok(rows.clone());
         }
-        let keys = Keys::Numbered { prefix: "seen", ids: &[cx.user_id()?] };
-        let replies = cx.keyed(self.endpoint).list_head(keys, self.latest).await?;
+        let user = [cx.user_id()?];
+        let keys = cx.keys("seen", &user)?;
+        let replies = cx.keyed(self.endpoint).list_head(keys.keys(), self.latest).await?;
         cx.keyed(self.endpoint).count_unread(&"id".into(), replies.skipped());
         let seen: HashSet<i64> = replies.ids(0).iter().copied().collect();
         let ids = rows.batch().ids();
