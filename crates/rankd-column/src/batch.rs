@@ -6,6 +6,8 @@ use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
 use crate::id::Id;
 use crate::id_texts::IdTexts;
+use crate::kernel::gather::{gather, gather_column};
+use crate::rowset::Rows;
 use crate::value::Value;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -27,6 +29,10 @@ pub struct Batch {
     /// Where ids are texts. An empty batch may lack it all the same.
     texts: Option<Arc<TextIds>>,
     columns: Vec<(Key, Arc<Column>)>,
+    /// The memory of the ids and of the columns, without those of `kept`.
+    made_bytes: usize,
+    /// A batch that is there anyway, and whose ids and columns these are, but for those that were added.
+    kept: Option<Arc<Batch>>,
 }
 
 /// What the ids of a batch stand for, where they are codes of texts.
@@ -40,25 +46,39 @@ struct TextIds {
 impl Batch {
     /// Rows with these ids, which are ints.
     pub fn new(ids: Vec<i64>) -> Batch {
-        Batch { ids: Arc::new(ids), texts: None, columns: Vec::new() }
+        Batch::with_ids(ids, None)
     }
 
     /// Rows with these ids: codes of `texts` where there are some, else ints.
     pub fn with_ids(ids: Vec<i64>, texts: Option<Arc<IdTexts>>) -> Batch {
         let texts = texts.map(|texts| Arc::new(TextIds { texts, column: OnceLock::new() }));
-        Batch { ids: Arc::new(ids), texts, columns: Vec::new() }
+        let made_bytes = size_of_val(&*ids);
+        Batch { ids: Arc::new(ids), texts, columns: Vec::new(), made_bytes, kept: None }
     }
 
-    /// The same for ids that are kept elsewhere, too: nothing is copied. `column` has their texts, in the same order.
-    pub fn with_shared_ids(ids: Arc<Vec<i64>>, texts: Option<(Arc<IdTexts>, Arc<Column>)>) -> Batch {
-        let texts = texts.map(|(texts, column)| Arc::new(TextIds { texts, column: column.into() }));
-        Batch { ids, texts, columns: Vec::new() }
+    /// The same batch for a run whose ids are codes of `texts`: nothing is copied. The ids are such codes already, and `column` has
+    /// their texts, in the same order.
+    pub fn seen_with(&self, texts: Arc<IdTexts>, column: Arc<Column>) -> Batch {
+        Batch { texts: Some(Arc::new(TextIds { texts, column: column.into() })), ..self.clone() }
     }
 
     /// The same rows under other ids, which are codes of `texts`. Panics when there are not as many: that is a bug in the caller.
     pub fn renamed(&self, ids: Vec<i64>, texts: Arc<IdTexts>) -> Batch {
         assert_eq!(ids.len(), self.len(), "ids of other rows");
-        Batch { columns: self.columns.clone(), ..Batch::with_ids(ids, Some(texts)) }
+        let made_bytes = self.made_bytes;
+        Batch {
+            columns: self.columns.clone(),
+            made_bytes,
+            kept: self.kept.clone(),
+            ..Batch::with_ids(ids, Some(texts))
+        }
+    }
+
+    /// The same batch as one that is there anyway, for as long as the process, a table or a plan is: what it holds is no memory of
+    /// those that look at it.
+    pub fn into_kept(self) -> Batch {
+        let kept = Batch { made_bytes: 0, kept: None, ..self };
+        Batch { kept: Some(Arc::new(kept.clone())), ..kept }
     }
 
     /// The same rows with `column` under `key`, in place of an earlier one.
@@ -69,11 +89,31 @@ impl Batch {
         assert_eq!(column.len(), self.len(), "a column of another length");
         let mut columns = Vec::with_capacity(self.columns.len() + 1);
         columns.extend_from_slice(&self.columns);
+        // What is replaced stays counted: it may well be held elsewhere, and too much is looked at again.
+        let made_bytes = self.made_bytes + column.bytes();
         match columns.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(at) => columns[at].1 = column,
             Err(at) => columns.insert(at, (key, column)),
         }
-        Batch { ids: self.ids.clone(), texts: self.texts.clone(), columns }
+        Batch { ids: self.ids.clone(), texts: self.texts.clone(), columns, made_bytes, kept: self.kept.clone() }
+    }
+
+    /// How many bytes the ids and columns take, or fewer: what is there anyway does not count, and a column that was replaced does.
+    #[inline]
+    pub fn made_bytes(&self) -> usize {
+        self.made_bytes
+    }
+
+    /// The parts of the batch that are not there anyway: where each lies, and how many bytes it takes.
+    pub fn made_parts(&self) -> impl Iterator<Item = (*const (), usize)> + '_ {
+        let kept = self.kept.as_deref();
+        let ids = (!kept.is_some_and(|kept| Arc::ptr_eq(&kept.ids, &self.ids)))
+            .then(|| (Arc::as_ptr(&self.ids).cast(), size_of_val(&**self.ids)));
+        let is_made = move |(key, column): &&(Key, Arc<Column>)| {
+            !kept.and_then(|kept| kept.column(*key)).is_some_and(|kept| Arc::ptr_eq(kept, column))
+        };
+        let columns = self.columns.iter().filter(is_made);
+        ids.into_iter().chain(columns.map(|(_, column)| (Arc::as_ptr(column).cast(), column.bytes())))
     }
 
     /// How many rows are stored. A row set may look at fewer of them.
@@ -112,6 +152,20 @@ impl Batch {
     /// The column of `key`; `None` for `id` (see [`Batch::ids`] and [`Batch::id_column`]) and for keys that are not here.
     pub fn column(&self, key: Key) -> Option<&Arc<Column>> {
         self.columns.binary_search_by_key(&key, |(key, _)| *key).ok().map(|at| &self.columns[at].1)
+    }
+
+    /// The listed rows alone, in their order, with the columns that `keep` wants.
+    pub fn gather(&self, rows: Rows<'_>, keep: impl Fn(Key) -> bool) -> Batch {
+        let mut ids = Vec::with_capacity(rows.len());
+        gather(&self.ids, rows, &mut ids);
+        let mut gathered = Batch::with_ids(ids, self.id_texts().cloned());
+        gathered.columns.reserve_exact(self.columns.len());
+        for (key, column) in self.columns.iter().filter(|(key, _)| keep(*key)) {
+            let column = gather_column(column, rows);
+            gathered.made_bytes += column.bytes();
+            gathered.columns.push((*key, Arc::new(column)));
+        }
+        gathered
     }
 
     /// Keys and columns in key order, without `id`.
@@ -156,5 +210,19 @@ mod tests {
         let wider = batch.with(Key(1), Arc::new(Column::Int(Cells::full(vec![1, 2, 3]))));
         assert!(std::ptr::eq(wider.id_column().unwrap(), batch.id_column().unwrap()), "made once");
         assert!(Batch::new(vec![1]).id_column().is_none());
+    }
+
+    #[test]
+    fn what_is_there_anyway_does_not_count() {
+        let column = |rows: usize| Arc::new(Column::Int(Cells::full(vec![7; rows])));
+        let table = Batch::new(vec![1, 2, 3]).with(Key(1), column(3)).into_kept();
+        assert_eq!((table.made_bytes(), table.made_parts().count()), (0, 0));
+        let more = table.with(Key(2), column(3));
+        assert_eq!((more.made_bytes(), more.made_parts().map(|(_, bytes)| bytes).sum()), (24, 24));
+        let replaced = more.with(Key(2), column(3));
+        assert_eq!((replaced.made_bytes(), replaced.made_parts().map(|(_, bytes)| bytes).sum()), (48, 24));
+        let gathered = more.gather(Rows::Listed(&[2]), |key| key != Key(2));
+        assert_eq!((gathered.made_bytes(), gathered.made_parts().map(|(_, bytes)| bytes).sum()), (16, 16));
+        assert_eq!((gathered.ids(), gathered.columns().len()), (&[3][..], 1));
     }
 }

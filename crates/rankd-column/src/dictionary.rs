@@ -41,6 +41,11 @@ impl Dictionary {
         self.text.len()
     }
 
+    /// How many bytes the whole of it takes.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.ends)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|code| self.get(code))
     }

@@ -45,6 +45,15 @@ impl Elements {
         }
     }
 
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Elements::Int(values) => size_of_val(&**values),
+            Elements::Float(values) => size_of_val(&**values),
+            Elements::Str(codes, dictionary) => size_of_val(&**codes) + dictionary.bytes(),
+        }
+    }
+
     /// How many there are, of all lists.
     pub fn len(&self) -> usize {
         match self {
@@ -82,6 +91,11 @@ impl Vectors {
     pub fn new(dimension: u16, values: Vec<f32>) -> Vectors {
         assert!(dimension > 0 && values.len().is_multiple_of(usize::from(dimension)), "a vector that is not whole");
         Vectors { dimension, values }
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.values)
     }
 
     pub fn dimension(&self) -> u16 {

@@ -1,8 +1,8 @@
 //! Values: typed columns, the row sets made of them, and the expressions computed over them.
 //!
 //! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
-//! Reading order: [`value`], [`dictionary`], [`flat`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], then [`kernel`]
-//! (the loops over rows) and [`expr`] (tree → types → program → evaluation).
+//! Reading order: [`value`], [`dictionary`], [`flat`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], [`index`], then
+//! [`kernel`] (the loops over rows) and [`expr`] (tree → types → program → evaluation).
 
 pub mod batch;
 pub mod column;
@@ -11,6 +11,7 @@ pub mod expr;
 pub mod flat;
 pub mod id;
 pub mod id_texts;
+pub mod index;
 pub mod kernel;
 pub mod rowset;
 pub mod value;

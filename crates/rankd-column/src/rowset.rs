@@ -13,6 +13,10 @@ use crate::value::Value;
 use hashbrown::HashSet;
 use std::sync::Arc;
 
+/// A view of less than this part of its batch is narrow, where the batch is not so small that it does not matter.
+const NARROW_PART: usize = 8;
+const NARROW_OF: usize = 4096;
+
 /// Ordered rows of a shared batch. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RowSet {
@@ -135,6 +139,18 @@ impl RowSet {
         RowSet { batch: self.batch.clone(), view: View::Listed { rows: Arc::new(rows), len } }
     }
 
+    /// Whether so little of a large batch is looked at that a column for all of its rows would be mostly waste.
+    #[inline]
+    pub fn is_narrow(&self) -> bool {
+        let stored = self.batch.len();
+        stored >= NARROW_OF && self.len() < stored / NARROW_PART
+    }
+
+    /// The rows that are looked at as a batch of their own, with the columns that `keep` wants.
+    pub fn gathered(&self, keep: impl Fn(Key) -> bool) -> RowSet {
+        RowSet::new(self.batch.gather(self.rows(), keep))
+    }
+
     /// The same view with one more column, or another in its place; every other column is shared.
     pub fn with(&self, key: Key, column: Arc<Column>) -> RowSet {
         self.with_batch(self.batch.with(key, column))
@@ -146,8 +162,8 @@ impl RowSet {
     }
 
     /// The same view of another batch, which has as many rows.
-    pub(crate) fn with_batch(&self, batch: Batch) -> RowSet {
-        debug_assert_eq!(batch.len(), self.batch.len());
+    pub fn with_batch(&self, batch: Batch) -> RowSet {
+        assert_eq!(batch.len(), self.batch.len(), "a batch of other rows");
         RowSet { batch: Arc::new(batch), view: self.view.clone() }
     }
 

@@ -1,6 +1,7 @@
 //! The registry's endpoints as stores that the engine can open.
 
 use crate::files;
+use crate::tables::{TableError, TableFiles};
 use rankd_engine::store::Open;
 use rankd_engine::store::http::{BadSite, HttpEndpoint, ProbeError, Site};
 use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
@@ -33,6 +34,8 @@ pub enum EndpointError {
     Servers(SetUpError),
     /// A service cannot be reached.
     Service(ProbeError),
+    /// The file of a table cannot be used.
+    Table(TableError),
 }
 
 /// What is wrong with the registry's entry of an endpoint on servers.
@@ -61,6 +64,7 @@ impl Error for EndpointError {
             EndpointError::Settings { cause, .. } => cause,
             EndpointError::Servers(error) => error,
             EndpointError::Service(error) => error,
+            EndpointError::Table(error) => error,
         })
     }
 }
@@ -73,6 +77,7 @@ impl fmt::Display for EndpointError {
             EndpointError::Settings { endpoint, cause } => write!(f, "the endpoint {endpoint:?}: {cause}"),
             EndpointError::Servers(error) => error.fmt(f),
             EndpointError::Service(error) => error.fmt(f),
+            EndpointError::Table(error) => error.fmt(f),
         }
     }
 }
@@ -103,8 +108,21 @@ impl fmt::Display for SettingsError {
     }
 }
 
-/// One store for each endpoint, in registry order. What is only worth knowing goes to `note`.
+/// One store for each endpoint, in registry order, with its tables loaded. What is only worth knowing goes to `note`.
 pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc<dyn Open>>, EndpointError> {
+    let tables = TableFiles::new(registry);
+    if let Some(tables) = &tables {
+        tables.load_all(registry, note).map_err(EndpointError::Table)?;
+    }
+    open_beside(tables.as_ref(), registry, note)
+}
+
+/// The same for tables that are looked after elsewhere.
+pub fn open_beside(
+    tables: Option<&TableFiles>,
+    registry: &Registry,
+    note: &mut dyn FnMut(String),
+) -> Result<Vec<Arc<dyn Open>>, EndpointError> {
     let mut files: HashMap<&str, Arc<Data>> = HashMap::new();
     let mut stores: Vec<Arc<dyn Open>> = Vec::new();
     for endpoint in registry.endpoints.list() {
@@ -112,6 +130,10 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
             EndpointSettings::Redis(settings) => settings,
             EndpointSettings::Http(settings) => {
                 stores.push(Arc::new(http(endpoint, settings)?));
+                continue;
+            }
+            EndpointSettings::Table(_) => {
+                stores.extend(tables.map(|tables| tables.endpoint(&endpoint.name)));
                 continue;
             }
         };
@@ -134,6 +156,13 @@ pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<Vec<Arc
         }
     }
     Ok(stores)
+}
+
+/// Whether the file of a table can be used right now.
+fn probe_table(registry: &Registry, name: &str) -> Result<(), EndpointError> {
+    let tables = TableFiles::new(registry);
+    let source = tables.iter().flat_map(TableFiles::sources).find(|source| source.name() == name);
+    source.map_or(Ok(()), |source| source.load(&mut |_| {}).map(drop).map_err(EndpointError::Table))
 }
 
 /// An endpoint that is on servers.
@@ -208,6 +237,7 @@ pub fn probe(registry: &Registry) -> Vec<(String, Result<(), EndpointError>)> {
             EndpointSettings::Http(settings) => {
                 http(endpoint, settings).and_then(|http| http.probe().map_err(EndpointError::Service))
             }
+            EndpointSettings::Table(_) => probe_table(registry, &endpoint.name),
         };
         (endpoint.name.clone(), result)
     });

@@ -3,6 +3,7 @@
 //! No plan is served before they are read, so nobody asks them earlier. Should somebody do so, the store is not available yet.
 
 use crate::endpoints::{self, EndpointError};
+use crate::tables::TableFiles;
 use rankd_engine::store::{Answer, Keyed, Open, Opened, ReadBatch, StoreError};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, EndpointSettings};
@@ -12,12 +13,17 @@ use std::sync::{Arc, OnceLock};
 /// An endpoint once its data is there.
 type LateSlot = Arc<OnceLock<Arc<dyn Open>>>;
 
-/// The data files that are still to be read, by the endpoint's position.
-pub struct LateData(Vec<(usize, LateSlot)>);
+/// The data files that are still to be read.
+pub struct LateData {
+    /// By the endpoint's position.
+    stores: Vec<(usize, LateSlot)>,
+    tables: Option<Arc<TableFiles>>,
+}
 
 /// One store for each endpoint, in registry order, without what takes long.
 pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), EndpointError> {
-    let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData(Vec::new()));
+    let tables = TableFiles::new(registry).map(Arc::new);
+    let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData { stores: Vec::new(), tables });
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
         let settings = match &endpoint.settings {
             EndpointSettings::Redis(settings) => settings,
@@ -25,12 +31,16 @@ pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), Endpo
                 stores.push(Arc::new(endpoints::http(endpoint, settings)?));
                 continue;
             }
+            EndpointSettings::Table(_) => {
+                stores.extend(late.tables.iter().map(|tables| tables.endpoint(&endpoint.name)));
+                continue;
+            }
         };
         match &settings.backend {
             Backend::Memory { .. } => {
                 let slot = LateSlot::default();
                 stores.push(Arc::new(LateEndpoint { name: endpoint.name.clone(), slot: slot.clone() }));
-                late.0.push((at, slot));
+                late.stores.push((at, slot));
             }
             Backend::Server { .. } | Backend::Cluster { .. } => {
                 stores.push(Arc::new(endpoints::redis(endpoint, settings)?));
@@ -41,13 +51,21 @@ pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), Endpo
 }
 
 impl LateData {
+    /// The tables among them, to be looked after once they are read.
+    pub fn tables(&self) -> Option<&Arc<TableFiles>> {
+        self.tables.as_ref()
+    }
+
     /// Reads the files. What is only worth knowing goes to `note`.
     pub fn read(self, registry: &Registry, note: &mut dyn FnMut(String)) -> Result<(), EndpointError> {
-        if self.0.is_empty() {
+        if let Some(tables) = &self.tables {
+            tables.load_all(registry, note).map_err(EndpointError::Table)?;
+        }
+        if self.stores.is_empty() {
             return Ok(());
         }
-        let stores = endpoints::open(registry, note)?;
-        for (at, slot) in self.0 {
+        let stores = endpoints::open_beside(self.tables.as_deref(), registry, note)?;
+        for (at, slot) in self.stores {
             // Each is set here and nowhere else.
             let _ = stores.get(at).map(|store| slot.set(store.clone()));
         }

@@ -1,7 +1,7 @@
 //! Requests in, answers out: what a program needs around the engine. No HTTP, no arguments, no terminal, no signals.
 //!
-//! Reading order: [`files`], [`project`], [`registry_files`] and [`library`] (plans and registries on disk), [`endpoints`] and [`late_data`]
-//! (stores for the engine), [`sample`] (what stores hold), [`table_file`] (columns from files),
+//! Reading order: [`files`], [`project`], [`registry_files`] and [`library`] (plans and registries on disk), [`endpoints`], [`table_file`],
+//! [`tables`] and [`late_data`] (stores for the engine), [`sample`] (what stores hold),
 //! [`input`], [`request_id`] and [`prepare`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`explain`] (how a
 //! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
 //! [`process`] (what the system says).
@@ -26,4 +26,5 @@ pub mod registry_files;
 pub mod request_id;
 pub mod sample;
 pub mod table_file;
+pub mod tables;
 pub mod task_list;

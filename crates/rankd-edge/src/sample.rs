@@ -37,7 +37,7 @@ pub struct UnreadableCell {
 pub fn read(endpoint: &Endpoint, registry: &Registry, count: usize) -> Result<Option<Sample>, EndpointError> {
     match &endpoint.settings {
         EndpointSettings::Redis(settings) => read_hashes(endpoint, settings, registry, count).map(Some),
-        EndpointSettings::Http(_) => Ok(None),
+        EndpointSettings::Http(_) | EndpointSettings::Table(_) => Ok(None),
     }
 }
 

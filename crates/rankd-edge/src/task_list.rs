@@ -53,6 +53,7 @@ pub fn to_json(tasks: &[&Definition]) -> String {
                 w.field("writes").string(&match contract.writes {
                     Writes::Nothing => "nothing".to_owned(),
                     Writes::AnyKey => "any key".to_owned(),
+                    Writes::Table(_) => "the columns of a table".to_owned(),
                     Writes::Params(params) => params.iter().map(|param| param.name()).collect::<Vec<_>>().join(", "),
                     Writes::Named(..) => "named".to_owned(),
                 });

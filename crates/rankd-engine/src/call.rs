@@ -7,8 +7,9 @@ use crate::error::TaskError;
 use crate::expand_passes::PassReport;
 use crate::request::Request;
 use crate::stats::Stats;
+use crate::steps::Step;
 use crate::store::Stores;
-use crate::task::{AnyFetch, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task};
+use crate::task::{AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
@@ -78,22 +79,59 @@ pub(crate) fn with_scratch<T>(stats: &Stats, run: impl FnOnce(&mut Scratch) -> T
     })
 }
 
+/// Calls a step that computes, where its inputs lie.
+#[inline(always)]
+pub(crate) fn run(
+    step: &Step,
+    task: &dyn Compute,
+    inputs: &mut InputRows<'_>,
+    cx: &mut ComputeContext<'_>,
+) -> Result<RowSet, TaskError> {
+    if step.gathers && inputs[0].is_narrow() {
+        return run_gathered(step, task, inputs, cx);
+    }
+    task.run(inputs, cx)
+}
+
+/// The same with the few rows that are looked at gathered first. Others may look at them, too, so they stay as they are.
+#[cold]
+#[inline(never)]
+fn run_gathered(
+    step: &Step,
+    task: &dyn Compute,
+    inputs: &InputRows<'_>,
+    cx: &mut ComputeContext<'_>,
+) -> Result<RowSet, TaskError> {
+    let mut slots: Vec<Option<RowSet>> = inputs.iter().cloned().map(Some).collect();
+    if let Some(gathered) = step.gather(&inputs[0]) {
+        slots[0] = Some(gathered);
+    }
+    task.run(&mut InputRows::owned(&mut slots), cx)
+}
+
 /// Calls a computation here and now. A panic is an error of this node and nothing else.
 pub(crate) fn compute(
-    task: &Task,
+    step: &Step,
     inputs: &mut InputRows<'_>,
     request: &Request,
     stop: &AtomicBool,
     deadline: Option<Instant>,
     stats: &Stats,
 ) -> Result<RowSet, TaskError> {
-    let Task::Compute(task) = task else {
+    let Task::Compute(task) = &step.task else {
         return Err(TaskError::bug("a task that waits was called like one that computes"));
     };
     with_scratch(stats, |scratch| {
-        let (values, id_texts) = (request.values(), request.id_texts.as_ref());
-        task.run(inputs, &mut ComputeContext { values, scratch, id_texts, stop, deadline })
+        let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
+        run(step, &**task, inputs, &mut ComputeContext { values, scratch, id_texts, tables, stop, deadline })
     })?
+}
+
+/// Gathers the rows that a read is for, where that is due.
+pub(crate) fn gather(step: &Step, inputs: &mut [RowSet]) {
+    if let Some(gathered) = inputs.first().and_then(|rows| step.gather(rows)) {
+        inputs[0] = gathered;
+    }
 }
 
 /// Runs a fetch to its end, on the thread whose stores it uses. A panic is an error of this node and nothing else.

@@ -376,6 +376,10 @@ codes! {
         "the client does not read the answers that were sent on its connection"
         "Read them, then try again; --answers_mb is how much may be unread."
         "1048576 bytes of answers on this connection have not been read yet: read them, then try again"
+    E608 RUN_TOO_LARGE Overloaded Weather true
+        "the rows of one run take more memory than a run may have"
+        "Let the plan keep fewer rows: filter or take before columns are added and lists are followed. Or raise --run_bytes_max."
+        "the rows of the run take more than 67108864 bytes, the limit of --run_bytes_max"
 
     E701 CANCELLED Cancelled Weather true
         "the run was stopped because the caller went away or the process is stopping"

@@ -1,4 +1,4 @@
-//! When a run and each of its nodes must be done, and which limit that is.
+//! When a run and each of its nodes must be done, and which limit that is; and how much memory a run may hold.
 
 use crate::clock::Instant;
 use std::time::Duration;
@@ -24,23 +24,32 @@ impl Deadline {
     }
 }
 
-/// How long a request and each of its nodes may take.
+/// How long a request and each of its nodes may take, and how many bytes of rows it may hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allowed {
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
+    pub run_bytes_max: Option<usize>,
 }
 
 /// The limits of one run, fixed when it starts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub request: Option<Deadline>,
     pub node_timeout: Option<Duration>,
+    /// Bytes of rows that the run has made and still holds.
+    pub run_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { request: None, node_timeout: None, run_bytes_max: usize::MAX }
+    }
 }
 
 impl Limits {
     pub fn from_start(at: Instant, deadline: Option<Duration>, node_timeout: Option<Duration>) -> Limits {
-        Limits::tighter(at, Allowed { deadline, node_timeout }, Allowed::default())
+        Limits::tighter(at, Allowed { deadline, node_timeout, run_bytes_max: None }, Allowed::default())
     }
 
     /// The process's own limits, tightened by what the request asks for; never loosened.
@@ -53,7 +62,8 @@ impl Limits {
         // A deadline beyond what the clock can express is none.
         let end = deadline.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
         let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
-        Limits { request, node_timeout: shorter(own.node_timeout, asked.node_timeout) }
+        let run_bytes_max = own.run_bytes_max.unwrap_or(usize::MAX).min(asked.run_bytes_max.unwrap_or(usize::MAX));
+        Limits { request, node_timeout: shorter(own.node_timeout, asked.node_timeout), run_bytes_max }
     }
 
     /// The earliest of the request's deadline, the run's node timeout and the node's own.
@@ -90,5 +100,6 @@ mod tests {
         assert_eq!(limits.of_node(start, Some(ms(20))).map(|d| d.allowed), Some(ms(20)));
         assert_eq!(limits.of_node(start + ms(60), None).map(|d| d.limit), Some(Limit::Request));
         assert_eq!(Limits::default().of_node(start, None), None);
+        assert_eq!(limits.run_bytes_max, usize::MAX);
     }
 }

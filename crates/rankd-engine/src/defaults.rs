@@ -52,6 +52,8 @@ impl Rules {
             Writes::Nothing if contract.rows == RowEffect::Appended => all(),
             Writes::Nothing => Vec::new(),
             Writes::AnyKey => all(),
+            // A table keeps the rules when it is loaded.
+            Writes::Table(_) => Vec::new(),
             Writes::Named(names, params) => {
                 let named = names.iter().filter_map(|name| registry.keys.named(name)).map(Key);
                 named.chain(uncomputed(node, params)).collect()

@@ -12,7 +12,7 @@ use crate::request::Request;
 use crate::run::{self, Cancel, Cpu, Outcome};
 use crate::sequential::Sequential;
 use crate::stats::Stats;
-use crate::store::{Open, Stores};
+use crate::store::{Open, Stores, Tables, tables_of};
 use crate::thread_pools::{self, IoPool};
 use crossbeam_channel::{Receiver, bounded};
 use std::cell::RefCell;
@@ -35,8 +35,13 @@ pub struct Settings {
     pub cpu_threads: usize,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
+    /// Bytes of rows that a run may hold. What is there anyway, such as tables, does not count.
+    pub run_bytes_max: usize,
     pub policy: Policy,
 }
+
+/// How many bytes of rows a run may hold where nothing else is said.
+pub const RUN_BYTES_MAX: usize = 64 << 20;
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -46,6 +51,7 @@ impl Default for Settings {
             cpu_threads: 1,
             deadline: None,
             node_timeout: None,
+            run_bytes_max: RUN_BYTES_MAX,
             policy: Policy::default(),
         }
     }
@@ -53,7 +59,8 @@ impl Default for Settings {
 
 impl Settings {
     fn allowed(&self) -> Allowed {
-        Allowed { deadline: self.deadline, node_timeout: self.node_timeout }
+        let run_bytes_max = Some(self.run_bytes_max);
+        Allowed { deadline: self.deadline, node_timeout: self.node_timeout, run_bytes_max }
     }
 }
 
@@ -61,6 +68,7 @@ pub struct Engine {
     settings: Settings,
     stats: Arc<Stats>,
     pool: Arc<Pool>,
+    tables: Option<Arc<Tables>>,
     machinery: Machinery,
 }
 
@@ -102,6 +110,7 @@ impl Engine {
         let stats = Arc::new(Stats::new(&endpoints));
         // Without a thread nothing would ever run.
         let pool = Arc::new(Pool::start(settings.cpu_threads.max(1))?);
+        let tables = tables_of(&endpoints);
         let machinery = match settings.scheduler {
             Scheduler::Async => {
                 let start = |number| EventLoop::start(number, &settings, &endpoints, &pool, &stats);
@@ -116,7 +125,7 @@ impl Engine {
                 Machinery::Sequential { endpoints, id: NEXT.fetch_add(1, Ordering::Relaxed) }
             }
         };
-        Ok(Engine { settings, stats, pool, machinery })
+        Ok(Engine { settings, stats, pool, tables, machinery })
     }
 
     pub fn stats(&self) -> &Stats {
@@ -134,7 +143,7 @@ impl Engine {
             Machinery::Async { .. } => self.start_run(plan, request).wait(),
             Machinery::Pools(io) => {
                 let limits = limits(&request);
-                thread_pools::run(plan, &plan.begin(request), limits, &self.pool, io, &self.stats)
+                thread_pools::run(plan, &self.begin(plan, request), limits, &self.pool, io, &self.stats)
             }
             Machinery::Sequential { endpoints, id } => SEQUENTIAL.with_borrow_mut(|kept| {
                 // Kept from request to request, so that connections are.
@@ -146,11 +155,20 @@ impl Engine {
                 }
                 let limits = limits(&request);
                 match kept {
-                    Some((_, sequential)) => sequential.run(plan, &plan.begin(request), limits),
+                    Some((_, sequential)) => sequential.run(plan, &self.begin(plan, request), limits),
                     None => failed(RunError::bug("no runtime")),
                 }
             }),
         }
+    }
+
+    /// The tables of its endpoints; `None` where none is one.
+    pub fn tables(&self) -> Option<&Arc<Tables>> {
+        self.tables.as_ref()
+    }
+
+    fn begin(&self, plan: &Linked, request: Request) -> Arc<Request> {
+        plan.begin(request, self.tables.as_deref())
     }
 
     /// Hands a request to a loop. Only the async scheduler has loops; the others answer before this returns.
@@ -176,7 +194,8 @@ impl Engine {
     ) {
         let Machinery::Async { loops, next } = &self.machinery else { return then(self.run(plan, request)) };
         let limits = Limits::tighter(clock::now(), self.settings.allowed(), request.allowed());
-        let order = Order { plan: plan.clone(), request: plan.begin(request), limits, cancel, answer: Box::new(then) };
+        let order =
+            Order { plan: plan.clone(), request: self.begin(plan, request), limits, cancel, answer: Box::new(then) };
         let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();
         if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
             && let Message::Run(order) = refused.0

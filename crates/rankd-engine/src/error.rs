@@ -100,6 +100,12 @@ impl TaskError {
         TaskError::new(codes::BUG, message)
     }
 
+    /// The run holds more than it may.
+    pub(crate) fn too_large(bytes_max: usize) -> TaskError {
+        let message = format!("the rows of the run take more than {bytes_max} bytes, the limit of --run_bytes_max");
+        TaskError::new(codes::RUN_TOO_LARGE, message)
+    }
+
     /// A row without a value for a key that has to have one.
     pub(crate) fn no_value(key: &str, id: &Id) -> TaskError {
         let message = format!("the key {key:?} has no value at row id {id}: it is not nullable and has no default");

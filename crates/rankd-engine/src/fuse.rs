@@ -6,6 +6,7 @@
 //! run whose nodes have a time limit each walks the plan as written.
 
 use crate::error::TaskError;
+use crate::live::LiveKeys;
 use crate::steps::StepSpec;
 use crate::task::{Compute, ComputeContext, InputRows, Task};
 use rankd_column::RowSet;
@@ -35,7 +36,12 @@ impl Compute for Fused {
 }
 
 /// The plan's nodes with those joined that can be; nothing where none can. `written` are by node.
-pub(crate) fn fuse(written: &[StepSpec], order: &[NodeIx], outputs: &[NodeIx]) -> Option<Vec<StepSpec>> {
+pub(crate) fn fuse(
+    written: &[StepSpec],
+    live: &LiveKeys,
+    order: &[NodeIx],
+    outputs: &[NodeIx],
+) -> Option<Vec<StepSpec>> {
     let mut parts: Vec<StepSpec> = written.to_vec();
     let mut joined = false;
     for run_of_parts in runs_of_parts(written, order, outputs) {
@@ -44,7 +50,8 @@ pub(crate) fn fuse(written: &[StepSpec], order: &[NodeIx], outputs: &[NodeIx]) -
         while from < steps.len() {
             let reach = Pass::reach(&steps[from..]).max(1);
             let nodes = &run_of_parts[from..from + reach];
-            if let (2.., Some(pass)) = (reach, Pass::new(steps[from..from + reach].to_vec())) {
+            let needed = live.taken[nodes[0] as usize].keys();
+            if let (2.., Some(pass)) = (reach, Pass::with_live(steps[from..from + reach].to_vec(), needed)) {
                 join(&mut parts, nodes, Arc::new(pass));
                 joined = true;
             }
@@ -106,6 +113,8 @@ fn join(parts: &mut [StepSpec], nodes: &[NodeIx], pass: Arc<Pass>) {
             cost_estimate_us: estimates.map(|estimates| estimates.iter().fold(0u32, |sum, us| sum.saturating_add(*us))),
         },
         patterns: covered.iter().flat_map(|part| &part.patterns).copied().collect(),
+        // A pass gathers by itself.
+        live: None,
         cost: covered.iter().fold(Cost::Trivial, |sum, part| add(sum, part.cost)),
         runs: true,
     };

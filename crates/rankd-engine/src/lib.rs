@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`codes`], [`error`] | why a run has no rows |
 //! | [`request`], [`task`] | what a caller asks; what a task is to the engine |
-//! | [`link`] | a checked plan made ready to run |
+//! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
 //! | `defaults`, `fuse`, [`steps`] | what is written where there is no value; nodes joined into passes; the plan as schedulers walk it |
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
 //! | [`cost`], [`place`] | what a step takes; where it runs |
@@ -32,6 +32,7 @@ mod exact;
 mod expand_passes;
 mod fuse;
 pub mod link;
+mod live;
 pub mod loop_context;
 pub mod loop_handle;
 pub mod place;

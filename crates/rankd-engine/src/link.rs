@@ -6,18 +6,22 @@ use crate::codes;
 use crate::defaults::with_defaults;
 use crate::error::{FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
+use crate::live::{Live, LiveKeys};
 use crate::place::Way;
 use crate::request::Request;
 use crate::steps::{StepSpec, Steps};
+use crate::store::table::{IndexNeed, TableEndpoint, Tables};
 use crate::task::{LinkContext, Task};
 use crate::tasks::Tasks;
 use rankd_column::expr::Program;
-use rankd_column::{IdDictionary, IdTexts, Value};
+use rankd_column::{IdDictionary, IdTexts, Key, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
-use rankd_plan::registry::{Absent, EndpointsId, RegistryId};
+use rankd_plan::registry::{Absent, EndpointSettings, EndpointsId, RegistryId};
+use rankd_plan::signature::{RowEffect, Writes};
 use rankd_plan::wire::Sources;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,6 +43,9 @@ pub struct Linked {
     endpoints: Option<EndpointsId>,
     /// Whether ids are texts.
     has_text_ids: bool,
+    /// The tables that it names, each with the keys of its columns that are read by name.
+    tables: Vec<(TableEndpoint, Vec<Key>)>,
+    indexes: Vec<IndexNeed>,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
     /// Whether an expression asks for the request's time.
@@ -78,8 +85,10 @@ impl Linked {
         }
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         let mut parts = Vec::with_capacity(plan.nodes.len());
+        let (live, indexes) = (LiveKeys::of(plan), RefCell::default());
         for (ix, node) in plan.nodes.iter().enumerate() {
-            let task = make(node, tasks, registry)?;
+            let task =
+                make(node, tasks, LinkContext { node, registry, indexes: &indexes, needed: live.given[ix].keys() })?;
             parts.push(StepSpec {
                 task: with_defaults(task, node, registry),
                 inputs: node.inputs.clone(),
@@ -89,6 +98,7 @@ impl Linked {
                 scheduling: node.scheduling,
                 cost: node.signature.contract.cost,
                 patterns: node.args.iter().flat_map(Arg::pattern_params).collect(),
+                live: makes_columns(node).then(|| live.taken[ix].clone()),
                 runs: node.needed,
             });
             nodes.push(LinkedNode {
@@ -100,7 +110,8 @@ impl Linked {
                 at: node.source.as_ref().map(|span| span.at()),
             });
         }
-        let fused = fuse(&parts, &plan.order, &plan.outputs);
+        let tables = tables_named(plan, registry, &live);
+        let fused = fuse(&parts, &live, &plan.order, &plan.outputs);
         let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs));
         let written = Steps::new(parts, &plan.order, &plan.outputs);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
@@ -110,6 +121,7 @@ impl Linked {
         let endpoints = uses_endpoints.then(|| registry.endpoints_id());
         let has_text_ids = registry.has_text_ids();
         let (registry, runs) = (plan.registry, AtomicU32::new(0));
+        let indexes = indexes.into_inner();
         Ok(Linked {
             name,
             nodes,
@@ -120,20 +132,36 @@ impl Linked {
             registry,
             endpoints,
             has_text_ids,
+            tables,
+            indexes,
             required,
             reads_now,
             runs,
         })
     }
 
-    /// Gives a request what its run needs besides: where ids are texts, the texts of the ids that the run will meet; where the plan asks
-    /// for the time and the request does not say it, the present.
-    pub fn begin(&self, mut request: Request) -> Arc<Request> {
-        request.id_texts = self.has_text_ids.then(|| Arc::new(IdTexts::new(IdDictionary::empty())));
+    /// Gives a request what its run needs besides: the versions of tables, where the plan names one, and where ids are texts, the texts
+    /// of the ids that the run will meet; where the plan asks for the time and the request does not say it, the present.
+    pub fn begin(&self, mut request: Request, tables: Option<&Tables>) -> Arc<Request> {
+        request.tables = tables.filter(|_| !self.tables.is_empty()).map(Tables::versions);
+        request.id_texts = self.has_text_ids.then(|| {
+            let known = request.tables.as_ref().map_or_else(IdDictionary::empty, |tables| tables.ids().clone());
+            Arc::new(IdTexts::new(known))
+        });
         if self.reads_now {
             request.now_ms.get_or_insert_with(clock::since_1970_ms);
         }
         Arc::new(request)
+    }
+
+    /// The tables that the plan names, each with the keys of its columns that the plan reads by name.
+    pub fn tables(&self) -> &[(TableEndpoint, Vec<Key>)] {
+        &self.tables
+    }
+
+    /// The indexes of tables that its nodes look rows up in.
+    pub fn indexes(&self) -> &[IndexNeed] {
+        &self.indexes
     }
 
     /// The registry that requests for this plan must be made with.
@@ -208,7 +236,7 @@ impl Linked {
 }
 
 /// Makes the task of a node. Its code is called for the first time here, so a panic in it goes no further.
-fn make(node: &Node, tasks: &Tasks, registry: &Registry) -> Result<Task, Box<RunError>> {
+fn make(node: &Node, tasks: &Tasks, cx: LinkContext<'_>) -> Result<Task, Box<RunError>> {
     let bug = |what: String| {
         let at = node.source.as_ref().map(SourceSpan::at);
         let failed = FailedNode { id: node.id.to_string(), op: node.signature.op, at, source: None };
@@ -221,8 +249,53 @@ fn make(node: &Node, tasks: &Tasks, registry: &Registry) -> Result<Task, Box<Run
     if !std::ptr::eq(definition.signature.contract, node.signature.contract) {
         return Err(bug(format!("the plan was checked with another task {}", node.signature.op)));
     }
-    catch_unwind(AssertUnwindSafe(|| definition.make(&LinkContext { node, registry })))
-        .map_err(|panic| bug(panicked(&*panic).message))
+    catch_unwind(AssertUnwindSafe(|| definition.make(&cx))).map_err(|panic| bug(panicked(&*panic).message))
+}
+
+/// Whether a node adds columns to the rows of its input.
+fn makes_columns(node: &Node) -> bool {
+    let contract = node.signature.contract;
+    !node.inputs.is_empty()
+        && matches!(contract.rows, RowEffect::Same | RowEffect::Fewer | RowEffect::Reordered)
+        && contract.writes != Writes::Nothing
+}
+
+/// The columns that a node reads by name of the table that it looks rows up in.
+fn table_keys(node: &Node, given: &Live, registry: &Registry) -> Vec<Key> {
+    let fields: Vec<_> =
+        node.args.iter().filter_map(|arg| if let Arg::KeyMap(keys) = arg { Some(keys) } else { None }).collect();
+    let named = fields.iter().copied().flatten().filter_map(|(name, _)| registry.keys.named(name)).map(Key);
+    let on = node.args.iter().flat_map(Arg::right_keys);
+    let mut keys: Vec<Key> = named.chain(on).filter(|key| *key != Key::ID).collect();
+    // New rows have all columns of the table where the node does not say which.
+    if node.signature.contract.rows == RowEffect::FanOut && fields.is_empty() {
+        keys.extend(&given.named);
+    }
+    keys
+}
+
+/// The tables that needed nodes name, each once.
+fn tables_named(plan: &Plan, registry: &Registry, live: &LiveKeys) -> Vec<(TableEndpoint, Vec<Key>)> {
+    let mut tables: Vec<(TableEndpoint, Vec<Key>)> = Vec::new();
+    for (ix, node) in plan.nodes.iter().enumerate().filter(|(_, node)| node.needed) {
+        for at in node.args.iter().filter_map(Arg::endpoint) {
+            let EndpointSettings::Table(_) = &registry.endpoints.get(at).settings else { continue };
+            let keys = match node.signature.contract.rows {
+                // All columns of the table are given, so what is read of them is what is read later.
+                RowEffect::Source => live.given[ix].named.iter().copied().collect(),
+                _ => table_keys(node, &live.given[ix], registry),
+            };
+            match tables.iter_mut().find(|(table, _)| table.0 == at) {
+                Some((_, known)) => known.extend(keys),
+                None => tables.push((TableEndpoint(at), keys)),
+            }
+        }
+    }
+    for (_, keys) in &mut tables {
+        keys.sort_unstable();
+        keys.dedup();
+    }
+    tables
 }
 
 /// The expressions and predicates of needed nodes.

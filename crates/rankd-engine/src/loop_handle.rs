@@ -57,7 +57,7 @@ impl LoopHandle {
 
     /// When a request that came in at `since` must be answered, if it must. `asked` is the limit that the request itself sets.
     pub fn deadline(&self, since: clock::Instant, asked: Option<Duration>) -> Option<Deadline> {
-        Limits::tighter(since, self.allowed, Allowed { deadline: asked, node_timeout: None }).request
+        Limits::tighter(since, self.allowed, Allowed { deadline: asked, ..Allowed::default() }).request
     }
 
     /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future cancels the run.
@@ -69,7 +69,8 @@ impl LoopHandle {
         cancel: Arc<Cancel>,
     ) -> Outcome {
         let limits = Limits::tighter(since, self.allowed, request.allowed());
-        run::run(plan.clone(), plan.begin(request), self.context.clone(), limits, cancel).await
+        let request = plan.begin(request, self.context.stores.tables.as_deref());
+        run::run(plan.clone(), request, self.context.clone(), limits, cancel).await
     }
 
     /// Does work on the CPU pool that would hold this loop for too long, and returns its result. Nothing waits beyond the

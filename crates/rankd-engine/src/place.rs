@@ -196,6 +196,7 @@ mod tests {
             scheduling: Scheduling::default(),
             cost,
             patterns: Vec::new(),
+            live: None,
             runs: true,
         };
         Steps::new(vec![spec], &[0], &[0])

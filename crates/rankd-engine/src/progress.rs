@@ -7,6 +7,7 @@ use crate::steps::{Step, Steps};
 use crate::task::InputRows;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
+use std::collections::HashSet;
 
 /// Kept from run to run, so that a run allocates nothing here.
 #[derive(Default)]
@@ -15,6 +16,8 @@ pub(crate) struct Progress {
     reads_left: Vec<u32>,
     slots: Vec<Option<RowSet>>,
     left: usize,
+    /// At least as many bytes as the rows take that the run has made and holds.
+    made_bytes: usize,
 }
 
 impl Progress {
@@ -32,6 +35,7 @@ impl Progress {
         // Left empty by the run before.
         self.slots.resize_with(steps.waits.len(), || None);
         self.left = steps.order.len();
+        self.made_bytes = 0;
     }
 
     /// Forgets the rows of a run that ended early.
@@ -105,11 +109,26 @@ impl Progress {
         }
     }
 
-    /// Keeps a step's rows. Someone reads them, or the step would not be needed.
+    /// Keeps a step's rows. Someone reads them, or the step would not be needed. False where the run may now hold more than so many
+    /// bytes: look whether it [`Progress::holds_more_than`] that.
     #[inline(always)]
-    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) {
+    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet, bytes_max: usize) -> bool {
         self.left -= 1;
+        // Rows that several steps give are counted for each, and none is counted out: only where that is too much it is looked
+        // at what there really is.
+        self.made_bytes = self.made_bytes.saturating_add(rows.batch().made_bytes());
         self.slots[ix as usize] = Some(rows);
+        self.made_bytes <= bytes_max
+    }
+
+    /// Whether the rows that are there take more than so many bytes. What several of them share counts once, and what is there anyway
+    /// does not count.
+    #[cold]
+    pub(crate) fn holds_more_than(&mut self, bytes_max: usize) -> bool {
+        let mut seen = HashSet::new();
+        let parts = self.slots.iter().flatten().flat_map(|rows| rows.batch().made_parts());
+        self.made_bytes = parts.filter(|(part, _)| seen.insert(*part)).map(|(_, bytes)| bytes).sum();
+        self.made_bytes > bytes_max
     }
 
     /// A step is done whose rows went straight to the next one.

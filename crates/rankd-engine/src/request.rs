@@ -1,6 +1,7 @@
 //! What a caller asks for, already typed and checked.
 
 use crate::deadline::Allowed;
+use crate::store::TableVersions;
 use rankd_column::expr::RunValues;
 use rankd_column::{Id, IdTexts, RowSet, Value};
 use rankd_plan::Registry;
@@ -27,6 +28,8 @@ pub struct Request {
     pub trace: bool,
     /// What the run's ids are codes of, where ids are strings. A run gets its own when it begins, whatever is here.
     pub id_texts: Option<Arc<IdTexts>>,
+    /// The versions of tables that the run sees. A run whose plan names a table takes them when it begins, whatever is here.
+    pub tables: Option<Arc<TableVersions>>,
 }
 
 impl Request {
@@ -45,7 +48,7 @@ impl Request {
 
     /// The limits that the request itself sets.
     pub(crate) fn allowed(&self) -> Allowed {
-        Allowed { deadline: self.deadline, node_timeout: self.node_timeout }
+        Allowed { deadline: self.deadline, node_timeout: self.node_timeout, run_bytes_max: None }
     }
 }
 

@@ -73,15 +73,15 @@ impl Sequential {
         if let Some(request) = limits.request.filter(|request| request.has_passed(started)) {
             return Err(NodeFailure::TooLate(request));
         }
-        let inputs = progress.inputs(step)?;
+        let mut inputs = progress.inputs(step)?;
         recorder.ready(ix, None, started);
         recorder.started(ix, &inputs, Where::Caller, started);
         let limit = limits.of_node(started, step.timeout);
         let (result, tally) = match &step.task {
-            task @ Task::Compute(_) => {
+            Task::Compute(_) => {
                 let (stop, at) = (AtomicBool::new(false), limit.map(|limit| limit.at));
                 let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
-                let result = call::compute(task, &mut InputRows::owned(&mut slots), request, &stop, at, &self.stats);
+                let result = call::compute(step, &mut InputRows::owned(&mut slots), request, &stop, at, &self.stats);
                 // Nothing could interrupt it, so its limit is looked at now.
                 let timed_out = limit.filter(|limit| limit.has_passed(clock::now()));
                 (
@@ -91,6 +91,7 @@ impl Sequential {
             }
             Task::Fetch(task) => {
                 let (request, stats) = (request.clone(), self.stats.clone());
+                call::gather(step, &mut inputs);
                 let fetch = call::fetch(task.clone(), ix, inputs, request, &self.stores, stats, Where::Caller, None);
                 let finished = self.runtime.block_on(async {
                     match limit {

@@ -69,8 +69,13 @@ pub(crate) fn settle(
 ) -> Result<(), RunFailure> {
     match result {
         Ok(rows) => {
-            progress.finish(node, rows);
-            Ok(())
+            match progress.finish(node, rows, limits.run_bytes_max) || !progress.holds_more_than(limits.run_bytes_max) {
+                true => Ok(()),
+                false => {
+                    let failure = NodeFailure::Task(TaskError::too_large(limits.run_bytes_max));
+                    Err(end_run(plan, limits, recorder, node, failure))
+                }
+            }
         }
         Err(failure) => Err(end_run(plan, limits, recorder, node, failure.into())),
     }

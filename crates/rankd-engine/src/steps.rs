@@ -4,8 +4,10 @@
 //! have no step that starts. What the nodes are called, and where their author wrote them, is in [`crate::link`].
 
 use crate::cost::LearnedCost;
+use crate::live::Live;
 use crate::task::Task;
 use rankd_column::expr::pass::Pass;
+use rankd_column::{Key, RowSet};
 use rankd_plan::plan::NodeIx;
 use rankd_plan::signature::Cost;
 use rankd_plan::wire::Scheduling;
@@ -38,6 +40,8 @@ pub struct Step {
     /// A computation that may run on the event loop.
     pub may_inline: bool,
     pub trivial: bool,
+    /// Whether it makes columns for the rows of its first input: a few rows of a large batch are gathered first.
+    pub(crate) gathers: bool,
     /// Whether no input is there twice, so that one may be moved to the task.
     pub(crate) distinct: bool,
     pub cost: LearnedCost,
@@ -50,6 +54,16 @@ pub struct Step {
     /// What those do, where there are several.
     pub pass: Option<Arc<Pass>>,
     pub timeout: Option<Duration>,
+    /// The columns that gathered rows take along; `None` for all.
+    live: Option<Arc<[Key]>>,
+}
+
+impl Step {
+    /// The rows of the first input, gathered where that is due.
+    pub(crate) fn gather(&self, rows: &RowSet) -> Option<RowSet> {
+        let is_live = |key| self.live.as_ref().is_none_or(|live| live.contains(&key));
+        (self.gathers && rows.is_narrow()).then(|| rows.gathered(is_live))
+    }
 }
 
 /// What a step is made of.
@@ -63,6 +77,8 @@ pub(crate) struct StepSpec {
     pub(crate) scheduling: Scheduling,
     pub(crate) cost: Cost,
     pub(crate) patterns: Vec<u32>,
+    /// What is needed of the rows of its first input, where it makes columns for them.
+    pub(crate) live: Option<Live>,
     /// Whether it is on this way through the plan.
     pub(crate) runs: bool,
 }
@@ -106,6 +122,8 @@ impl Steps {
                 timeout: part.timeout,
                 may_inline: computes[at] && part.scheduling.inline != Some(false),
                 trivial: part.cost == Cost::Trivial,
+                gathers: part.live.is_some(),
+                live: part.live.and_then(|live| live.keys()),
                 cost: LearnedCost::new(part.cost, part.scheduling.cost_estimate_us),
             }
         });

@@ -188,7 +188,7 @@ impl Dispatch<'_> {
         let steps = &self.plan.written;
         let step = steps.step(ix);
         let deadline = self.limits.of_node(now, step.timeout);
-        let inputs = match self.progress.inputs(step) {
+        let mut inputs = match self.progress.inputs(step) {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
         };
@@ -203,6 +203,9 @@ impl Dispatch<'_> {
                 stats.count_late(took);
             }
         };
+        if let Task::Fetch(_) = task {
+            call::gather(step, &mut inputs);
+        }
         match task {
             Task::Fetch(task) => self.io.submit(Box::new(move |runtime, stores, number| {
                 let on = Where::Io(number);
@@ -218,13 +221,14 @@ impl Dispatch<'_> {
                     deliver(finished, &over, &stats);
                 }
             })),
-            task @ Task::Compute(_) => {
+            Task::Compute(_) => {
                 self.stats.count_offloads(1);
+                let plan = self.plan.clone();
                 self.cpu.submit(Box::new(move |worker: Worker| {
                     let started = clock::now();
                     let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
                     let inputs = &mut InputRows::owned(&mut slots);
-                    let result = call::compute(&task, inputs, &request, &over.stop, None, &stats);
+                    let result = call::compute(plan.written.step(ix), inputs, &request, &over.stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
                     deliver(

@@ -159,6 +159,8 @@ codes! {
         "Write the key in a node before this one, for example with `hydrate` or `vm`, or read another key.";
     P702 MayLackValue Warning "a node may have no value for a key that is not nullable and has no default"
         "Give the key a `default`, or make it nullable, in registry/keys.toml; or make sure that every row has a value. The plan runs as long as the data is complete.";
+    P703 NoColumn Error "a column that the table does not have"
+        "Correct the name; the message has the nearest one. A column has the name of its key: `columns` in the registry renames it.";
 
     D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit"
         "Import less, and move large data into a store.";
@@ -214,21 +216,25 @@ codes! {
     R008 BadReplacement Error "a replacement that does not exist or is itself retired"
         "Name an entry that exists and is in use itself.";
     R009 BadEndpoint Error "an endpoint whose address or policy cannot be used"
-        "Correct the address or the option that the message names; docs/redis.md and docs/data.md list the options.";
+        "Correct the address or the option that the message names; docs/registry.md, docs/redis.md and docs/data.md list the options.";
     R010 UnreadableFile Error "a file that cannot be read"
         "Create the file, or name the right folder with --registry and --plan_dir.";
     R011 EnvironmentsDiffer Error "two environments with different endpoints"
         "Give every environment the same endpoints, with the same ids and kinds.";
     R012 UnknownKind Error "an endpoint of a kind that there is not"
         "Give the endpoint one of the kinds that the message lists, or remove it.";
-    R013 BadDataFile Error "a data file of the embedded store that is missing or cannot be read"
-        "Create the data file, for example with `rankd seed`, or correct the line that the message names.";
+    R013 BadDataFile Error "a data file that is missing or cannot be used"
+        "Correct what the message names; for the embedded store `rankd seed` can make a data file.";
     R014 NoPlans Warning "a plan folder without a plan"
         "Add a plan to the folder, or name another folder with --plan_dir.";
     R015 NoProject Error "a folder that is in no project"
         "Change to a folder of a project, which has rankd.toml or registry/keys.toml, or create a project with `rankd init NAME`.";
     R016 MissingReference Error "an environment variable or a file that an endpoint refers to and that is not there"
         "Set the variable, or create the file, or correct its name in the registry. Values are never shown.";
+    R021 NoTableFile Warning "a table whose file is not there"
+        "Create the file, or correct the path in `url`. Until then plans are checked as if the table had every key, and none of them runs.";
+    R022 TableUnread Warning "columns or cells of a table that are not read"
+        "Add a key of the column's name to registry/keys.toml, name its key in `columns`, or correct the cells. The rest of the table is used.";
 }
 
 impl fmt::Display for Code {

@@ -134,6 +134,11 @@ impl Arg {
         }
     }
 
+    /// The endpoint that it names.
+    pub fn endpoint(&self) -> Option<u32> {
+        if let Arg::Endpoint(at) = self { Some(*at) } else { None }
+    }
+
     /// The parameters of a request that are regular expressions here.
     pub fn pattern_params(&self) -> impl Iterator<Item = u32> + '_ {
         let program = match self {

@@ -10,6 +10,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
 use arc_swap::ArcSwap;
+use rankd_edge::tables::TableFiles;
 use rankd_engine::engine::Gauges;
 use rankd_engine::{RunError, Tasks, codes};
 use std::collections::HashMap;
@@ -63,6 +64,8 @@ pub(crate) struct App {
     pub(crate) admin: Mutex<Option<TcpListener>>,
     /// The names of the registry's endpoints, in its order.
     pub(crate) endpoints: Vec<String>,
+    /// The tables among them.
+    pub(crate) tables: Option<Arc<TableFiles>>,
     pub(crate) started_ms: u64,
 }
 

@@ -7,10 +7,11 @@ use crate::limiter::Refusal;
 use crate::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
 use crate::readiness::{Phase, Warnings};
 use crate::time_slice::TimeSlice;
-use rankd_edge::process;
+use rankd_edge::tables::TableFiles;
+use rankd_edge::{date, process};
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
 use std::fmt::{Display, Write};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// Renders the page in time slices, because with thousands of plans it takes long.
 pub(crate) async fn render(app: &App) -> String {
@@ -22,6 +23,7 @@ pub(crate) async fn render(app: &App) -> String {
     admission(&mut page, app);
     ops(&mut page, app);
     engine(&mut page, app);
+    tables(&mut page, app);
     itself(&mut page, app);
     page.out
 }
@@ -150,7 +152,7 @@ async fn plans(page: &mut MetricsText, app: &App) {
         page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
         slice.yield_if_over().await;
     }
-    let Warnings { plan_folder, registry } = &*app.readiness.warnings();
+    let Warnings { plan_folder, registry, tables } = &*app.readiness.warnings();
     page.one(
         "rankd_plan_folder_problem",
         "gauge",
@@ -163,9 +165,44 @@ async fn plans(page: &mut MetricsText, app: &App) {
         "1 while the registry on disk is refused and the previous one is in use.",
         u8::from(registry.is_some()),
     );
+    page.one(
+        "rankd_tables_problem",
+        "gauge",
+        "1 while the file of a table is refused and an earlier version of it is in use.",
+        u8::from(tables.is_some()),
+    );
     page.family("rankd_reloads_total", "counter", "Plan versions loaded or refused, by result.");
     page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
     page.sample("rankd_reloads_total", &[("result", "failed")], app.metrics.reloads_failed.get());
+}
+
+fn tables(page: &mut MetricsText, app: &App) {
+    let now = date::millis();
+    let each = |tables: &Arc<TableFiles>| -> Vec<_> {
+        tables.sources().iter().map(|source| (source.clone(), tables.current(source))).collect()
+    };
+    let all = app.tables.as_ref().map(each).unwrap_or_default();
+    page.family("rankd_table_rows", "gauge", "Rows of a table.");
+    for (source, table) in &all {
+        let rows = table.as_ref().map_or(0, |table| table.batch().len());
+        page.sample("rankd_table_rows", &[("table", source.name())], rows);
+    }
+    page.family("rankd_table_bytes", "gauge", "Memory of a table's columns and indexes.");
+    for (source, table) in &all {
+        page.sample("rankd_table_bytes", &[("table", source.name())], table.as_ref().map_or(0, |table| table.bytes()));
+    }
+    page.family("rankd_table_age_seconds", "gauge", "Time since the version of a table that is in use was loaded.");
+    for (source, _) in all.iter().filter(|(_, table)| table.is_some()) {
+        let age = now.saturating_sub(source.loaded_ms()) as f64 / 1e3;
+        page.sample("rankd_table_age_seconds", &[("table", source.name())], age);
+    }
+    page.family("rankd_table_reloads_total", "counter", "Changed files of a table, by result.");
+    for (source, _) in &all {
+        let (good, failed) = source.reloads();
+        for (result, count) in [("ok", good), ("failed", failed)] {
+            page.sample("rankd_table_reloads_total", &[("table", source.name()), ("result", result)], count);
+        }
+    }
 }
 
 /// The sum of one counter over all loops.

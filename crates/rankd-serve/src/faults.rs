@@ -135,6 +135,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         open: Default::default(),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
         admin: Mutex::default(),
+        tables: None,
         endpoints: Vec::new(),
         started_ms: 0,
     });

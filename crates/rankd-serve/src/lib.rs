@@ -13,6 +13,7 @@
 //! | [`admission`], [`limiter`], [`run`], [`traced_run`] | whether a plan may run now, and its run |
 //! | [`reply`], [`status`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
+//! | [`reload_tables`], [`watched_tables`] | the tables that they read |
 //! | [`metrics`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 #![warn(missing_docs)]
@@ -44,6 +45,7 @@ mod openapi;
 mod pages;
 mod readiness;
 mod reload;
+mod reload_tables;
 mod reply;
 mod request_scope;
 mod responder;
@@ -59,6 +61,7 @@ mod traced_run;
 mod trial;
 mod unread_answers;
 mod watched_folder;
+mod watched_tables;
 
 use app::App;
 pub use app::ServeSettings;
@@ -199,6 +202,7 @@ impl Server {
             listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
             admin: Mutex::new(admin),
             endpoints,
+            tables: late.tables().cloned(),
             started_ms: date::millis(),
         });
         let engine = Arc::new(engine);

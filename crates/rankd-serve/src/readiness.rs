@@ -42,6 +42,8 @@ pub(crate) struct Warnings {
     pub(crate) plan_folder: Option<Warning>,
     /// The registry on disk was refused: the one before it is in use.
     pub(crate) registry: Option<Warning>,
+    /// Files of tables were refused: the versions before them are in use.
+    pub(crate) tables: Option<Warning>,
 }
 
 pub(crate) struct Readiness {
@@ -81,8 +83,8 @@ impl Readiness {
 
     /// What `/readyz` answers.
     pub(crate) fn to_json(&self) -> String {
-        let Warnings { plan_folder, registry } = &**self.warnings.load();
-        let all: Vec<(&str, &Warning)> = [("plan_folder", plan_folder), ("registry", registry)]
+        let Warnings { plan_folder, registry, tables } = &**self.warnings.load();
+        let all: Vec<(&str, &Warning)> = [("plan_folder", plan_folder), ("registry", registry), ("tables", tables)]
             .into_iter()
             .filter_map(|(about, warning)| Some((about, warning.as_ref()?)))
             .collect();

@@ -8,9 +8,11 @@ use crate::app::App;
 use crate::catalog::{Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
+use crate::reload_tables::{self, TableProblems};
 use crate::start_error::StartError;
 use crate::trial::{self, CurrentVersion};
 use crate::watched_folder::{Changes, LookReason, WatchedFolder};
+use crate::watched_tables::WatchedTables;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rankd_edge::date;
 use rankd_edge::endpoints::EndpointError;
@@ -48,6 +50,8 @@ pub(crate) struct Reloader {
     loader: Loader,
     /// What the registry in use was read from.
     texts: Arc<RegistryTexts>,
+    tables: Option<WatchedTables>,
+    table_problems: TableProblems,
 }
 
 /// How far the thread has come with what it does first.
@@ -95,6 +99,8 @@ impl Reloader {
             library,
             texts: Arc::new(texts),
             settings,
+            tables: None,
+            table_problems: TableProblems::default(),
         }
     }
 
@@ -109,6 +115,7 @@ impl Reloader {
         let (ask, asked) = bounded(1);
         let attend = move || {
             let note = &mut |note| report(StartProgress::Note(note));
+            self.tables = late.tables().cloned().map(WatchedTables::new);
             if let Err(error) = late.read(&self.app.catalog.load_full().registry, note) {
                 return report(StartProgress::Failed(error));
             }
@@ -121,7 +128,7 @@ impl Reloader {
                     None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
                     Some(watch) => {
                         let pause = next_look.saturating_duration_since(clock::now());
-                        asked.recv_timeout(if self.folder.is_changing() { pause.min(watch) } else { pause })
+                        asked.recv_timeout(if self.is_changing() { pause.min(watch) } else { pause })
                     }
                 };
                 match waited {
@@ -148,6 +155,23 @@ impl Reloader {
         Ok(Reload(ask))
     }
 
+    /// Whether something has changed that may still be changing.
+    fn is_changing(&self) -> bool {
+        self.folder.is_changing() || self.tables.as_ref().is_some_and(WatchedTables::is_changing)
+    }
+
+    /// Takes changed files of tables into use.
+    fn look_at_tables(&mut self, reason: LookReason) {
+        let Some(tables) = &mut self.tables else { return };
+        let due = tables.look(reason);
+        if due.is_empty() {
+            return;
+        }
+        reload_tables::reload(tables, &due, &self.app, &mut self.table_problems);
+        let message = self.table_problems.message();
+        self.warn(|all| &mut all.tables, message.as_deref(), "the files of all tables are in use again");
+    }
+
     /// How long to wait before the next look at the whole folder.
     fn pause(&self, watch: Option<Duration>) -> Option<Duration> {
         watch.map(|watch| watch.max(self.folder.interval()))
@@ -164,6 +188,8 @@ impl Reloader {
 
     /// Looks at the folder and swaps in what is new. Says how many plans changed.
     fn look(&mut self, reason: LookReason) -> usize {
+        // First, because plans are checked against the columns of tables.
+        self.look_at_tables(reason);
         let current = self.app.catalog.load_full();
         let names = current.list().iter().map(|plan| plan.name.as_str());
         let changes = match self.folder.look(names, reason) {
@@ -190,6 +216,7 @@ impl Reloader {
 
     /// The same for what was changing.
     fn look_at_changing(&mut self) -> usize {
+        self.look_at_tables(LookReason::Watch);
         let due = self.folder.look_at_changing();
         if due.is_empty() {
             return 0;
@@ -227,12 +254,19 @@ impl Reloader {
             let name = differs.map(|endpoint| format!(" {:?}", endpoint.name)).unwrap_or_default();
             why = Some(format!("{}: the endpoint{name} has changed, which requires a restart", file.display()));
         }
+        if why.is_none() && self.tables.is_some() && loaded.texts.0[0] != self.texts.0[0] {
+            // The columns of tables are those of the keys that they were loaded with.
+            why = Some("keys.toml has changed, which requires a restart where there are tables".to_owned());
+        }
         if why.is_none() && changes.all.is_empty() && !current.list().is_empty() {
             why = Some("there are no plans in the plan folder to build with it".to_owned());
         }
         if let Some(why) = why {
             self.warn_of_registry(Some(&why));
             return None;
+        }
+        if let Some(tables) = &self.tables {
+            tables.files().tell(&loaded.registry);
         }
         let with = RegistryChoice { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
         let changed = self.load(&changes.all, &changes.gone, current, &with);
@@ -315,6 +349,9 @@ impl Reloader {
     ) -> Result<Arc<rankd_engine::Linked>, PlanProblem> {
         let refused = |why: trial::Unfit| PlanProblem::in_words(why.to_string());
         let linked = trial::link(plan, name, self.library.tasks(), registry).map_err(refused)?;
+        if let Some(tables) = self.engine.tables() {
+            tables.prepare(&linked);
+        }
         if self.settings.trial
             && let Some(old) = old
             && let Some(good) = &old.good

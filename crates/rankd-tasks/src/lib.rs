@@ -9,6 +9,9 @@ mod fan_out;
 mod json_fields;
 mod row_keys;
 mod stored;
+mod table_expand;
+mod table_hydrate;
+mod table_rows;
 
 use rankd_engine::Tasks;
 

@@ -13,6 +13,8 @@ pub(crate) struct Example {
     with: String,
     /// What the store holds, a line for each key.
     pub(crate) store: String,
+    /// What the table endpoint holds, as the lines of a table.
+    pub(crate) table: Vec<String>,
     /// The inputs, as the lines of tables.
     pub(crate) given: Vec<Vec<String>>,
     /// What must come out, as the lines of a table.
@@ -25,19 +27,24 @@ impl Example {
         let header = text.lines().map_while(|line| line.strip_prefix("//!"));
         let header = header.map(|line| line.strip_prefix(' ').unwrap_or(line));
         let block = header.skip_while(|line| *line != "```text").skip(1).take_while(|line| *line != "```");
-        let (mut example, mut gives) = (Example::default(), false);
+        let (mut example, mut gives, mut in_table) = (Example::default(), false, false);
         for line in block {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("with", params) => example.with = params.to_owned(),
                 ("store", entry) => example.store += &format!("{entry}\n"),
-                ("given", _) => example.given.push(Vec::new()),
+                ("given", _) => {
+                    in_table = false;
+                    example.given.push(Vec::new());
+                }
+                ("table", _) => in_table = true,
                 ("gives", _) => gives = true,
                 ("|", _) if gives => example.gives.push(line.to_owned()),
+                ("|", _) if in_table => example.table.push(line.to_owned()),
                 ("|", _) => match example.given.last_mut() {
                     Some(table) => table.push(line.to_owned()),
                     None => panic!("{op}: a table stands after given or gives"),
                 },
-                _ => panic!("{op}: an example has with, store, given, gives and tables, not {line:?}"),
+                _ => panic!("{op}: an example has with, store, table, given, gives and tables, not {line:?}"),
             }
         }
         assert!(

@@ -17,11 +17,12 @@ use example::Example;
 use given::GIVEN;
 use rankd_column::RowSet;
 use rankd_engine::request::Candidates;
-use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
+use rankd_engine::store::table::{OpenTable, TableData, TableIds};
+use rankd_engine::store::{Open, TableEndpoint, Tables};
 use rankd_engine::task::Definition;
 use rankd_engine::{Engine, Linked, Request, Scheduler, Settings, Tasks};
-use rankd_plan::registry::{Endpoint, Text};
+use rankd_plan::registry::{Endpoint, EndpointSettings, Text};
 use rankd_plan::signature::Signature;
 use rankd_plan::{Registry, check};
 use std::path::Path;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 ///
 /// An example is a block ` ```text ` with these lines: `with` and the parameters as JSON, where an expression or predicate is
 /// written in place and a node is the number of a `given` table; `store` and a line of data, for each key that a read needs;
+/// `table` and a table, which the endpoint `example_table` has;
 /// `given` and a table, for each input; `gives` and the table that must come out. Every endpoint of the registry has the data.
 pub fn run_examples(definitions: impl IntoIterator<Item = Definition>, folder: impl AsRef<Path>, registry: &Registry) {
     let definitions: Vec<Definition> = definitions.into_iter().collect();
@@ -55,8 +57,19 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
     let data =
         Data::parse(&example.store).unwrap_or_else(|bad| panic!("{op}: store line {}: {}", bad.line, bad.message));
     let data = Arc::new(data);
-    let open =
-        |endpoint: &Endpoint| Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), Vec::new())) as Arc<dyn Open>;
+    let tables = Arc::new(Tables::default());
+    let open = |endpoint: &Endpoint| -> Arc<dyn Open> {
+        match &endpoint.settings {
+            EndpointSettings::Table(_) => Arc::new(OpenTable::new(&endpoint.name, tables.clone())),
+            _ => Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), Vec::new())),
+        }
+    };
+    if let (false, Some(at)) = (example.table.is_empty(), registry.endpoints.named(TABLE)) {
+        let rows = table::read(&example.table, registry);
+        let (ids, columns) = (rows.batch().ids().to_vec(), rows.batch().columns().to_vec());
+        let swapped = tables.swap(TableEndpoint(at), TableData { ids: TableIds::Ints(ids), columns });
+        swapped.unwrap_or_else(|fault| panic!("{op}: {fault}"));
+    }
     let endpoints = registry.endpoints.list().iter().map(open).collect();
     let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
     let engine = Engine::start(settings, endpoints).unwrap_or_else(|error| panic!("{op}: {error}"));
@@ -69,12 +82,20 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
     assert_eq!(table::write(&outputs[0], &example.gives[0], registry), example.gives, "the example of {op}");
 }
 
-/// The registry in a folder, with the endpoints of the environment `local`. One with mistakes fails the test.
+/// The table that examples can read from.
+const TABLE: &str = "example_table";
+
+/// The registry in a folder, with the endpoints of the environment `local` and one that is a table, `example_table`. One with mistakes
+/// fails the test.
 pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let [keys, params, endpoints] = ["keys.toml", "params.toml", "endpoints.local.toml"].map(|name| {
         let path = folder.as_ref().join(name);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     });
+    let table = format!(
+        "[[endpoint]]\nendpoint_id = \"ep_{TABLE}\"\nname = \"{TABLE}\"\nkind = \"table\"\nurl = \"file:x.csv\"\n"
+    );
+    let endpoints = format!("{endpoints}\n{table}");
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
     let found: Vec<_> = problems.iter().flat_map(|file| file.diagnostics.list()).collect();

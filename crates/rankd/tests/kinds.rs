@@ -12,7 +12,7 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Predicate, Texts,
+    Columns, Count, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Predicate, Texts, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -70,6 +70,8 @@ params! {
         expr: Expr,
         /// A condition
         pred: Predicate,
+        /// A filter that nobody gave
+        only: Option<Where>,
         /// More rows
         rhs: Input,
         /// Ids of rows

@@ -17,6 +17,8 @@ function run(task, plan, from, list, at) {
   const texts = [];
   let more = "";
   let trace = null;
+  // A predicate that becomes a filter after the task.
+  let filter = null;
   if (!isPlain(given)) {
     report("D017", at, `${task.method} takes an object with its options, not ${describe(given)}`);
     return new Rows(plan, -1);
@@ -38,6 +40,8 @@ function run(task, plan, from, list, at) {
       more += `,"timeout_ms":${readers.int(x, { at, option })}`;
     } else if (option === "trace") {
       trace = readers.text(x, { at, option });
+    } else if (param.kind === "where") {
+      filter = readers.pred(x, { at, option, plan });
     } else {
       const text = readers[param.kind](x, { at, option, param, plan });
       if (text !== null) texts[param.position] = `"${param.name}":${text}`;
@@ -49,13 +53,18 @@ function run(task, plan, from, list, at) {
     }
   }
   if (problems.length > before || (from !== null && Rows.node(from) < 0)) return new Rows(plan, -1);
-  if (plan.nodes.length === limits.nodes) {
-    stop("P201", at, `there are more nodes than the limit of ${limits.nodes}`);
-  }
   let params = "";
   for (let i = 0; i < texts.length; i++) if (texts[i] !== undefined) params += `${params === "" ? "" : ","}${texts[i]}`;
   if (trace !== null) params += `${params === "" ? "" : ","}"trace":${trace}`;
-  plan.nodes.push(`{"op":"${task.op}","inputs":[${inputs}],"params":{${params}}${more},"source":${at}}`);
+  const rows = add(plan, task.op, inputs, params, more, at);
+  return filter === null ? rows : add(plan, "filter", input(plan, rows, at), `"pred":${filter}`, "", at);
+}
+// Adds a node.
+function add(plan, op, inputs, params, more, at) {
+  if (plan.nodes.length === limits.nodes) {
+    stop("P201", at, `there are more nodes than the limit of ${limits.nodes}`);
+  }
+  plan.nodes.push(`{"op":"${op}","inputs":[${inputs}],"params":{${params}}${more},"source":${at}}`);
   return new Rows(plan, plan.nodes.length - 1);
 }
 

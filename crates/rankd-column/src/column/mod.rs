@@ -74,6 +74,11 @@ impl<T: Copy + Default> Cells<T> {
         Cells::full(values.collect())
     }
 
+    /// How many bytes the cells take.
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.values) + self.valid.as_ref().map_or(0, Vec::len)
+    }
+
     pub fn get(&self, row: usize) -> Option<T> {
         match &self.valid {
             Some(valid) if !valid[row] => None,
@@ -150,6 +155,18 @@ impl Column {
         }
     }
 
+    /// How many bytes the column takes. What its cells refer to counts where no other column refers to it as well.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Column::Int(cells) => cells.bytes(),
+            Column::Float(cells) => cells.bytes(),
+            Column::Bool(cells) => cells.bytes(),
+            Column::Str(cells, dictionary) => cells.bytes() + alone(dictionary, Dictionary::bytes),
+            Column::List(cells, elements) => cells.bytes() + alone(elements, Elements::bytes),
+            Column::Vector(cells, vectors) => cells.bytes() + alone(vectors, Vectors::bytes),
+        }
+    }
+
     /// The same column with a value in place of every null; `None` when the value is not of the column's type.
     pub fn filled(&self, value: &Value) -> Option<Column> {
         Some(match (self, value) {
@@ -209,6 +226,11 @@ fn with_list(elements: &Elements, list: &List) -> Option<(Elements, Span)> {
         _ => return None,
     };
     Some((elements, span))
+}
+
+/// The bytes of what only one column refers to.
+fn alone<T>(shared: &Arc<T>, bytes: impl Fn(&T) -> usize) -> usize {
+    if Arc::strong_count(shared) == 1 { bytes(shared) } else { 0 }
 }
 
 #[cfg(test)]

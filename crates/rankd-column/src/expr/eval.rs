@@ -18,7 +18,7 @@ use crate::expr::symbols::{TEXT_BYTES_MAX, TEXTS_BYTES_MAX};
 use crate::expr::tree::{Ix, Op};
 use crate::expr::vector::Values;
 use crate::id::Id;
-use crate::kernel::compact::compact;
+use crate::kernel::compact::{compact, give_back, make_room, room_for};
 use crate::rowset::{RowSet, Rows};
 use std::borrow::Cow;
 use std::fmt;
@@ -132,12 +132,15 @@ pub fn select(
 ) -> Result<Vec<u32>, EvalError> {
     let frame = Frame::bind(program, rows, &[], run)?;
     scratch.prepare(&frame);
-    let mut kept = Vec::with_capacity(rows.len());
+    let (mut kept, mut seen) = (room_for(rows.len()), 0);
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
-    let mut sink =
-        Tested { root: program.root, then: |rows: Rows<'_>, holds: &[bool]| compact(holds, rows, &mut kept) };
-    evaluation.run(rows.rows(), scratch, &mut sink)?;
-    Ok(kept)
+    let then = |chunk: Rows<'_>, holds: &[bool]| {
+        make_room(&mut kept, chunk.len(), seen, rows.len());
+        seen += chunk.len();
+        compact(holds, chunk, &mut kept);
+    };
+    evaluation.run(rows.rows(), scratch, &mut Tested { root: program.root, then })?;
+    Ok(give_back(kept))
 }
 
 /// The root's values on the rows of a chunk: in its registers, or a cell a row where the chunk was done row by row.

@@ -6,6 +6,10 @@
 //!
 //! Shape: columns computed and rows filtered in any order, then a sort, then a take. A sort with a take keeps only the best
 //! rows as it goes. A take without a sort ends the pass early where no part before it can fail on a row.
+//!
+//! Columns are made for as many rows as the batch has. So that a few rows of a large batch do not cost a column as long as that, rows
+//! that are a small part of their batch are gathered into one of their own before columns are made: at the start, and where a
+//! column is made after a filter over many rows.
 
 use crate::batch::Key;
 use crate::expr::chunk::Scratch;
@@ -15,7 +19,7 @@ use crate::expr::frame::{Bound, Frame};
 use crate::expr::output::Made;
 use crate::expr::run_values::RunValues;
 use crate::expr::step::Memos;
-use crate::kernel::compact::compact;
+use crate::kernel::compact::{compact, give_back, make_room, room_for};
 use crate::kernel::sort::Order;
 use crate::kernel::top::Best;
 use crate::kernel::wide::wide;
@@ -98,7 +102,14 @@ pub struct Pass {
     take: Option<usize>,
     /// No part can fail on a row.
     infallible: bool,
+    /// The columns that are needed of rows that are gathered; `None` for all.
+    live: Option<Arc<[Key]>>,
+    /// The same parts as two passes, for many rows: up to the filter after which a column is made, and the rest.
+    halves: Option<Box<[Pass; 2]>>,
 }
+
+/// So many rows are filtered first, in a pass of their own, if a column is made of those that are left.
+const FILTERED_FIRST: usize = 1 << 15;
 
 impl Pass {
     /// How many of these parts, from the first on, one pass can take.
@@ -120,9 +131,37 @@ impl Pass {
 
     /// The pass of these parts; `None` when they do not fit into one.
     pub fn new(parts: Vec<Part>) -> Option<Pass> {
+        Pass::with_live(parts, None)
+    }
+
+    /// The same where the columns are known that the parts, or what comes after them, need of the rows; `None` for all.
+    pub fn with_live(parts: Vec<Part>, live: Option<Arc<[Key]>>) -> Option<Pass> {
         if parts.is_empty() || Pass::reach(&parts) < parts.len() {
             return None;
         }
+        let pass = Pass::whole(parts, live)?;
+        let halves = pass.halves().map(Box::new);
+        Some(Pass { halves, ..pass })
+    }
+
+    /// The pass in two. A take at the end that bounds the work of all parts bounds that of the filters, too.
+    fn halves(&self) -> Option<[Pass; 2]> {
+        let is_filter = |part: &Part| matches!(part, Part::Filter { .. });
+        let filtered = self.parts.iter().position(is_filter)?;
+        let made = self.parts[filtered..].iter().position(|part| matches!(part, Part::Compute { .. }))?;
+        let (first, rest) = self.parts.split_at(filtered + made);
+        let mut first = first.to_vec();
+        if self.takes_early() {
+            // Which rows are taken is known before the columns are made only where no filter comes after.
+            if rest.iter().any(is_filter) {
+                return None;
+            }
+            first.extend(self.take.map(|count| Part::Take { count }));
+        }
+        Some([Pass::whole(first, self.live.clone())?, Pass::with_live(rest.to_vec(), self.live.clone())?])
+    }
+
+    fn whole(parts: Vec<Part>, live: Option<Arc<[Key]>>) -> Option<Pass> {
         let programs = parts.iter().filter_map(Part::program);
         let (evaluated, infallible) =
             (programs.clone().count(), programs.clone().all(|program| program.is_infallible()));
@@ -139,7 +178,7 @@ impl Pass {
             Part::Take { count } => Some(*count),
             _ => None,
         });
-        Some(Pass { parts, evaluated, made, sort, take, infallible })
+        Some(Pass { parts, evaluated, made, sort, take, infallible, live, halves: None })
     }
 
     pub fn parts(&self) -> &[Part] {
@@ -168,11 +207,17 @@ impl Pass {
         let enough = self.take.filter(|_| self.takes_early());
         let first = enough.filter(|_| !filters).map(|count| rows.take(count));
         let rows = first.as_ref().unwrap_or(rows);
+        if let Some(halves) = self.halves.as_deref().filter(|_| rows.len() >= FILTERED_FIRST) {
+            return Pass::run_halves(halves, rows, run, scratch, stop);
+        }
+        let gathered = (!self.made.is_empty() && rows.is_narrow()).then(|| self.gather(rows));
+        let rows = gathered.as_ref().unwrap_or(rows);
         let mut walk = Walk::start(self, rows, run, scratch);
         let view = rows.rows();
         let mut done = 0;
         while done < view.len() && !(filters && enough.is_some_and(|enough| walk.kept.len() >= enough)) {
             let chunk = view.slice(done, CHUNK.min(view.len() - done));
+            make_room(&mut walk.kept, if walk.keeps { chunk.len() } else { 0 }, done, view.len());
             walk.chunk(chunk, scratch, stop)?;
             done += chunk.len();
         }
@@ -181,6 +226,30 @@ impl Pass {
             scratch.rows_out.truncate(*part);
         }
         result
+    }
+}
+
+impl Pass {
+    fn gather(&self, rows: &RowSet) -> RowSet {
+        rows.gathered(|key| self.live.as_ref().is_none_or(|live| live.contains(&key)))
+    }
+
+    /// One half and then the other: all of its rows go through the first before any goes through the second.
+    fn run_halves(
+        [first, rest]: &[Pass; 2],
+        rows: &RowSet,
+        run: RunValues<'_>,
+        scratch: &mut Scratch,
+        stop: Stop<'_>,
+    ) -> Result<RowSet, PassError> {
+        let rows = first.run(rows, run, scratch, stop)?;
+        let mut rows_out = scratch.rows_out.clone();
+        // A take that was put forward is a part of the rest.
+        rows_out.truncate(first.evaluated);
+        let result = rest.run(&rows, run, scratch, stop);
+        rows_out.append(&mut scratch.rows_out);
+        scratch.rows_out = rows_out;
+        result.map_err(|failed| PassError { part: first.evaluated + failed.part, ..failed })
     }
 }
 
@@ -194,6 +263,8 @@ struct Walk<'a> {
     made: Vec<Made>,
     /// The rows that came through all filters, where they are not offered to `best`.
     kept: Vec<u32>,
+    /// Whether there are such rows.
+    keeps: bool,
     best: Option<Picked<'a>>,
     failed: Option<PassError>,
 }
@@ -204,7 +275,7 @@ impl<'a> Walk<'a> {
         scratch.rows_out.resize(pass.parts.len(), 0);
         let frames = Vec::with_capacity(pass.evaluated);
         let made = Vec::with_capacity(pass.made.len());
-        let mut walk = Walk { pass, rows, frames, made, kept: Vec::new(), best: None, failed: None };
+        let mut walk = Walk { pass, rows, frames, made, kept: Vec::new(), keeps: false, best: None, failed: None };
         let (mut filtered, mut first_memo) = (false, Memos::default());
         for (at, part) in pass.parts.iter().enumerate() {
             let Some(program) = part.program() else { break };
@@ -227,7 +298,8 @@ impl<'a> Walk<'a> {
         }
         walk.best = Picked::start(&walk);
         if walk.best.is_none() && filtered {
-            walk.kept.reserve_exact(match pass.take {
+            walk.keeps = true;
+            walk.kept = room_for(match pass.take {
                 Some(count) if pass.takes_early() => rows.len().min(count.saturating_add(CHUNK)),
                 _ => rows.len(),
             });
@@ -320,7 +392,7 @@ impl<'a> Walk<'a> {
         let picked = self.best.is_some();
         let rows = match self.best {
             Some(best) => rows.looking_at(best.finish()),
-            None if filtered => rows.looking_at(self.kept),
+            None if filtered => rows.looking_at(give_back(self.kept)),
             None => rows,
         };
         Ok(match (self.pass.sort, self.pass.take) {

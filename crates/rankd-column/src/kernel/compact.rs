@@ -27,6 +27,33 @@ const KEPT: [[u8; LANES]; 1 << LANES] = {
     table
 };
 
+/// Rows of which it is not known beforehand how many there will be get room for all, up to this number.
+const ROOM_FOR_ALL: usize = 1 << 17;
+
+/// Room for the rows that are kept of so many.
+pub(crate) fn room_for(rows: usize) -> Vec<u32> {
+    Vec::with_capacity(rows.min(ROOM_FOR_ALL))
+}
+
+/// Makes room for the next rows that are kept, before any of them is there: as much as will be needed if the rest of the rows, of
+/// which `seen` of `all` were seen, is like those.
+pub(crate) fn make_room(kept: &mut Vec<u32>, next: usize, seen: usize, all: usize) {
+    if kept.capacity() - kept.len() >= next || seen >= all {
+        return;
+    }
+    let likely = (kept.len() as f64 / seen.max(1) as f64 * all as f64 * 1.1) as usize;
+    let wanted = likely.saturating_add(next).min(all).max(kept.len() + next.min(all));
+    kept.reserve_exact(wanted - kept.len());
+}
+
+/// Gives back much room that few rows were kept in.
+pub(crate) fn give_back(mut kept: Vec<u32>) -> Vec<u32> {
+    if kept.capacity() >= ROOM_FOR_ALL && kept.len() < kept.capacity() / 8 {
+        kept.shrink_to_fit();
+    }
+    kept
+}
+
 /// Appends the stored rows of `rows` whose mask is true, in order.
 pub fn compact(mask: &[bool], rows: Rows<'_>, out: &mut Vec<u32>) {
     debug_assert_eq!(mask.len(), rows.len());

@@ -3,6 +3,9 @@
 use crate::column::{Cells, Column};
 use crate::rowset::Rows;
 
+/// Stands for a row that is not there: no batch is so long.
+pub const NO_ROW: u32 = u32::MAX;
+
 /// Appends `values[row]` for each of `rows`.
 #[inline(always)]
 pub fn gather<T: Copy>(values: &[T], rows: Rows<'_>, out: &mut Vec<T>) {
@@ -33,4 +36,54 @@ fn gather_cells<T: Copy + Default>(cells: &Cells<T>, rows: Rows<'_>) -> Cells<T>
         valid
     });
     Cells::new(values, valid)
+}
+
+impl Column {
+    /// The cells of these rows, of which some may be [`NO_ROW`], whose cells are null; `all` where none is. What cells refer to is shared.
+    pub fn pick(&self, rows: &[u32], all: bool) -> Column {
+        match self {
+            Column::Int(cells) => Column::Int(picked(cells, rows, all)),
+            Column::Float(cells) => Column::Float(picked(cells, rows, all)),
+            Column::Bool(cells) => Column::Bool(picked(cells, rows, all)),
+            Column::Str(cells, dictionary) => Column::Str(picked(cells, rows, all), dictionary.clone()),
+            Column::List(cells, elements) => Column::List(picked(cells, rows, all), elements.clone()),
+            Column::Vector(cells, vectors) => Column::Vector(picked(cells, rows, all), vectors.clone()),
+        }
+    }
+}
+
+fn picked<T: Copy + Default>(cells: &Cells<T>, rows: &[u32], all: bool) -> Cells<T> {
+    if all {
+        return gather_cells(cells, Rows::Listed(rows));
+    }
+    let values = cells.values();
+    // A row that is not there is none of the values either.
+    let values = rows.iter().map(|&row| values.get(row as usize).copied().unwrap_or_default()).collect();
+    let valid = match cells.valid() {
+        None => rows.iter().map(|&row| row != NO_ROW).collect(),
+        Some(valid) => rows.iter().map(|&row| valid.get(row as usize).copied().unwrap_or(false)).collect(),
+    };
+    Cells::new(values, Some(valid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    #[test]
+    fn a_row_that_is_not_there_is_null() {
+        let column = Column::Int([Some(10), None, Some(30)].into_iter().collect());
+        let values = |column: &Column| (0..column.len()).map(|row| column.value(row)).collect::<Vec<_>>();
+        let (ten, thirty) = (Value::Int(10), Value::Int(30));
+        assert_eq!(
+            values(&column.pick(&[2, NO_ROW, 1, 0], false)),
+            [thirty.clone(), Value::Null, Value::Null, ten.clone()]
+        );
+        assert_eq!(values(&column.pick(&[2, 0], true)), [thirty.clone(), ten]);
+        assert_eq!(values(&gather_column(&column, Rows::Range { start: 1, len: 2 })), [Value::Null, thirty]);
+        let full = Column::Int(Cells::full(vec![1, 2]));
+        assert!(full.pick(&[1, 1], true).valid().is_none());
+        assert_eq!(full.pick(&[NO_ROW], false).value(0), Value::Null);
+    }
 }

@@ -253,6 +253,53 @@ fn a_string_column_is_not_read_in_the_pass_that_makes_it() {
     assert!(Pass::new(vec![Part::Take { count: 1 }, Part::Sort { key: Key::ID, order: Order::Asc }]).is_none());
 }
 
+/// So many rows are filtered before columns are made of those that are left.
+const MANY: i64 = 40_000;
+
+#[test]
+fn a_few_of_many_rows_are_gathered_on_the_way_and_give_the_same() {
+    let rows = ids(MANY);
+    let few = || filter(Compare::Gt, key(0), int(MANY - 100));
+    let tame = || into(3, &binary(Binary::Min, key(0), int(MANY - 7)));
+    let sort = |at| Part::Sort { key: Key(at), order: Order::Desc };
+    let take = Part::Take { count: 5 };
+    let lists = [
+        vec![few(), tame()],
+        vec![few(), tame(), sort(3)],
+        vec![few(), tame(), sort(3), take.clone()],
+        vec![few(), tame(), take.clone()],
+        vec![tame(), few(), into(1, &key(0)), filter(Compare::Lt, key(0), int(MANY - 3)), into(2, &key(0)), sort(1)],
+        vec![few(), tame(), filter(Compare::Lt, key(3), int(MANY - 20)), take.clone()],
+        vec![filter(Compare::Gt, key(0), int(10)), tame(), sort(3), take],
+        vec![filter(Compare::Lt, key(0), int(0)), tame(), sort(3)],
+        vec![few(), into(1, &overflows_from(MANY - 50)), sort(1)],
+        vec![into(1, &overflows_from(MANY - 50)), few(), tame()],
+        vec![few(), tame(), filter(Compare::Gt, key(0), int(3)), into(1, &overflows_from(MANY - 5))],
+    ];
+    for parts in &lists {
+        check(parts, &rows, &[]);
+        check(parts, &rows.sort(Key::ID, Order::Desc), &[]);
+        check(parts, &rows.take(200), &[]);
+    }
+    for parts in &lists[..4] {
+        let found = run(&Pass::new(parts.clone()).unwrap(), &rows, &[], &mut Vec::new()).unwrap();
+        assert!(found.batch().len() < 100, "a batch of their own");
+    }
+}
+
+#[test]
+fn what_is_gathered_has_the_columns_that_are_needed() {
+    let rows = ids(MANY);
+    let rows = [1, 2].into_iter().fold(rows, |rows, at| alone(&into(at, &key(0)), &rows, &[]).unwrap());
+    let parts = vec![filter(Compare::Lt, key(0), int(10)), into(3, &key(1))];
+    for (live, wanted) in [(None, vec![Key(1), Key(2), Key(3)]), (Some([Key(1)].into()), vec![Key(1), Key(3)])] {
+        let pass = Pass::with_live(parts.clone(), live).unwrap();
+        let found = run(&pass, &rows, &[], &mut Vec::new()).unwrap();
+        let keys: Vec<Key> = found.batch().columns().iter().map(|(key, _)| *key).collect();
+        assert_eq!(keys, wanted);
+    }
+}
+
 #[test]
 fn a_set_flag_stops_a_pass() {
     let pass = Pass::new(vec![into(1, &key(0)), filter(Compare::Gt, key(1), int(0))]).unwrap();

@@ -125,6 +125,8 @@ pub(crate) struct JobSpec {
     pub(crate) way: Way,
     /// The request's: no step of a chain begins after it, whether the loop has noticed it or not.
     pub(crate) deadline: Option<Instant>,
+    /// How many bytes the rows of the run may take. What is between the steps of a chain is looked at here, and nowhere else.
+    pub(crate) bytes_max: usize,
     pub(crate) request: Arc<Request>,
     pub(crate) results: Arc<Results>,
     pub(crate) stats: Arc<Stats>,
@@ -171,8 +173,12 @@ impl JobSpec {
                         true => InputRows::owned(&mut slots),
                         false => InputRows::same(&mut slots, count),
                     };
-                    call::compute(&step.task, &mut inputs, &self.request, &self.results.stop, None, &self.stats)
+                    call::compute(step, &mut inputs, &self.request, &self.results.stop, None, &self.stats)
                 }
+            };
+            let result = match result {
+                Ok(rows) if takes_more_than(&rows, self.bytes_max) => Err(TaskError::too_large(self.bytes_max)),
+                result => result,
             };
             let ended = clock::now();
             let took = stopwatch.stop(clock::nanos_between(started, ended), false);
@@ -209,4 +215,10 @@ impl JobSpec {
             }
         }
     }
+}
+
+/// Whether rows take more than so many bytes. Most of them can be seen not to without looking at their columns.
+fn takes_more_than(rows: &RowSet, bytes_max: usize) -> bool {
+    let batch = rows.batch();
+    batch.made_bytes() > bytes_max && batch.made_parts().map(|(_, bytes)| bytes).sum::<usize>() > bytes_max
 }

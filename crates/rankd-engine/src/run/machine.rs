@@ -122,10 +122,13 @@ impl Run<'_> {
         {
             return self.settle(ix, Err(NodeFailure::TooLate(request)));
         }
-        let inputs = match self.buffers.progress.inputs(step) {
+        let mut inputs = match self.buffers.progress.inputs(step) {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
         };
+        if read.is_some() {
+            call::gather(step, &mut inputs);
+        }
         if let Some(now) = now {
             self.buffers.timeouts.add(ix, step, self.steps, &self.limits, now, job_progress.clone());
             let to = if read.is_some() { Where::Loop } else { Where::Pool(0) };
@@ -154,6 +157,7 @@ impl Run<'_> {
             submitted,
             policy: *policy,
             deadline: self.limits.request.map(|request| request.at),
+            bytes_max: self.limits.run_bytes_max,
             request,
             results: self.results.get_or_insert_default().clone(),
             stats: context.stats.clone(),

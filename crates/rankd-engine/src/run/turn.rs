@@ -8,6 +8,7 @@
 
 use super::Run;
 use super::buffers::RunBuffers;
+use crate::call;
 use crate::clock::{self, Instant, nanos_between};
 use crate::cost::LearnedCost;
 use crate::deadline::{Deadline, Limit};
@@ -88,13 +89,9 @@ impl Run<'_> {
         }
         let deadline = self.limits.request.map(|request| request.at);
         let (params, stop) = (&*self.request.params, &self.cancel.requested);
-        let mut cx = ComputeContext {
-            values: self.request.values(),
-            scratch,
-            id_texts: self.request.id_texts.as_ref(),
-            stop,
-            deadline,
-        };
+        let (values, id_texts, tables) =
+            (self.request.values(), self.request.id_texts.as_ref(), self.request.tables.as_deref());
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, deadline };
         // Where depth does not matter and nothing is recorded, a cheap reader goes straight to the end of the list.
         let straight = policy.inline && depths.is_empty();
         let mut unseen_ns = inline_clock.unseen_ns;
@@ -111,7 +108,7 @@ impl Run<'_> {
             *next_ready += 1;
             unseen_ns += predicted_ns + STEP_NS;
             let last = progress.claim(step);
-            let result = task.run(&mut progress.lend(step, last), &mut cx);
+            let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
             progress.release(step, last);
             if let Err(failure) = settle(self.plan, &self.limits, progress, &mut self.recorder, ix, result) {
                 break Break::Failed(failure);
@@ -152,15 +149,16 @@ impl Run<'_> {
         }
         let limit = self.limits.of_node(started, step.timeout);
         let (values, stop) = (self.request.values(), &self.cancel.requested);
-        let (id_texts, deadline) = (self.request.id_texts.as_ref(), limit.map(|limit| limit.at));
-        let mut cx = ComputeContext { values, scratch, id_texts, stop, deadline };
+        let (id_texts, tables) = (self.request.id_texts.as_ref(), self.request.tables.as_deref());
+        let deadline = limit.map(|limit| limit.at);
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, deadline };
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };
         let last = progress.claim(step);
         let threshold_ns = self.context.policy.inline_threshold_ns as f32;
         let stopwatch = step.cost.stopwatch(rows_in, threshold_ns);
-        let result = task.run(&mut progress.lend(step, last), &mut cx);
+        let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
         progress.release(step, last);
         let ended = clock::now();
         let took_ns = nanos_between(started, ended);

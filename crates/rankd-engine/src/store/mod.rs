@@ -1,6 +1,7 @@
 //! Where a task's reads go. A seam: each protocol that tasks speak is a trait in a file here ([`keyed`], [`calls`]), each backend a file or
 //! folder that implements the traits of the protocols it answers: [`memory`], [`redis`], [`http`], a scripted one in the simulation. What
-//! backends on servers share: `breaker`, `budget` (second tries), `parcel` (shared answers), [`health`], [`tls`].
+//! backends on servers share: `breaker`, `budget` (second tries), `parcel` (shared answers), [`health`], [`tls`]. Tables
+//! ([`mod@table`]) are read in the process, where they lie.
 
 mod breaker;
 mod budget;
@@ -15,6 +16,7 @@ pub mod memory;
 mod parcel;
 pub mod redis;
 mod replies;
+pub mod table;
 pub mod tls;
 
 pub use calls::{Call, CallMethod, Called, Calls, CallsEndpoint};
@@ -22,6 +24,7 @@ pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};
 pub use keys::{DistinctKeys, KeyBuffer, Keys, WrittenKeys};
 pub use replies::{Replies, parse_id};
+pub use table::{Table, TableEndpoint, TableVersions, Tables};
 
 use health::Health;
 use rankd_plan::registry::EndpointsId;
@@ -53,6 +56,11 @@ pub trait Open: Send + Sync {
     /// The endpoint's name in the registry.
     fn name(&self) -> &str;
 
+    /// The tables that this endpoint is one of, where it is a table. All endpoints that are tables have the same.
+    fn tables(&self) -> Option<Arc<Tables>> {
+        None
+    }
+
     /// The counters of what was opened here, where there is something to count.
     fn health(&self) -> Option<Arc<Health>> {
         None
@@ -64,16 +72,22 @@ pub(crate) fn identify(endpoints: &[Arc<dyn Open>]) -> EndpointsId {
     EndpointsId::of(endpoints.iter().map(|endpoint| endpoint.name()))
 }
 
+/// The tables among these endpoints.
+pub(crate) fn tables_of(endpoints: &[Arc<dyn Open>]) -> Option<Arc<Tables>> {
+    endpoints.iter().find_map(|endpoint| endpoint.tables())
+}
+
 /// All endpoints, by registry position, on one thread.
 pub struct Stores {
     endpoints: Vec<(Box<str>, Opened)>,
     id: EndpointsId,
+    pub(crate) tables: Option<Arc<Tables>>,
 }
 
 impl Stores {
     pub fn open(endpoints: &[Arc<dyn Open>]) -> Stores {
         let opened = endpoints.iter().map(|endpoint| (endpoint.name().into(), endpoint.open())).collect();
-        Stores { endpoints: opened, id: identify(endpoints) }
+        Stores { endpoints: opened, id: identify(endpoints), tables: tables_of(endpoints) }
     }
 
     /// Which endpoints these are.

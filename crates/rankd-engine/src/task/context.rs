@@ -3,7 +3,8 @@
 use crate::clock::{self, Instant};
 use crate::request::Request;
 use crate::stats::Stats;
-use crate::store::Stores;
+use crate::store::table::IndexNeed;
+use crate::store::{Stores, TableVersions};
 use crate::task::{DecodePool, PoolTrip};
 use rankd_column::expr::{RunValues, Scratch, Stop};
 use rankd_column::{IdTexts, Key, Type};
@@ -20,6 +21,10 @@ use std::time::Duration;
 pub struct LinkContext<'a> {
     pub(crate) node: &'a Node,
     pub registry: &'a Registry,
+    /// The indexes that tasks say they need.
+    pub(crate) indexes: &'a RefCell<Vec<IndexNeed>>,
+    /// The keys that are needed of its rows; `None` for all.
+    pub(crate) needed: Option<Arc<[Key]>>,
 }
 
 impl LinkContext<'_> {
@@ -68,6 +73,7 @@ pub struct ComputeContext<'a> {
     pub values: RunValues<'a>,
     pub scratch: &'a mut Scratch,
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
+    pub(crate) tables: Option<&'a TableVersions>,
     pub(crate) stop: &'a AtomicBool,
     /// When the node's time is up, where the thread that runs the node is the one that would watch the time.
     pub(crate) deadline: Option<Instant>,

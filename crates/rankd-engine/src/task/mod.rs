@@ -1,8 +1,7 @@
 //! What a task is to the engine. Which of the two traits it implements decides where it runs.
 //!
-//! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it
-//! sees ids, and a file for each protocol of
-//! [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`. `decode` makes rows of what was read.
+//! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
+//! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`, `table`. `decode` makes rows of what was read.
 
 mod calls;
 mod context;
@@ -10,6 +9,7 @@ mod decode;
 mod ids;
 mod inputs;
 mod keyed;
+mod table;
 
 pub use calls::ServiceCalls;
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};

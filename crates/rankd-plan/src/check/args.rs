@@ -144,6 +144,8 @@ impl Reading<'_, '_, '_, '_> {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
                 self.tables.pred(&id, &pointer, found).map(Arg::Pred)
             }
+            // No JSON is one: it was refused above.
+            ParamKind::Where => None,
             ParamKind::Node => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
                 let node = self.checker.node(&id, || pointer.clone(), found);

@@ -1,6 +1,6 @@
 //! Which keys can be present after each node, and so which reads nothing can satisfy, and where a value may be missing.
 
-use crate::check::Draft;
+use crate::check::{Draft, table_fields};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{Arg, ColumnData, Generator, NodeIx};
@@ -70,6 +70,9 @@ pub(super) fn check(
                 report_one_sided(wire, at, draft, signature, &inputs, registry, found);
             }
             report_gaps(wire, at, draft, signature, registry, found);
+            let before = found.list().len();
+            table_fields::check(at, draft, registry, found);
+            found.place_since(before, draft.source.as_ref());
             if !signature.contract.rows.keeps_columns() {
                 keys = Keys::none(registry);
             }
@@ -83,9 +86,27 @@ pub(super) fn check(
 }
 
 fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Registry) {
+    // New rows of a table have its columns, unless the node names those that it wants.
+    let names_them = draft.args.iter().flatten().any(|arg| matches!(arg, Arg::KeyMap(_)));
+    if signature.contract.rows == RowEffect::FanOut && !names_them {
+        match table_fields::columns(draft, registry) {
+            Some(Some(columns)) => columns.iter().for_each(|key| keys.add(*key)),
+            Some(None) => keys.everything(),
+            None => {}
+        }
+    }
     let (names, params): (&[&str], &[ParamRef]) = match signature.contract.writes {
         Writes::Nothing => return,
         Writes::AnyKey => return keys.everything(),
+        Writes::Table(table) => {
+            let columns =
+                arg(draft, signature, table).and_then(Arg::endpoint).and_then(|at| registry.known_columns(at));
+            return match columns {
+                Some(columns) => columns.iter().for_each(|key| keys.add(*key)),
+                // Nobody has looked at the file.
+                None => keys.everything(),
+            };
+        }
         Writes::Params(params) => (&[], params),
         // What is of the input row is there only with an input.
         Writes::Named(names, params) => (if draft.inputs.is_empty() { &[] } else { names }, params),

@@ -7,6 +7,7 @@ mod args;
 mod flow;
 mod graph;
 pub(crate) mod names;
+mod table_fields;
 mod tables;
 mod template;
 mod uses;

@@ -9,7 +9,10 @@ mod ids;
 mod surroundings;
 mod table;
 
-pub use endpoint::{Backend, Endpoint, EndpointSettings, Http, HttpPolicy, Inject, Policy, Redis, Secret};
+pub use endpoint::{
+    Backend, BadCells, Endpoint, EndpointSettings, Http, HttpPolicy, Inject, Policy, Redis, Secret, TABLE_EXTENSIONS,
+    TableFile,
+};
 pub use entry::{Absent, Entry, Status, is_identifier};
 pub use fix::{EndpointIds, Fixed, fix_keys, fix_params};
 pub use surroundings::{AsWritten, NoValue, Reference, Surroundings};
@@ -19,10 +22,11 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use entry::EntryKind;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The text of one registry file, and the name it is called by in messages.
 pub struct Text<'a> {
@@ -111,6 +115,8 @@ pub struct Registry {
     pub params: Named<Entry>,
     pub endpoints: Named<Endpoint>,
     id: RegistryId,
+    /// By the position of an endpoint that is a table: the keys that it has columns for, as far as somebody has looked.
+    table_columns: Mutex<BTreeMap<u32, Arc<[Key]>>>,
 }
 
 /// Which registry something was made with: equal for registries whose keys, parameters and endpoints are the same, in the same
@@ -166,7 +172,7 @@ impl Registry {
         registry.params = entry::parse(params.text, EntryKind::Param, &mut found);
         keep(params.file, found);
         let mut found = Diagnostics::default();
-        registry.endpoints = endpoint::parse(endpoints.text, around, &mut found);
+        registry.endpoints = endpoint::parse(endpoints.text, &registry.keys, around, &mut found);
         keep(endpoints.file, found);
         registry.id = registry.identify();
         (registry, problems)
@@ -192,6 +198,17 @@ impl Registry {
             (name, kind).hash(&mut hasher);
         }
         RegistryId(hasher.finish())
+    }
+
+    /// Takes note of the keys that a table has columns for: plans are checked against them from now on.
+    pub fn know_columns(&self, endpoint: u32, mut keys: Vec<Key>) {
+        keys.sort_unstable();
+        self.table_columns.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint, keys.into());
+    }
+
+    /// The keys that a table has columns for, in their order; `None` where nobody has looked.
+    pub fn known_columns(&self, endpoint: u32) -> Option<Arc<[Key]>> {
+        self.table_columns.lock().unwrap_or_else(PoisonError::into_inner).get(&endpoint).cloned()
     }
 
     pub fn key(&self, key: Key) -> &Entry {

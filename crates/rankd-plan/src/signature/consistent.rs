@@ -44,6 +44,11 @@ impl Contract {
             }
             at += 1;
         }
+        if let Writes::Table(table) = self.writes
+            && !matches!(self.kind_of(table, self.params.len()), Some(ParamKind::Endpoint(_)))
+        {
+            return Some("what `writes` refers to is not a table");
+        }
         if let Writes::Params(params) | Writes::Named(_, params) = self.writes {
             let mut at = 0;
             while at < params.len() {

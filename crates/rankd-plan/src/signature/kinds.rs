@@ -73,6 +73,7 @@ impl ParamKind {
             }
             ParamKind::Expr { .. } => row("expression", &[Text], "ValueOf<{into}> | null", "expr"),
             ParamKind::Pred => row("predicate", &[Text], "boolean", "pred"),
+            ParamKind::Where => row("predicate of a filter after it", &[], "boolean", "where"),
             ParamKind::Node => row("node", &[Text], "Rows", "node"),
             ParamKind::Ids { .. } => row("list of ids", &[Array], "readonly (number | bigint | string)[]", "ids"),
             ParamKind::Columns { .. } => row("columns", &[Object], "Columns", "columns"),
@@ -103,6 +104,7 @@ impl ParamKind {
         ParamKind::On,
         ParamKind::Expr { into: None },
         ParamKind::Pred,
+        ParamKind::Where,
         ParamKind::Node,
         ParamKind::Ids { rows: None },
         ParamKind::Columns { rows: None },

@@ -48,7 +48,7 @@ impl Contract {
             Writes::Params(params) | Writes::Named(_, params) => {
                 params.iter().any(|written| written.name() == param.name)
             }
-            Writes::Nothing | Writes::AnyKey => false,
+            Writes::Nothing | Writes::AnyKey | Writes::Table(_) => false,
         }
     }
 
@@ -56,7 +56,7 @@ impl Contract {
     pub fn writes_named(&self, name: &str) -> bool {
         match self.writes {
             Writes::Named(names, _) => names.contains(&name),
-            Writes::Nothing | Writes::AnyKey | Writes::Params(_) => false,
+            Writes::Nothing | Writes::AnyKey | Writes::Table(_) | Writes::Params(_) => false,
         }
     }
 
@@ -171,6 +171,8 @@ pub enum Writes {
     AnyKey,
     /// The keys that these parameters name.
     Params(&'static [ParamRef]),
+    /// The columns of the table that this parameter names.
+    Table(ParamRef),
     /// These keys, by name, and those that these parameters name.
     Named(&'static [&'static str], &'static [ParamRef]),
 }

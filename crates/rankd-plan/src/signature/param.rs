@@ -138,6 +138,9 @@ pub enum ParamKind {
         into: Option<ParamRef>,
     },
     Pred,
+    /// A condition on the rows that the task gives. It is a node of its own, a `filter` after the task, and so it is written in
+    /// TypeScript only.
+    Where,
     /// A node: a dependency, and its rows are an input.
     Node,
     /// Ids of rows: as many as the parameter `rows` says, where a plan gives both; where it gives none, `rows` follows from them.

@@ -96,7 +96,7 @@ macro_rules! params {
             $vis const PARAMS: &'static [$crate::signature::Param] =
                 <$name as $crate::signature::typed::Params>::LIST;
             $($vis const $field: $crate::signature::ParamRef =
-                $crate::signature::ParamRef::named(stringify!($field));)*
+                $crate::signature::ParamRef::named($crate::signature::typed::plain(stringify!($field)));)*
         }
 
         impl $crate::signature::typed::Params for $name {
@@ -106,7 +106,7 @@ macro_rules! params {
                 $(let kind = kind.into_param($name::$into);)?
                 $(let kind = kind.of_rows($name::$rows);)?
                 let param = $crate::signature::Param {
-                    name: stringify!($field),
+                    name: $crate::signature::typed::plain(stringify!($field)),
                     kind,
                     need: $crate::signature::typed::need::<$type>(),
                     doc: concat!($($doc),+).trim_ascii(),
@@ -180,6 +180,18 @@ macro_rules! choices {
             }
         }
     };
+}
+
+/// What `params!` expands to uses this: the name of a field, which may be a word of the language with `r#` before it.
+#[doc(hidden)]
+pub const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', rest @ ..] => match std::str::from_utf8(rest) {
+            Ok(name) => name,
+            Err(_) => name,
+        },
+        _ => name,
+    }
 }
 
 /// What `params!` expands to uses this: the next argument, as a field's type has it.
@@ -298,6 +310,9 @@ pub enum Expr {}
 /// A condition on rows.
 pub enum Predicate {}
 
+/// A condition on the rows that the task gives, which becomes a `filter` after it: an option of plans in TypeScript.
+pub enum Where {}
+
 /// A node whose rows are an input: its position among the inputs.
 pub enum Input {}
 
@@ -342,6 +357,7 @@ types! {
     On as KeyPair: ParamKind::On, Arg::On(value) => *value;
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
+    Where as (): ParamKind::Where, Arg::Absent => ();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;
     IdList as Vec<Id>: ParamKind::Ids { rows: None }, Arg::Ids(value) => value.clone();
     Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();

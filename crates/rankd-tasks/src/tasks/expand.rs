@@ -23,6 +23,8 @@ use crate::fan_out::{parent_column, with_carried};
 use crate::json_fields::{JsonFields, elements, push_json};
 use crate::row_keys::{NO_KEY, RowKeys, fill};
 use crate::stored::{IdReader, ScoreOrder, push_score};
+use crate::table_expand::TableExpand;
+use crate::table_rows;
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, IdTexts, Key, RowSet};
 use rankd_engine::decode::push_text;
@@ -116,6 +118,11 @@ impl Decide for Task {
     type Params = Params;
 
     fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
+        if let (Some(table), Some(on)) = (params.endpoint.table(cx), params.on) {
+            let fields = params.fields.map(|fields| table_rows::columns(&fields, cx));
+            let carry = params.carry.unwrap_or_default();
+            return task::Task::Compute(Arc::new(TableExpand::make(table, on, params.fanout, fields, carry, cx)));
+        }
         task::Task::Fetch(Arc::new(Expand::make(params, cx)))
     }
 }

@@ -65,7 +65,7 @@ impl Make for Task {
         for (key, data) in columns.iter().flatten() {
             batch = batch.with(*key, Arc::new(column(data, count, cx.registry.key(*key).type_of)));
         }
-        Task { rows: RowSet::new(batch), ids: ids.filter(|_| cx.registry.has_text_ids()) }
+        Task { rows: RowSet::new(batch.into_kept()), ids: ids.filter(|_| cx.registry.has_text_ids()) }
     }
 }
 

@@ -29,6 +29,8 @@ use crate::data_endpoint::DataEndpoint;
 use crate::json_fields::{JsonFields, push_json};
 use crate::row_keys::{NO_KEY, RowKeys, fill};
 use crate::stored::ScoreOrder;
+use crate::table_hydrate::TableHydrate;
+use crate::table_rows;
 use rankd_column::column::ColumnBuilder;
 use rankd_column::value::ELEMENTS_MAX;
 use rankd_column::{Key, RowSet, Type};
@@ -124,6 +126,10 @@ impl Decide for Task {
     type Params = Params;
 
     fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
+        if let Some(table) = params.endpoint.table(cx) {
+            let fields = table_rows::columns(&params.fields.unwrap_or_default(), cx);
+            return task::Task::Compute(Arc::new(TableHydrate::make(table, params.on, fields, cx)));
+        }
         task::Task::Fetch(Arc::new(Hydrate::make(params, cx)))
     }
 }

@@ -8,6 +8,7 @@ use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::sample::{self, Sample, UnreadableCell};
+use rankd_edge::tables::TableFiles;
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
@@ -178,6 +179,8 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
                 }
                 continue;
             }
+            // Tables have files that take longer to read, and more to tell.
+            EndpointSettings::Table(_) => continue,
         };
         let wrong = match &settings.backend {
             // Endpoints may share a file; it is read once.
@@ -196,9 +199,35 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
             found.push(Diagnostic::new(code, "", why).bytes(loaded.registry.endpoints.place(at as u32)));
         }
     }
+    check_tables(&loaded.registry, &mut found);
     if !found.list().is_empty() {
         let (file, text) = (loaded.endpoints_file.clone(), loaded.texts.0[2].clone());
         loaded.problems.push((file, Some(text), found));
+    }
+}
+
+/// Reads the files of tables, so that plans are checked against the columns that there are.
+fn check_tables(registry: &Registry, found: &mut Diagnostics) {
+    let Some(tables) = TableFiles::new(registry) else { return };
+    for source in tables.sources() {
+        let (name, place) = (source.name(), registry.endpoints.place(source.endpoint().0));
+        match source.load(&mut |_| {}) {
+            Ok(loaded) => {
+                registry.know_columns(source.endpoint().0, loaded.keys());
+                if let Some(unread) = loaded.unread() {
+                    let message = format!("not all of the table {name:?} is read: {unread}");
+                    found.push(Diagnostic::new(Code::TableUnread, "", message).bytes(place));
+                }
+            }
+            Err(why) if why.is_missing() => {
+                let message = format!("the file of the table {name:?} is not there, so plans may read any key of it");
+                found.push(Diagnostic::new(Code::NoTableFile, "", message).bytes(place));
+            }
+            Err(why) => {
+                let message = format!("the file of the table {name:?} cannot be used: {why}");
+                found.push(Diagnostic::new(Code::BadDataFile, "", message).bytes(place));
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flags that say how the engine works, for every command that starts one.
 
 use clap::{Args, ValueEnum};
+use rankd_engine::engine::RUN_BYTES_MAX;
 use rankd_engine::{Policy, Scheduler, Settings};
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ pub(crate) struct EngineArgs {
     /// Timeout for each node, in ms
     #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     node_timeout_ms: Option<u64>,
+    /// Memory for the rows that one request makes on its way, in bytes; a request that needs more fails as overloaded
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = RUN_BYTES_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    run_bytes_max: u64,
     /// Threads of the CPU pool [default: the number of cores, at least 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpu_threads: Option<u16>,
@@ -48,6 +52,7 @@ impl EngineArgs {
             cpu_threads: self.cpu_threads.map_or(threads, usize::from),
             deadline: self.deadline_ms.map(Duration::from_millis),
             node_timeout: self.node_timeout_ms.map(Duration::from_millis),
+            run_bytes_max: usize::try_from(self.run_bytes_max).unwrap_or(usize::MAX),
             policy: Policy {
                 inline: self.inline == Switch::On,
                 chaining: self.chaining == Switch::On,

@@ -5,9 +5,10 @@ use crate::cli::command_error::CommandError;
 use crate::cli::engine::EngineArgs;
 use crate::cli::{Places, say};
 use clap::{Args, ValueEnum};
-use rankd_edge::endpoints;
+use rankd_edge::endpoints::{self, EndpointError};
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::registry_files::LoadedRegistry;
+use rankd_edge::tables::TableFiles;
 use rankd_engine::{Engine, Linked, Scheduler, Settings};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
@@ -86,9 +87,21 @@ impl PlanEngine {
         if loaded.has_errors() {
             return None;
         }
-        let (plan, file) = load_plan(&plan_path(args)?, args.plan.is_none(), library, &loaded)?;
-        match start_engine(args, &loaded.registry) {
-            Ok(engine) => Some(PlanEngine { loaded, plan, file, engine }),
+        let path = plan_path(args)?;
+        let tables = TableFiles::new(&loaded.registry);
+        // First, because plans are checked against the columns that tables have.
+        if let Some(Err(error)) = tables.as_ref().map(|tables| tables.load_all(&loaded.registry, &mut say::note)) {
+            CommandError::from(EndpointError::Table(error)).report();
+            return None;
+        }
+        let (plan, file) = load_plan(&path, args.plan.is_none(), library, &loaded)?;
+        match start_engine(args, tables.as_ref(), &loaded.registry) {
+            Ok(engine) => {
+                if let Some(tables) = engine.tables() {
+                    tables.prepare(&plan);
+                }
+                Some(PlanEngine { loaded, plan, file, engine })
+            }
             Err(error) => {
                 error.report();
                 None
@@ -97,8 +110,8 @@ impl PlanEngine {
     }
 }
 
-fn start_engine(args: &RunArgs, registry: &Registry) -> Result<Engine, CommandError> {
-    let stores = endpoints::open(registry, &mut say::note)?;
+fn start_engine(args: &RunArgs, tables: Option<&TableFiles>, registry: &Registry) -> Result<Engine, CommandError> {
+    let stores = endpoints::open_beside(tables, registry, &mut say::note)?;
     Engine::start(args.settings(), stores).map_err(CommandError::with("cannot start threads"))
 }
 

@@ -34,4 +34,5 @@ mod schema;
 mod server;
 mod slow;
 mod stop;
+mod tables;
 mod untaken;

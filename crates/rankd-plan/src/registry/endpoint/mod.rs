@@ -2,17 +2,19 @@
 
 mod http;
 mod redis;
+mod table;
 
 pub use http::{Http, HttpPolicy, Secret};
 pub use redis::{Backend, Inject, Policy, Redis};
+pub use table::{BadCells, TABLE_EXTENSIONS, TableFile};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest, quoted};
-use crate::registry::Named;
 use crate::registry::entry::is_identifier;
 use crate::registry::ids::Ids;
 use crate::registry::surroundings::Surroundings;
 use crate::registry::table::{Table, bad, each_entry};
+use crate::registry::{Entry, Named};
 use std::ops::Range;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,7 @@ pub struct Endpoint {
 pub enum EndpointSettings {
     Redis(Redis),
     Http(Http),
+    Table(TableFile),
 }
 
 /// One kind of endpoint.
@@ -36,7 +39,7 @@ struct EndpointKind {
     name: &'static str,
     /// What it has besides `endpoint_id`, `name` and `kind`.
     fields: &'static [&'static str],
-    read: fn(&Table<'_, '_>, &mut Diagnostics) -> Option<EndpointSettings>,
+    read: fn(&Table<'_, '_>, &Named<Entry>, &mut Diagnostics) -> Option<EndpointSettings>,
 }
 
 /// Every kind.
@@ -44,12 +47,17 @@ const KINDS: &[EndpointKind] = &[
     EndpointKind {
         name: "redis",
         fields: redis::FIELDS,
-        read: |table, found| redis::read(table, found).map(EndpointSettings::Redis),
+        read: |table, _, found| redis::read(table, found).map(EndpointSettings::Redis),
     },
     EndpointKind {
         name: "http",
         fields: http::FIELDS,
-        read: |table, found| http::read(table, found).map(EndpointSettings::Http),
+        read: |table, _, found| http::read(table, found).map(EndpointSettings::Http),
+    },
+    EndpointKind {
+        name: "table",
+        fields: table::FIELDS,
+        read: |table, keys, found| table::read(table, keys, found).map(EndpointSettings::Table),
     },
 ];
 
@@ -61,7 +69,13 @@ fn kind_of(table: &Table<'_, '_>) -> Option<&'static EndpointKind> {
     KINDS.iter().find(|kind| name == Some(kind.name))
 }
 
-pub(super) fn parse(text: &str, around: &dyn Surroundings, found: &mut Diagnostics) -> Named<Endpoint> {
+/// `keys` are those that an endpoint's own columns can be.
+pub(super) fn parse(
+    text: &str,
+    keys: &Named<Entry>,
+    around: &dyn Surroundings,
+    found: &mut Diagnostics,
+) -> Named<Endpoint> {
     let mut read: Vec<(Endpoint, Range<usize>, Range<usize>)> = Vec::new();
     let mut ids = Ids::new("endpoint_id");
     each_entry(
@@ -73,7 +87,7 @@ pub(super) fn parse(text: &str, around: &dyn Surroundings, found: &mut Diagnosti
         |table, found| {
             ids.note(&table);
             let place = table.place(if table.has("url") { "url" } else { "cluster" });
-            read.extend(endpoint(&table, found).map(|endpoint| (endpoint, place, table.span())));
+            read.extend(endpoint(&table, keys, found).map(|endpoint| (endpoint, place, table.span())));
         },
     );
     let are_new = ids.are_new(found);
@@ -109,7 +123,7 @@ pub(super) fn numbered(number: u32) -> String {
     format!("ep_{number:04}")
 }
 
-fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> {
+fn endpoint(table: &Table<'_, '_>, keys: &Named<Entry>, found: &mut Diagnostics) -> Option<Endpoint> {
     table.require(&["name", "kind"], &fields_of(table), found);
     let has_id = table.has("endpoint_id");
     let endpoint_id = table.text("endpoint_id", found).filter(|id| {
@@ -135,7 +149,7 @@ fn endpoint(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<Endpoint> 
         let message = format!("there is no kind of endpoint {}", quoted(unknown));
         found.push(Diagnostic::new(Code::UnknownKind, "", message).bytes(table.place("kind")).help(help));
     }
-    let settings = kind_of(table).and_then(|kind| (kind.read)(table, found));
+    let settings = kind_of(table).and_then(|kind| (kind.read)(table, keys, found));
     let (name, kind) = (name?.to_owned(), kind?.to_owned());
     // Where no entry of the file has an id, each gets one by its position.
     let endpoint_id = if has_id { endpoint_id?.to_owned() } else { String::new() };

@@ -1,0 +1,116 @@
+//! Which columns are needed of the rows that come into each node: by the node itself, and by those after it.
+//!
+//! Known when a plan is linked. Where rows are gathered on their way, the columns that nothing needs are left behind; and a table that
+//! lacks a column which a plan reads does not take the place of one that has it. What reaches an output is needed whole, because
+//! a request may ask for any key of it.
+
+use rankd_column::Key;
+use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
+use rankd_plan::signature::{ParamKind, RowEffect, Writes};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What is needed of the rows at one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Live {
+    /// Whether whatever columns there are may be asked for.
+    pub(crate) all: bool,
+    /// The columns that are read by name.
+    pub(crate) named: BTreeSet<Key>,
+}
+
+impl Live {
+    fn add(&mut self, other: &Live) {
+        self.all |= other.all;
+        self.named.extend(&other.named);
+    }
+
+    /// The columns to take along; `None` for all.
+    pub(crate) fn keys(&self) -> Option<Arc<[Key]>> {
+        (!self.all).then(|| self.named.iter().copied().collect())
+    }
+}
+
+/// By node: what is needed of the rows that it gives, and of those that it works on.
+pub(crate) struct LiveKeys {
+    pub(crate) given: Vec<Live>,
+    pub(crate) taken: Vec<Live>,
+}
+
+impl LiveKeys {
+    pub(crate) fn of(plan: &Plan) -> LiveKeys {
+        let mut live =
+            LiveKeys { given: vec![Live::default(); plan.nodes.len()], taken: vec![Live::default(); plan.nodes.len()] };
+        for &output in &plan.outputs {
+            live.given[output as usize].all = true;
+        }
+        for &ix in plan.order.iter().rev() {
+            let node = &plan.nodes[ix as usize];
+            if !node.needed {
+                continue;
+            }
+            let taken = taken(node, &live.given[ix as usize]);
+            node.inputs.iter().for_each(|input: &NodeIx| live.given[*input as usize].add(&taken));
+            live.taken[ix as usize] = taken;
+        }
+        live
+    }
+}
+
+/// What a node needs of its input, given what is needed of what it gives.
+fn taken(node: &Node, given: &Live) -> Live {
+    let contract = node.signature.contract;
+    // With several inputs, whose keys are whose is the task's own business.
+    if node.inputs.len() != 1 || !contract.inputs.can_follow() {
+        let named = if contract.rows == RowEffect::Appended { given.named.clone() } else { BTreeSet::new() };
+        return Live { all: true, named };
+    }
+    let mut taken = Live::default();
+    if contract.rows.keeps_columns() {
+        taken.add(given);
+        if let (RowEffect::Same, Writes::Params(params)) = (contract.rows, contract.writes) {
+            let written = params.iter().flat_map(|param| node.arg(*param).keys());
+            for key in written {
+                taken.named.remove(&key);
+            }
+        }
+    }
+    for (param, arg) in contract.params.iter().zip(&node.args) {
+        match arg {
+            Arg::Expr(program) | Arg::Pred(program) => taken.named.extend(program.keys()),
+            Arg::Template(template) => taken.named.extend(template.keys()),
+            arg if contract.reads_from(param) => taken.named.extend(arg.keys()),
+            _ => {}
+        }
+        taken.all |= names_keys_itself(param.kind);
+    }
+    taken.named.remove(&Key::ID);
+    taken
+}
+
+/// Whether a parameter of this kind may name keys that its contract does not list as read.
+fn names_keys_itself(kind: ParamKind) -> bool {
+    match kind {
+        ParamKind::Endpoint(_)
+        | ParamKind::Int { .. }
+        | ParamKind::Float { .. }
+        | ParamKind::Bool
+        | ParamKind::Text
+        | ParamKind::Texts
+        | ParamKind::Ids { .. }
+        | ParamKind::Template
+        | ParamKind::Pointer
+        | ParamKind::Choice(_)
+        | ParamKind::Key
+        | ParamKind::ScalarKey
+        | ParamKind::Keys
+        | ParamKind::KeyMap
+        | ParamKind::KeyPairs
+        | ParamKind::On
+        | ParamKind::Expr { .. }
+        | ParamKind::Pred
+        | ParamKind::Where
+        | ParamKind::Columns { .. } => false,
+        ParamKind::Node => true,
+    }
+}
