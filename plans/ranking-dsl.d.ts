@@ -325,6 +325,33 @@ declare module "@ranking-dsl/runtime" {
     /** Give the rows that the request brought along. */
     candidates(options?: {
     } & TaskOptions): Rows;
+    /** Read a collection and make rows of its elements. */
+    expand<ScoreKey extends Expr | AnyArray, ValueKey extends Expr | AnyArray, Fields extends Expr | AnyArray, On extends Expr | AnyArray, Carry extends Expr | AnyArray>(options: {
+      /** Where the data is */
+      endpoint: Endpoint<"redis"> | Endpoint<"table">;
+      /** What is read: what is stored under the key, or rows of a table */
+      from: "list" | "set" | "zset" | "hash" | "json" | "rows";
+      /** The key that is read, such as user:{user_id}:history */
+      key?: string;
+      /** How many elements to read for each input row (default 100) */
+      fanout?: number | bigint;
+      /** From which end of the scores the sorted set is read; asc when not given */
+      order?: "asc" | "desc";
+      /** The key that gets the scores */
+      scoreKey?: OutKeyArg<ScoreKey>;
+      /** The key that gets the values of the hash */
+      valueKey?: OutKeyArg<ValueKey>;
+      /** Where in the document the array is: a member or a JSON pointer; the document itself when not given */
+      rows?: string;
+      /** Where in an element of the array its id is: a member or a JSON pointer; id when not given */
+      id?: string;
+      /** The keys to write, by the member or JSON pointer, or the table's column, that they come from */
+      fields?: { readonly [name: string]: OutKeyArg<Fields> };
+      /** The key of the input row and the key of the table's rows that are matched */
+      on?: KeyArg<On> | { readonly left: KeyArg<On>; readonly right: KeyArg<On> };
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
+    } & TaskOptions): Rows;
     /** Give rows with the ids from 1 on, or with those that the plan lists, and columns as the plan says. */
     fixedSource(options?: {
       /** How many rows to give (default 1) */
@@ -354,6 +381,33 @@ declare module "@ranking-dsl/runtime" {
       /** The node whose rows to append */
       rhs: Rows;
     } & TaskOptions): Rows;
+    /** Read a collection and make rows of its elements. */
+    expand<ScoreKey extends Expr | AnyArray, ValueKey extends Expr | AnyArray, Fields extends Expr | AnyArray, On extends Expr | AnyArray, Carry extends Expr | AnyArray>(options: {
+      /** Where the data is */
+      endpoint: Endpoint<"redis"> | Endpoint<"table">;
+      /** What is read: what is stored under the key, or rows of a table */
+      from: "list" | "set" | "zset" | "hash" | "json" | "rows";
+      /** The key that is read, such as user:{user_id}:history */
+      key?: string;
+      /** How many elements to read for each input row (default 100) */
+      fanout?: number | bigint;
+      /** From which end of the scores the sorted set is read; asc when not given */
+      order?: "asc" | "desc";
+      /** The key that gets the scores */
+      scoreKey?: OutKeyArg<ScoreKey>;
+      /** The key that gets the values of the hash */
+      valueKey?: OutKeyArg<ValueKey>;
+      /** Where in the document the array is: a member or a JSON pointer; the document itself when not given */
+      rows?: string;
+      /** Where in an element of the array its id is: a member or a JSON pointer; id when not given */
+      id?: string;
+      /** The keys to write, by the member or JSON pointer, or the table's column, that they come from */
+      fields?: { readonly [name: string]: OutKeyArg<Fields> };
+      /** The key of the input row and the key of the table's rows that are matched */
+      on?: KeyArg<On> | { readonly left: KeyArg<On>; readonly right: KeyArg<On> };
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
+    } & TaskOptions): Rows;
     /** Keep the rows for which a predicate holds. */
     filter(options: {
       /** The condition to keep a row */
@@ -368,14 +422,28 @@ declare module "@ranking-dsl/runtime" {
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
-    /** Add columns read from a hash of each row. */
-    hydrate<Keys extends Expr | AnyArray>(options: {
-      /** Where the hashes are */
-      endpoint: Endpoint<"redis">;
+    /** Add columns read from what is stored for each row. */
+    hydrate<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray, OutKey extends Expr | AnyArray, On extends Expr | AnyArray>(options: {
+      /** Where the data is */
+      endpoint: Endpoint<"redis"> | Endpoint<"table">;
       /** What stands before the id in the hash's name, such as user or media */
-      prefix: string;
-      /** The fields to read */
-      keys: readonly OutKeyArg<Keys>[];
+      prefix?: string;
+      /** The fields to read, each named as its key */
+      keys?: readonly OutKeyArg<Keys>[];
+      /** The key that is read for a row, such as movie:{id} */
+      key?: string;
+      /** What is stored under the key */
+      from?: "hash" | "json" | "string" | "vector_f32" | "list" | "set" | "zset";
+      /** The keys to write, by the hash field, the JSON member or pointer, or the table's column that they come from */
+      fields?: { readonly [name: string]: OutKeyArg<Fields> };
+      /** The key to write the one value to */
+      outKey?: OutKeyArg<OutKey>;
+      /** How vectors are written in the hash: as JSON arrays, or as raw little-endian f32 */
+      vectors?: "json" | "f32";
+      /** From which end of the scores the sorted set is read; asc when not given */
+      order?: "asc" | "desc";
+      /** The key of the row that is matched with the table's id; id when not given */
+      on?: KeyArg<On>;
     } & TaskOptions): Rows;
     /** Add columns of another node's rows. */
     join<Keys extends Expr | AnyArray, On extends Expr | AnyArray>(options: {

@@ -10,6 +10,9 @@ use rankd_plan::template::{Template, TemplatePart};
 /// The longest key that is read.
 const KEY_BYTES_MAX: usize = 1024;
 
+/// The most that the keys of all rows of a step have together: they are written before the first is sent.
+const ALL_BYTES_MAX: usize = 1 << 30;
+
 /// Stands for the key of a row for which something in the template is null.
 pub(crate) const NO_KEY: u32 = u32::MAX;
 
@@ -60,7 +63,7 @@ impl Filling<'_> {
 /// Fills a template in for each row of the view; once where there are no rows to be of.
 pub(crate) fn fill(template: &Template, rows: Option<&RowSet>, cx: &FetchContext<'_>) -> Result<RowKeys, TaskError> {
     let fillings: Vec<Filling<'_>> = template.parts().iter().map(|part| filling(part, rows, cx)).collect();
-    let mut keys = DistinctKeys::default();
+    let (mut keys, mut all_bytes) = (DistinctKeys::default(), 0usize);
     let mut add = |row: usize| {
         if fillings.iter().any(|filling| filling.is_null(row)) {
             return Ok(NO_KEY);
@@ -71,8 +74,10 @@ pub(crate) fn fill(template: &Template, rows: Option<&RowSet>, cx: &FetchContext
             fillings.iter().for_each(|filling| filling.write(row, out));
             bytes = out.len() - start;
         });
+        all_bytes += bytes;
         match bytes > KEY_BYTES_MAX {
             true => Err(too_long(rows, row, bytes)),
+            false if all_bytes > ALL_BYTES_MAX => Err(too_many_bytes()),
             false => Ok(place),
         }
     };
@@ -124,4 +129,8 @@ fn too_long(rows: Option<&RowSet>, row: usize, bytes: usize) -> TaskError {
     let message =
         format!("the key that is read{of} has {bytes} bytes, which is more than the limit of {KEY_BYTES_MAX}");
     TaskError::new(codes::KEY_TOO_LONG, message)
+}
+
+fn too_many_bytes() -> TaskError {
+    TaskError::new(codes::STORED_TOO_LARGE, format!("the keys of a step have more than {ALL_BYTES_MAX} bytes"))
 }

@@ -12,7 +12,8 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Predicate, Texts, Where,
+    Columns, Count, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Pointer, Predicate, TemplateText,
+    Texts, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -51,6 +52,11 @@ params! {
         texts: Texts,
         /// A choice
         side: Side = "left",
+        /// A template
+        template: TemplateText,
+        /// A place in a document
+        #[needed(side: "right")]
+        place: Option<Pointer>,
         /// A key that is read
         key: Key,
         /// Keys that are read
@@ -108,6 +114,7 @@ impl Make for Every {
             format!("{:?} {:?} {}", p.expr.keys(), p.pred.keys(), p.rhs),
             format!("{:?} {columns:?}", p.ids),
             format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
+            format!("{:?} {:?}", p.template.parts(), p.place),
         ];
         Every
     }
@@ -173,6 +180,7 @@ impl Folder for OnePlan {
 
 const OPTIONS: &str = r#"
     endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, text: "user:1", texts: ["new", "popular"], side: "right",
+    template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
     expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], columns: { views: [1, 2] },"#;
@@ -205,6 +213,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     assert_eq!(made[3], format!("{:?} {:?} 1", [key("likes")], [key("age")]));
     assert_eq!(made[4], "[Int(5), Int(6)] [(\"views\", Values([Int(1), Int(2)]))]");
     assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
+    assert_eq!(made[6], "[Text(\"a:\"), Id, Text(\"{\")] Some(\"/a/b\")");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
     assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
@@ -235,6 +244,15 @@ fn an_option_outside_its_kind_is_refused() {
     );
     assert_eq!(wrong("left: Key.country, ", ""), ["D017 sides needs left and right"]);
     assert_eq!(wrong("left: Key.country", "lefd: Key.country"), ["D017 sides has left and right, not lefd"]);
+    assert_eq!(wrong("{id}", "{country}"), ["P407 {country} is not id, user_id, param.NAME or key.NAME"]);
+    assert_eq!(
+        wrong("place: \"/a/b\",", ""),
+        ["P403 every_kind needs the parameter \"place\" (member or JSON pointer) where side is \"right\""]
+    );
+    assert_eq!(
+        wrong("side: \"right\"", "side: \"left\""),
+        ["P406 every_kind takes the parameter \"place\" only where side is \"right\""]
+    );
     assert_eq!(wrong("views: [1, 2]", "views: [1]"), ["P405 1 values for 2 rows"]);
     assert_eq!(wrong("[5, 6n]", "[5, 6, 7]"), ["P405 2 values for 3 rows"]);
     assert_eq!(
@@ -259,6 +277,8 @@ fn editors_know_the_type_of_every_kind() {
         "note?: string;",
         "texts: readonly string[];",
         "side?: \"left\" | \"right\";",
+        "template: string;",
+        "place?: string;",
         "key: KeyArg<Key>;",
         "keys: readonly KeyArg<Keys>[];",
         "fields: { readonly [name: string]: OutKeyArg<Fields> };",

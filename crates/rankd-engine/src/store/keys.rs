@@ -167,11 +167,6 @@ impl DistinctKeys {
         }
     }
 
-    /// The key that was added last, if it was new; else the last one that was.
-    pub fn last(&self) -> &[u8] {
-        self.keys.len().checked_sub(1).map_or(&[], |last| self.keys.get(last))
-    }
-
     pub fn into_keys(self) -> KeyBuffer {
         self.keys
     }

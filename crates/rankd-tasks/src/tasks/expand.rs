@@ -211,7 +211,7 @@ impl Fetch for Expand {
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let parents = inputs.first();
         if parents.is_some_and(RowSet::is_empty) {
-            return Ok(RowSet::empty());
+            return Ok(cx.no_rows());
         }
         let RowKeys { keys, of_row } = fill(&self.template, parents, cx)?;
         let replies = cx.keyed(self.endpoint).read(self.decoder.read(), keys.keys()).await?;

@@ -17,7 +17,7 @@ use rankd_column::column::ColumnBuilder;
 use rankd_engine::decode;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::KeyedEndpoint;
-use rankd_engine::task::{Fetch, FetchContext, Field, LinkContext, Make};
+use rankd_engine::task::{Decoding, Fetch, FetchContext, Field, LinkContext, Load, Make, Unread};
 use rankd_plan::params;
 use rankd_plan::signature::*;
 use std::sync::Arc;
@@ -40,14 +40,16 @@ params! {
 
 pub(crate) struct Task {
     endpoint: KeyedEndpoint,
-    fields: Vec<Field>,
+    fields: Arc<[Field]>,
+    decoding: Decoding,
 }
 
 impl Make for Task {
     type Params = Params;
 
     fn make(params: Params, cx: &LinkContext<'_>) -> Task {
-        Task { endpoint: params.endpoint, fields: cx.stored_fields() }
+        let decoding = cx.decoding(Cost::About { fixed_ns: 300.0, per_row_ns: 25.0 });
+        Task { endpoint: params.endpoint, fields: cx.stored_fields().into(), decoding }
     }
 }
 
@@ -56,17 +58,19 @@ impl Fetch for Task {
         let user = [cx.user_id()?];
         let keys = cx.keys("user", &user)?;
         let replies = cx.keyed(self.endpoint).hash_all(keys.keys()).await?;
-        let mut batch = cx.batch(user.to_vec());
-        let mut items = replies.items(0);
-        while let (Some(name), Some(value)) = (items.next(), items.next()) {
-            let (Some(name), Some(value)) = (name, value) else { continue };
-            let Some(field) = self.fields.iter().find(|field| field.name.as_bytes() == name) else { continue };
-            let mut column = ColumnBuilder::new(field.type_of, 1);
-            if !decode::push_text(&mut column, value) {
-                cx.keyed(self.endpoint).count_unread(&field.name, 1);
+        let (mut batch, fields) = (cx.batch(user.to_vec()), self.fields.clone());
+        let load = Load { rows: replies.items(0).len(), bytes: replies.byte_count() };
+        let work = move |unread: &mut Unread| {
+            let mut items = replies.items(0);
+            while let (Some(name), Some(value)) = (items.next(), items.next()) {
+                let (Some(name), Some(value)) = (name, value) else { continue };
+                let Some(field) = fields.iter().find(|field| field.name.as_bytes() == name) else { continue };
+                let mut column = ColumnBuilder::new(field.type_of, 1);
+                unread.count(&field.name, u64::from(!decode::push_text(&mut column, value)));
+                batch = batch.with(field.key, Arc::new(column.finish()));
             }
-            batch = batch.with(field.key, Arc::new(column.finish()));
-        }
-        Ok(RowSet::new(batch))
+            Ok(RowSet::new(batch))
+        };
+        cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
 }

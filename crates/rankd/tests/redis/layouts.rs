@@ -249,6 +249,20 @@ fn json_list<T: std::fmt::Debug>(elements: impl IntoIterator<Item = T>) -> Strin
     format!("[{}]", elements.join(","))
 }
 
+fn json_text(text: &str) -> String {
+    let mut json = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => json.extend(['\\', letter]),
+            '\0'..='\x1f' => {
+                let _ = write!(json, "\\u{:04x}", u32::from(letter));
+            }
+            _ => json.push(letter),
+        }
+    }
+    json + "\""
+}
+
 /// The new rows that an `expand` gives for what is stored, each with its own columns.
 fn expanded(node: usize, stored: &Stored) -> Vec<(i64, Row)> {
     let plain = |element: &String| as_id(element).map(|id| (id, Row::new()));
@@ -307,7 +321,7 @@ fn hydrated(node: usize, stored: &Stored) -> Row {
             document.title.clone().filter(|title| title.starts_with('"')).map(|title| ("title", title)),
             document.year.clone().filter(|year| year.parse::<i64>().is_ok()).map(|year| ("count", year)),
         ],
-        (9, _) => vec![utf8().map(|text| ("title", format!("{text:?}")))],
+        (9, _) => vec![utf8().map(|text| ("title", json_text(&text)))],
         (10, _) => {
             let numbers = stored.bytes().filter(|bytes| bytes.len() == 12).map(|bytes| {
                 let number = |at: usize| f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
