@@ -223,6 +223,11 @@ mod tests {
     }
 
     #[test]
+    fn lists_and_vectors_make_no_value_larger() {
+        assert_eq!((size_of::<Type>(), size_of::<Value>()), (4, 24));
+    }
+
+    #[test]
     fn a_text_that_is_almost_a_type_is_told_what_it_lacks() {
         for name in ["vector", "vector<>", "vector<0>", "vector<064>", "vector<+4>", "vector<4097>", "vector<99999999>"]
         {

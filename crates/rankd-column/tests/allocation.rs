@@ -6,11 +6,13 @@
     reason = "a global allocator that counts cannot be written without; it hands every call on as it is"
 )]
 
+use rankd_column::column::ColumnBuilder;
 use rankd_column::expr::{
     Binary, Compare, Op, Program, RunValues, Schema, Scratch, Stop, Tree, Unary, Want, compute, select,
 };
+use rankd_column::kernel::gather::gather_column;
 use rankd_column::kernel::sort::Order;
-use rankd_column::{Batch, Column, Key, RowSet, Type, Value};
+use rankd_column::{Batch, Column, Element, Key, List, RowSet, Type, Value};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -178,4 +180,44 @@ fn a_tree_needs_few_buffers_whichever_way_it_leans() {
         cost(|| compute(&program, &rows, RunValues::default(), &mut Scratch::default(), Stop::default()).unwrap());
     // Sixteen bytes a node for what is the same on all rows; the rest is the column and a handful of chunks.
     assert!(run.bytes <= 16 * tree.nodes().len() + 128 * 1024, "{run:?}");
+}
+
+/// Rows with a list of so many elements and a vector of so many numbers each.
+fn rows_with_arrays(n: usize, size: u16) -> RowSet {
+    let mut lists = ColumnBuilder::new(Type::List(Element::Int), n);
+    let mut vectors = ColumnBuilder::new(Type::Vector(size), n);
+    let (list, vector) = (List::Int(vec![7; size.into()]), vec![0.5; size.into()]);
+    (0..n).for_each(|_| assert!(lists.push_list(&list) && vectors.push_vector(&vector)));
+    let batch = rows(n, 1).batch().with(Key(2), Arc::new(lists.finish())).with(Key(3), Arc::new(vectors.finish()));
+    RowSet::new(batch)
+}
+
+#[test]
+fn moving_lists_and_vectors_costs_the_same_however_long_they_are() {
+    let (program, mut scratch) = (half(), Scratch::default());
+    let mut costs = [1, 64].map(|size| {
+        let rows = rows_with_arrays(10_000, size);
+        filter(&program, &rows, &mut scratch);
+        let filtered = cost(|| filter(&program, &rows, &mut scratch));
+        let sorted = cost(|| rows.sort(Key(1), Order::Desc));
+        let kept = filter(&program, &rows, &mut scratch);
+        let gathered = [2, 3].map(|key| cost(|| gather_column(rows.batch().column(Key(key)).unwrap(), kept.rows())));
+        // Both sides have the same elements.
+        let joined = cost(|| kept.concat(&rows));
+        [filtered, sorted, gathered[0], gathered[1], joined]
+    });
+    assert_eq!(costs[0], costs[1]);
+    let [_, _, lists, vectors, joined] = &mut costs[0];
+    // Eight bytes a list, four a vector.
+    assert_eq!((lists.calls, vectors.calls), (1, 1));
+    assert!(lists.bytes <= 8 * 5_000 && vectors.bytes <= 4 * 5_000, "{lists:?} {vectors:?}");
+    assert!(joined.bytes <= 15_000 * (8 + 9 + 8 + 4) + 1024, "{joined:?}");
+}
+
+#[test]
+fn joining_rows_copies_the_elements_of_those_that_are_looked_at_only() {
+    let (few, many) = (rows_with_arrays(10, 64), rows_with_arrays(10_000, 64));
+    let joined = cost(|| few.concat(&many.take(10)));
+    // Up to four times as much is asked for, because what is copied to grows as it is filled.
+    assert!(joined.bytes <= 4 * 20 * 64 * (8 + 4) + 20 * (8 + 9 + 16 + 8) + 1024, "{joined:?}");
 }

@@ -1,6 +1,7 @@
 //! Every limit of the plan format, in one place. `rankd check --limits` prints this table.
 
 use rankd_column::expr::pattern;
+use rankd_column::value;
 
 /// One limit as it is shown.
 pub struct Limit {
@@ -35,7 +36,9 @@ limits! {
     NAME_BYTES_MAX = 128, "bytes of a plan name, a node id or a table id";
     LABEL_BYTES_MAX = 256, "bytes of a node's label for the trace";
     LITERAL_ROWS_MAX = 100_000, "rows of data written into a plan";
-    LITERAL_VALUES_MAX = 250_000, "values written into the columns of a plan together";
+    LITERAL_VALUES_MAX = 250_000, "values written into the columns of a plan together, elements of lists and vectors included";
+    LIST_ELEMENTS_MAX = value::ELEMENTS_MAX, "elements of a list";
+    VECTOR_NUMBERS_MAX = value::DIMENSION_MAX as usize, "numbers of a vector";
     MADE_CELLS_MAX = 2_000_000, "cells of all rows that a plan makes by itself, ids included";
     SOURCE_FILES_MAX = 1_000, "source files that a plan names";
     SOURCE_PATH_BYTES_MAX = 512, "bytes of the path of a source file";

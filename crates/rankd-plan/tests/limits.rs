@@ -45,7 +45,8 @@ static TASKS: &[Signature] = &[
 
 fn registry() -> Registry {
     let keys = "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n\
-                [[key]]\nkey_id = 2\nname = \"score\"\ntype = \"float\"\nnullable = true\ndoc = \"\"\n";
+                [[key]]\nkey_id = 2\nname = \"score\"\ntype = \"float\"\nnullable = true\ndoc = \"\"\n\
+                [[key]]\nkey_id = 3\nname = \"visits\"\ntype = \"list<int>\"\nnullable = true\ndoc = \"\"\n";
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(keys), text(""), text(""));
     assert!(problems.is_empty());
@@ -180,6 +181,24 @@ fn data_in_a_plan_has_at_most_so_many_rows() {
     };
     assert_eq!(data(LITERAL_ROWS_MAX), [""; 0]);
     assert_eq!(data(LITERAL_ROWS_MAX + 1).len(), 1);
+}
+
+#[test]
+fn a_list_has_at_most_so_many_elements_and_all_of_them_are_values_of_the_plan() {
+    let data = |lists: &[usize]| {
+        let lists: Vec<String> = lists.iter().map(|len| format!("[{}]", vec!["1"; *len].join(","))).collect();
+        let lists = lists.join(",");
+        let node = format!(r#"{{"node_id":"a","op":"data","params":{{"columns":{{"visits":[{lists}]}}}}}}"#);
+        errors(&plan(&node, r#""a""#, ""))
+    };
+    assert_eq!(data(&[LIST_ELEMENTS_MAX]), [""; 0]);
+    assert_eq!(data(&[LIST_ELEMENTS_MAX + 1]), ["P404"]);
+    // A list is a value, too.
+    let whole = LITERAL_VALUES_MAX / (LIST_ELEMENTS_MAX + 1);
+    let rest = LITERAL_VALUES_MAX - whole * (LIST_ELEMENTS_MAX + 1) - 1;
+    let lists = |last: usize| [vec![LIST_ELEMENTS_MAX; whole], vec![last]].concat();
+    assert_eq!(data(&lists(rest)), [""; 0]);
+    assert_eq!(data(&lists(rest + 1)), ["P405"]);
 }
 
 #[test]

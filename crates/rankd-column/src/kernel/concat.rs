@@ -206,6 +206,8 @@ fn join_cells<T: Copy + Default>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::column::ColumnBuilder;
+    use crate::value::{Element, List, Type, Value};
 
     fn strings(entries: &[&str]) -> (Column, Arc<Dictionary>) {
         let mut builder = DictionaryBuilder::default();
@@ -237,5 +239,40 @@ mod tests {
             unreachable!()
         };
         assert!(Arc::ptr_eq(before, after));
+    }
+
+    /// Rows with a list of texts each; `None` is null.
+    fn lists(cells: &[Option<&[&str]>]) -> RowSet {
+        let mut builder = ColumnBuilder::new(Type::List(Element::Str), cells.len());
+        for cell in cells {
+            let list = cell.map(|texts| List::Str(texts.iter().map(|text| (*text).into()).collect()));
+            assert!(builder.push(&list.map_or(Value::Null, |list| Value::List(Arc::new(list)))));
+        }
+        RowSet::new(Batch::new((0..cells.len() as i64).collect()).with(Key(1), Arc::new(builder.finish())))
+    }
+
+    fn elements(rows: &RowSet) -> &Arc<Elements> {
+        let Column::List(_, elements) = &**rows.batch().column(Key(1)).unwrap() else { unreachable!() };
+        elements
+    }
+
+    #[test]
+    fn lists_of_one_column_share_their_elements() {
+        let rows = lists(&[Some(&["a", "b"]), None, Some(&["c"])]);
+        let joined = rows.looking_at(vec![2, 0]).concat(&rows.take(2));
+        assert!(Arc::ptr_eq(elements(&rows), elements(&joined)));
+        let alone = rows.concat(&RowSet::new(Batch::new(vec![9])));
+        assert!(Arc::ptr_eq(elements(&rows), elements(&alone)));
+        assert_eq!((alone.len(), alone.value(Key(1), 3)), (4, Value::Null));
+    }
+
+    #[test]
+    fn a_list_that_many_rows_have_is_copied_once() {
+        let left = lists(&[Some(&["a", "b", "c"])]).looking_at(vec![0, 0, 0]);
+        let joined = left.concat(&lists(&[Some(&["d"]), None, Some(&[])]));
+        assert_eq!(elements(&joined).len(), 4);
+        let shown: Vec<String> = (0..6).map(|at| joined.value(Key(1), at).to_string()).collect();
+        let all = r#"["a", "b", "c"]"#;
+        assert_eq!(shown, [all, all, all, r#"["d"]"#, "null", "[]"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Rows against a writer that goes value by value and knows no short cut.
 
 use super::rows::{bytes_about, push_rows, weight};
+use crate::input::{self, REQUEST_BYTES_MAX};
 use rankd_column::column::ColumnBuilder;
 use rankd_column::{Batch, Column, Element, Key, List, RowSet, Type, Value};
 use rankd_plan::Registry;
@@ -226,4 +227,33 @@ fn elements_weigh_as_much_as_cells() {
     let mut column = ColumnBuilder::new(Type::Vector(64), 1);
     assert!(column.push_vector(&[0.5; 64]));
     assert_eq!(weight(&[RowSet::new(Batch::new(vec![1]).with(Key(1), Arc::new(column.finish())))]), 2 + 64);
+}
+
+#[test]
+fn rows_of_an_answer_are_the_same_rows_as_candidates_of_a_request() {
+    let (registry, mut random, mut compared) = (registry(), Random(11), 0);
+    for _ in 0..300 {
+        let rows = random.rows(&registry);
+        let columns = rows.batch().columns().iter();
+        let ids = Batch::new((0..rows.batch().len() as i64).collect());
+        let rows = RowSet::new(columns.fold(ids, |batch, (key, column)| batch.with(*key, column.clone())));
+        let mut text = br#"{"user_id":1,"candidates":["#.to_vec();
+        push_rows(&mut text, &rows, &registry, None);
+        text.extend(b"]}");
+        if text.len() > REQUEST_BYTES_MAX {
+            continue;
+        }
+        let read = input::read(&text, &registry).unwrap().request.candidates.unwrap();
+        let read = read.rows().unwrap();
+        assert_eq!(read.len(), rows.len());
+        for position in 0..rows.len() {
+            for key in (0..registry.keys.list().len() as u32).map(Key) {
+                // As text, so that 0.0 is not -0.0.
+                let [a, b] = [&rows, read].map(|rows| format!("{:?}", rows.value(key, position)));
+                assert_eq!(a, b);
+                compared += usize::from(!registry.key(key).type_of.is_scalar() && a != "Null");
+            }
+        }
+    }
+    assert!(compared > 1_000, "{compared} lists and vectors");
 }

@@ -2,7 +2,8 @@
 //! had, the tests of the server also ask that.
 
 use super::*;
-use rankd_column::{Batch, Cells, Column, DictionaryBuilder};
+use rankd_column::column::ColumnBuilder;
+use rankd_column::{Batch, Cells, Column, DictionaryBuilder, List};
 use std::sync::Arc;
 
 /// A position in a FlatBuffers buffer.
@@ -162,4 +163,55 @@ fn no_rows_are_a_batch_without_rows() {
     // One offset, that of the end of no text.
     assert_eq!((batch.field(0).unwrap().i64(), body), (0, &[0; 8][..]));
     assert!(next(&mut rest).is_none());
+}
+
+/// A field with its kind, and those below it.
+fn nested(field: At<'_>) -> (String, u8, Vec<(String, u8)>) {
+    let of =
+        |field: At<'_>| (field.field(0).unwrap().follow().text().to_owned(), field.field(2).unwrap().bytes::<1>()[0]);
+    let children = field.field(5).unwrap().follow().items(4);
+    let (name, kind) = of(field);
+    (name, kind, children.into_iter().map(|child| of(child.follow())).collect())
+}
+
+#[test]
+fn lists_and_vectors_have_their_elements_below_them() {
+    let mut lists = ColumnBuilder::new(Type::List(Element::Str), 3);
+    let list = |texts: &[&str]| List::Str(texts.iter().map(|text| (*text).into()).collect());
+    assert!(lists.push_list(&list(&["é", "b"])) && lists.push_list(&list(&[])));
+    lists.push_null();
+    let mut vectors = ColumnBuilder::new(Type::Vector(2), 3);
+    assert!(vectors.push_vector(&[1.5, -0.0]));
+    vectors.push_null();
+    assert!(vectors.push_vector(&[3.0, 4.0]));
+    let batch =
+        Batch::new(vec![1, 2, 3]).with(Key(1), Arc::new(lists.finish())).with(Key(2), Arc::new(vectors.finish()));
+    let outputs = [RowSet::new(batch).looking_at(vec![2, 0, 1]), RowSet::new(Batch::new(vec![4]))];
+    let fields = [
+        ArrowField { key: Key(1), name: "tags", type_of: Type::List(Element::Str) },
+        ArrowField { key: Key(2), name: "embedding", type_of: Type::Vector(2) },
+    ];
+    let bytes = stream(Type::Int, &fields, &outputs, ("response", "{}")).unwrap();
+    let mut rest = &*bytes;
+    let schema = next(&mut rest).unwrap().1.field(1).unwrap().follow().items(4);
+    let [tags, embedding] = [1, 2].map(|at: usize| schema[at].follow());
+    assert_eq!(nested(tags), ("tags".into(), 12, vec![("item".into(), 5)]));
+    assert_eq!(nested(embedding), ("embedding".into(), 16, vec![("item".into(), 3)]));
+    assert_eq!(embedding.field(3).unwrap().follow().field(0).unwrap().i32(), 2, "the dimension");
+
+    let (_, batch, body) = next(&mut rest).unwrap();
+    let pairs = |slot: usize| -> Vec<[i64; 2]> {
+        let items = batch.field(slot).unwrap().follow().items(16);
+        items.into_iter().map(|At(bytes, at)| [At(bytes, at).i64(), At(bytes, at + 8).i64()]).collect()
+    };
+    // Ids; lists and their elements; vectors and their numbers, also those of nulls.
+    assert_eq!(pairs(1), [[4, 0], [4, 2], [2, 0], [4, 2], [8, 0]]);
+    let buffers: Vec<&[u8]> =
+        pairs(2).into_iter().skip(2).map(|[at, len]| &body[at as usize..(at + len) as usize]).collect();
+    let ends = |values: &[i32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let numbers: Vec<u8> =
+        [3.0_f32, 4.0, 1.5, -0.0, 0.0, 0.0, 0.0, 0.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let expected: [&[u8]; 8] =
+        [&[0b0110], &ends(&[0, 0, 2, 2, 2]), &[], &ends(&[0, 2, 3]), "éb".as_bytes(), &[0b0011], &[], &numbers];
+    assert_eq!(buffers, expected);
 }

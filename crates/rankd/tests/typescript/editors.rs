@@ -125,3 +125,75 @@ fn tsc_and_the_compiler_agree() {
         assert!(bad_complaints.contains(&format!("/p{at}.plan.ts")), "tsc accepts {expr}");
     }
 }
+
+#[test]
+fn a_list_is_no_array_to_tsc() {
+    let workspace = Workspace::new();
+    let entry = |table: &str, id: usize, name: &str, type_of: &str| {
+        format!(
+            "\n[[{table}]]\n{table}_id = {id}\nname = \"{name}\"\ntype = \"{type_of}\"\nnullable = true\ndoc = \"\"\n"
+        )
+    };
+    let keys =
+        [("tags", "list<string>"), ("visits", "list<int>"), ("weights", "list<float>"), ("embedding", "vector<8>")];
+    let mut text = read(repository().join("registry/keys.toml"));
+    keys.iter().zip(1000..).for_each(|((name, type_of), id)| text += &entry("key", id, name, type_of));
+    workspace.write("registry/keys.toml", &text);
+    let mut text = read(repository().join("registry/params.toml"));
+    text += &(entry("param", 1000, "topics", "list<string>") + &entry("param", 1001, "query", "vector<8>"));
+    workspace.write("registry/params.toml", &text);
+    let good = [
+        "filter({ pred: Key.tags != null && Pred.notNull(Key.embedding) })",
+        "filter({ pred: Pred.isNull(P.topics) || P.query == null })",
+        "hydrate({ endpoint: EP.redis.redis_default, prefix: \"item\", keys: [Key.tags, Key.visits, Key.embedding, Key.title] })",
+        "concat({ rhs: ctx.fixedSource({ rowCount: 2, columns: { tags: [[\"a\"], null], embedding: { cycle: [[1, 2, 3, 4, 5, 6, 7, 8]] } } }) })",
+    ];
+    let bad = [
+        "filter({ pred: Key.tags.includes(\"a\") })",
+        "filter({ pred: Key.tags.length > 0 })",
+        "filter({ pred: P.topics[0] == \"a\" })",
+        "filter({ pred: Key.tags == \"a\" })",
+        "filter({ pred: Key.visits > 3 })",
+        "filter({ pred: Key.tags })",
+        "sort({ key: Key.tags })",
+        "sort({ key: Key.embedding })",
+        "vm({ outKey: Key.score, expr: Key.weights })",
+        "vm({ outKey: Key.score, expr: Key.embedding * 2 })",
+        "vm({ outKey: Key.tags, expr: \"a\" })",
+        "vm({ outKey: Key.score, expr: log1p(Key.visits) })",
+    ];
+    // To TypeScript, two objects can be compared.
+    let only_for_tsc = ["filter({ pred: Key.tags == P.topics })"];
+    for (folder, calls) in [("good", &good[..]), ("bad", &bad[..]), ("only_for_tsc", &only_for_tsc[..])] {
+        for (at, call) in calls.iter().enumerate() {
+            let plan = format!(
+                "import {{ definePlan }} from \"@ranking-dsl/runtime\";\nexport default definePlan({{ name: \"p{at}\", build: (ctx) => ctx.candidates().{call} }});\n"
+            );
+            workspace.write(&format!("{folder}/p{at}.plan.ts"), &plan);
+        }
+    }
+    let compiled = workspace.dslc(&["check", "good"]);
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    for (at, call) in bad.iter().enumerate() {
+        let refused = workspace.dslc(&["check", &format!("bad/p{at}.plan.ts")]);
+        assert_eq!(refused.status.code(), Some(2), "dslc refuses {call}");
+    }
+    assert_eq!(workspace.dslc(&["check", "only_for_tsc"]).status.code(), Some(2));
+    for folder in ["good", "bad"] {
+        assert!(workspace.dslc(&["types", "--out", folder]).status.success());
+    }
+    let declared = read(workspace.path("good/ranking-dsl.d.ts"));
+    for line in
+        ["tags: ListKey<string>;", "visits: ListKey<number>;", "embedding: VectorKey<8>;", "query: ParamOf<Vector<8>>;"]
+    {
+        assert!(declared.contains(&format!("readonly {line}")), "{line}");
+    }
+    let (Some(good_complaints), Some(bad_complaints)) = (complaints(&workspace, "good"), complaints(&workspace, "bad"))
+    else {
+        return;
+    };
+    assert_eq!(good_complaints, "");
+    for (at, call) in bad.iter().enumerate() {
+        assert!(bad_complaints.contains(&format!("/p{at}.plan.ts")), "tsc accepts {call}");
+    }
+}
