@@ -43,6 +43,16 @@ declare const startsWith: typeof import("@ranking-dsl/runtime").startsWith;
 declare const endsWith: typeof import("@ranking-dsl/runtime").endsWith;
 declare const hash: typeof import("@ranking-dsl/runtime").hash;
 declare const unitHash: typeof import("@ranking-dsl/runtime").unitHash;
+declare const size: typeof import("@ranking-dsl/runtime").size;
+declare const at: typeof import("@ranking-dsl/runtime").at;
+declare const overlap: typeof import("@ranking-dsl/runtime").overlap;
+declare const sum: typeof import("@ranking-dsl/runtime").sum;
+declare const mean: typeof import("@ranking-dsl/runtime").mean;
+declare const least: typeof import("@ranking-dsl/runtime").least;
+declare const greatest: typeof import("@ranking-dsl/runtime").greatest;
+declare const dot: typeof import("@ranking-dsl/runtime").dot;
+declare const cosine: typeof import("@ranking-dsl/runtime").cosine;
+declare const l2: typeof import("@ranking-dsl/runtime").l2;
 
 declare module "@ranking-dsl/runtime" {
   const keyBrand: unique symbol;
@@ -127,6 +137,7 @@ declare module "@ranking-dsl/runtime" {
   export function coalesce(...values: (number | null)[]): number;
   export function coalesce(...values: (string | null)[]): string;
   export function coalesce(...values: (boolean | null)[]): boolean;
+  export function coalesce<T extends AnyArray>(...values: (T | null)[]): T;
   /** True where the cell is not null and the pattern matches a part of it. */
   export function regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
   /** The smaller; NaN if either is. */
@@ -181,8 +192,10 @@ declare module "@ranking-dsl/runtime" {
   export function length(x: string): number;
   /** `a` and then `b`. */
   export function append(a: string, b: string): string;
-  /** True where neither is null and `b` is a part of `a`. */
+  /** True where neither is null and `b` is a part of the text `a`, or an element of the list `a`. */
   export function contains(a: string, b: string): boolean;
+  export function contains(a: List<number>, b: number): boolean;
+  export function contains(a: List<string>, b: string): boolean;
   /** True where neither is null and `a` begins with `b`. */
   export function startsWith(a: string, b: string): boolean;
   /** True where neither is null and `a` ends with `b`. */
@@ -191,6 +204,28 @@ declare module "@ranking-dsl/runtime" {
   export function hash(x: number | string, salt: string): number;
   /** The first 13 hex digits of SHA-256 of the text `salt:x` as an integer, divided by 2^52: from 0 up to 1. */
   export function unitHash(x: number | string, salt: string): number;
+  /** How many elements `x` has. */
+  export function size(x: List<number> | List<string>): number;
+  /** The element of `a` at the position `b`, counted from 0; null where there is none. */
+  export function at(a: List<number>, b: number): number;
+  export function at(a: List<string>, b: number): string;
+  /** How many distinct elements of `a` are in `b`. */
+  export function overlap(a: List<number>, b: List<number>): number;
+  export function overlap(a: List<string>, b: List<string>): number;
+  /** The sum of the elements, in order; 0 of the empty list. */
+  export function sum(x: List<number>): number;
+  /** The sum of the elements divided by their number; null of the empty list. */
+  export function mean(x: List<number>): number;
+  /** The smallest element; null of the empty list. */
+  export function least(x: List<number>): number;
+  /** The largest element; null of the empty list. */
+  export function greatest(x: List<number>): number;
+  /** The dot product. */
+  export function dot<N extends number>(a: Vector<N>, b: Vector<N>): number;
+  /** The cosine of the angle between `a` and `b`, from -1 to 1; 0 where the length of either is 0. */
+  export function cosine<N extends number>(a: Vector<N>, b: Vector<N>): number;
+  /** The distance between `a` and `b`. */
+  export function l2<N extends number>(a: Vector<N>, b: Vector<N>): number;
 
   /** Expressions, spelt out. */
   export const E: {
@@ -208,6 +243,7 @@ declare module "@ranking-dsl/runtime" {
     param(param: ParamOf<number>): number;
     param(param: ParamOf<string>): string;
     param(param: ParamOf<boolean>): boolean;
+    param<T extends AnyArray>(param: ParamOf<T>): T;
     /** The request's time in milliseconds since 1970, one value for the whole run. */
     nowMs(): number;
     /** `min(max(x, lo), hi)`; so `hi` wins where `lo` > `hi`. */
@@ -216,10 +252,12 @@ declare module "@ranking-dsl/runtime" {
     coalesce(...values: (number | null)[]): number;
     coalesce(...values: (string | null)[]): string;
     coalesce(...values: (boolean | null)[]): boolean;
+    coalesce<T extends AnyArray>(...values: (T | null)[]): T;
     /** `then` where `cond` is true, `else` where it is not. */
     if(cond: boolean, then: number | null, other: number | null): number;
     if(cond: boolean, then: string | null, other: string | null): string;
     if(cond: boolean, then: boolean | null, other: boolean | null): boolean;
+    if<T extends AnyArray>(cond: boolean, then: T | null, other: T | null): T;
     /** Sum. */
     add(a: number, b: number): number;
     /** Difference. */
@@ -288,6 +326,28 @@ declare module "@ranking-dsl/runtime" {
     hash(x: number | string, salt: string): number;
     /** The first 13 hex digits of SHA-256 of the text `salt:x` as an integer, divided by 2^52: from 0 up to 1. */
     unitHash(x: number | string, salt: string): number;
+    /** How many elements `x` has. */
+    size(x: List<number> | List<string>): number;
+    /** The element of `a` at the position `b`, counted from 0; null where there is none. */
+    at(a: List<number>, b: number): number;
+    at(a: List<string>, b: number): string;
+    /** How many distinct elements of `a` are in `b`. */
+    overlap(a: List<number>, b: List<number>): number;
+    overlap(a: List<string>, b: List<string>): number;
+    /** The sum of the elements, in order; 0 of the empty list. */
+    sum(x: List<number>): number;
+    /** The sum of the elements divided by their number; null of the empty list. */
+    mean(x: List<number>): number;
+    /** The smallest element; null of the empty list. */
+    least(x: List<number>): number;
+    /** The largest element; null of the empty list. */
+    greatest(x: List<number>): number;
+    /** The dot product. */
+    dot<N extends number>(a: Vector<N>, b: Vector<N>): number;
+    /** The cosine of the angle between `a` and `b`, from -1 to 1; 0 where the length of either is 0. */
+    cosine<N extends number>(a: Vector<N>, b: Vector<N>): number;
+    /** The distance between `a` and `b`. */
+    l2<N extends number>(a: Vector<N>, b: Vector<N>): number;
   };
 
   /** Predicates, spelt out. */
@@ -306,14 +366,18 @@ declare module "@ranking-dsl/runtime" {
     in(x: number, list: readonly (number | bigint)[]): boolean;
     in(x: string, list: readonly string[]): boolean;
     in(x: boolean, list: readonly boolean[]): boolean;
+    in(x: number, list: List<number>): boolean;
+    in(x: string, list: List<string>): boolean;
     /** True where `x` is null. */
     isNull(x: Expr | AnyArray): boolean;
     /** True where `x` is not null. */
     notNull(x: Expr | AnyArray): boolean;
     /** True where the cell is not null and the pattern matches a part of it. */
     regex<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: "" | "i"): boolean;
-    /** True where neither is null and `b` is a part of `a`. */
+    /** True where neither is null and `b` is a part of the text `a`, or an element of the list `a`. */
     contains(a: string, b: string): boolean;
+    contains(a: List<number>, b: number): boolean;
+    contains(a: List<string>, b: string): boolean;
     /** True where neither is null and `a` begins with `b`. */
     startsWith(a: string, b: string): boolean;
     /** True where neither is null and `a` ends with `b`. */

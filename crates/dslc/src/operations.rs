@@ -39,6 +39,7 @@ pub(crate) fn config(writer: &mut Writer) {
                     w.field("gives").string(match gives {
                         Gives::Int | Gives::Float => "number",
                         Gives::Text => "string",
+                        Gives::Element => "element",
                         Gives::Truth => "truth",
                     });
                 }

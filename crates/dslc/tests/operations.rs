@@ -4,7 +4,7 @@
 
 use dslc::{Dslc, types};
 use rankd_column::Type;
-use rankd_column::expr::operation::{Field, Function, Gives, Holds, Home, Rule, names_in};
+use rankd_column::expr::operation::{Field, Function, Gives, Holds, Home, Rule, Takes, names_in};
 use rankd_column::expr::{OPERATIONS, Operation};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
@@ -58,7 +58,24 @@ const TASKS: &[Signature] = &[
 ];
 
 fn registry() -> Registry {
-    let keys = Text { file: "keys.toml", text: include_str!("../../../registry/keys.toml") };
+    // The repository's keys have neither lists nor vectors.
+    const ARRAYS: &str = "
+[[key]]
+key_id = 9001
+name = \"tags\"
+type = \"list<int>\"
+nullable = true
+doc = \"Numbers\"
+
+[[key]]
+key_id = 9002
+name = \"place\"
+type = \"vector<3>\"
+nullable = true
+doc = \"A point\"
+";
+    let keys = format!("{}{ARRAYS}", include_str!("../../../registry/keys.toml"));
+    let keys = Text { file: "keys.toml", text: &keys };
     let params = Text { file: "params.toml", text: include_str!("../../../registry/params.toml") };
     let endpoints = Text { file: "endpoints.toml", text: include_str!("../../../registry/endpoints.local.toml") };
     Registry::parse(keys, params, endpoints).0
@@ -99,7 +116,13 @@ fn plan(operation: &Operation, expression: &str) -> String {
 /// A key of a type that is taken for each operand, and a text for a salt.
 fn arguments(operation: &Operation) -> Vec<&'static str> {
     let Rule::Call { takes, .. } = operation.rule else { return Vec::new() };
-    let mut operands = takes.iter().map(|takes| if takes.fits(Type::Str) { "Key.title" } else { "Key.age" });
+    let key = |takes: &Takes| match takes {
+        _ if takes.fits(Type::Str) => "Key.title",
+        _ if takes.fits(Type::Int) => "Key.age",
+        Takes::Vector | Takes::SameVector => "Key.place",
+        _ => "Key.tags",
+    };
+    let mut operands = takes.iter().map(key);
     let argument = |field: &Field| match field.holds {
         Holds::Salt => Some("\"salt\""),
         _ => operands.next(),

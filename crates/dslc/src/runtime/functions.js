@@ -86,6 +86,7 @@ function literal(x, name, field, at) {
   report("D012", at, `the ${field} of ${name} is a text in the plan, not ${describe(x)}`, { help: `${name}(Key.id, "home")` });
   return BROKEN_IR;
 }
+const elementOf = (list) => (list.type === "list<string>" ? "string" : "number");
 const built = ({ name, call, fields, literals, gives }) =>
   named(call, (...list) => {
     const { at, count } = current;
@@ -96,7 +97,7 @@ const built = ({ name, call, fields, literals, gives }) =>
       const it = literals.includes(fields[i]) ? literal(list[i], call, fields[i], place) : value(list[i], place);
       parts.push(fields[i], it);
     }
-    const [sort, type] = gives === "truth" ? ["pred", "bool"] : ["value", gives];
+    const [sort, type] = gives === "truth" ? ["pred", "bool"] : ["value", gives === "element" ? elementOf(parts[1]) : gives];
     return wrap(make(name, sort, type, at, parts));
   });
 const nowMs = named("nowMs", (...list) => {

@@ -9,6 +9,7 @@ import { argument, current } from "rankd:problems";
 
 const { keys } = Object;
 const { isArray } = Array;
+const json = JSON.stringify;
 
 const speltOut = (operation) =>
   named(operation.name, (...list) => {
@@ -63,8 +64,19 @@ const nullness = (name, op) => (...list) => {
   exactly(1, list, `Pred.${name}`, at);
   return wrap(make(op, "pred", "bool", at, ["x", value(list[0], argument(at, count, 0))]));
 };
+// Whether x is one of a list that a row or a request has.
+function amongThose(x, list, at, atX, place) {
+  if (list === BROKEN_IR) return BROKEN;
+  const field = { key_ref: "key", param_ref: "param" }[list.op];
+  if (field === undefined || !`${list.type}`.startsWith("list<")) {
+    return report("D012", place, `Pred.in takes a list, a list key or a list parameter, not ${describe(wrap(list))}`, { help: "contains(list, x) takes any list" });
+  }
+  const fields = ["lhs", value(x, atX), "list", `{${json(field)}:${json(list.name)}}`];
+  return wrap(make("in", "pred", "bool", at, fields));
+}
 // Whether x is one of a list of plain values.
 export function among(x, list, at, atX, place) {
+  if (isExpression(list)) return amongThose(x, irOf(list), at, atX, place);
   if (!isArray(list)) return report("D012", place, `Pred.in takes a list, not ${describe(list)}`);
   const texts = [];
   for (const item of [...list]) {

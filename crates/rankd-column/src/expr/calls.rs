@@ -17,6 +17,9 @@ use crate::value::Type;
 use hashbrown::HashMap;
 use std::mem::take;
 
+/// Up to this many symbols, the room for what is known of them is kept from evaluation to evaluation.
+const KEPT_MAX: usize = 1 << 16;
+
 /// What a function of one text gives, by symbol.
 #[derive(Default)]
 pub(super) struct TextMemo {
@@ -29,6 +32,10 @@ pub(super) struct TextMemo {
 impl TextMemo {
     pub(super) fn clear(&mut self, symbols: usize, rows: usize) {
         self.sparse = symbols > rows.max(CHUNK).saturating_mul(4);
+        // What one large evaluation needed is not kept for all those after it.
+        if self.list.capacity() > KEPT_MAX {
+            self.list = Vec::new();
+        }
         self.list.clear();
         self.map.clear();
     }
@@ -60,23 +67,25 @@ impl Frame<'_> {
             (Meaning::Scalar { int: f, .. }, Cell::Int(x), None) => self.made(f(x)),
             (Meaning::Scalar { float: f, .. }, Cell::Float(x), None) => self.made(f(x)),
             (Meaning::Append, Cell::Str(a), Some(Cell::Str(b))) => self.append(text(a), text(b)),
-            (Meaning::Test(f), Cell::Str(a), Some(Cell::Str(b))) => Cell::Bool(f(text(a), text(b))),
+            (Meaning::Test(f) | Meaning::Contains(f), Cell::Str(a), Some(Cell::Str(b))) => {
+                Cell::Bool(f(text(a), text(b)))
+            }
             (Meaning::Salted(f), Cell::Str(x), None) => self.made(f(salted(salt).with_text(text(x)))),
             (Meaning::Salted(f), Cell::Int(x), None) => self.made(f(salted(salt).with_int(x))),
+            (Meaning::Vectors(similarity), Cell::Vector(a), Some(Cell::Vector(b))) => self.of_vectors(similarity, a, b),
+            (meaning, Cell::List(list), b) => self.of_list(meaning, list, b),
             // The checks refuse operands of other types.
-            (
-                Meaning::Text(_) | Meaning::Scalar { .. } | Meaning::Append | Meaning::Test(_) | Meaning::Salted(_),
-                ..,
-            ) => Cell::Null,
+            _ => Cell::Null,
         }
     }
 
-    fn made(&self, made: CallResult) -> Cell {
+    pub(super) fn made(&self, made: CallResult) -> Cell {
         match made {
             CallResult::Null => Cell::Null,
             CallResult::Int(value) => Cell::Int(value),
             CallResult::Float(value) => Cell::Float(value),
             CallResult::Text(text) => self.symbols.make(&text),
+            CallResult::Overflow => Cell::Bad(Bad::Overflow),
         }
     }
 
@@ -96,7 +105,7 @@ impl Frame<'_> {
     }
 
     /// The call of a node, and its salt.
-    fn call_at(&self, node: Ix) -> Option<(Meaning, Option<&str>)> {
+    pub(super) fn call_at(&self, node: Ix) -> Option<(Meaning, Option<&str>)> {
         match self.program.tree.op(node) {
             Op::Call { call, salt, .. } => Some((call.meaning(), salt.as_deref())),
             _ => None,
@@ -109,8 +118,11 @@ fn salted(salt: Option<&str>) -> Salted {
 }
 
 impl<'a> Chunk<'a> {
-    /// A call that gives a value. True when a text became too long on some row.
+    /// A call that gives a value. True when a text became too long or a sum overflowed on some row.
     pub(super) fn call(&mut self, at: u32, gives: Type, node: Ix, of: CallOf) -> bool {
+        if let (CallOf::Vectors { a, b }, Some((Meaning::Vectors(similarity), _))) = (of, self.frame.call_at(node)) {
+            return self.call_on_vectors(at, similarity, a, b);
+        }
         match gives {
             Type::Int => self.call_giving::<i64>(at, node, of),
             Type::Float => self.call_giving::<f64>(at, node, of),
@@ -150,11 +162,11 @@ impl<'a> Chunk<'a> {
                 }
             }
             (Meaning::Append, CallOf::Texts { a, b: Some(b), .. }) => self.append_each::<T>(at, a, b),
+            (meaning, CallOf::Lists { a, b }) => self.call_on_lists::<T>(at, meaning, a, b),
             // The checks refuse operands of other types.
-            (
-                Meaning::Text(_) | Meaning::Scalar { .. } | Meaning::Append | Meaning::Test(_) | Meaning::Salted(_),
-                CallOf::Ints(_) | CallOf::Floats(_) | CallOf::Texts { .. },
-            ) => self.nulls::<T>(at),
+            (_, CallOf::Ints(_) | CallOf::Floats(_) | CallOf::Texts { .. } | CallOf::Vectors { .. }) => {
+                self.nulls::<T>(at)
+            }
         }
     }
 
@@ -209,7 +221,9 @@ impl<'a> Chunk<'a> {
     /// A test of two texts.
     pub(super) fn test_texts(&mut self, node: Ix, a: Operand, b: Operand, memo: u32, out: &mut Vec<bool>) {
         let frame: &'a Frame<'a> = self.frame;
-        let Some((Meaning::Test(f), _)) = frame.call_at(node) else { return out.resize(self.n, false) };
+        let Some((Meaning::Test(f) | Meaning::Contains(f), _)) = frame.call_at(node) else {
+            return out.resize(self.n, false);
+        };
         match (a, b) {
             (x, Operand::Uniform(text)) => match frame.text_of(text) {
                 Some(text) => self.by_symbol(x, memo, out, |x| f(x, text)),

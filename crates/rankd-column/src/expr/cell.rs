@@ -4,6 +4,7 @@
 //! passed on: it does no harm in a branch that is not taken or behind a false `and`, and where it reaches the root, the row is an error. Floats that are not
 //! finite are values like any other; only writing one is an error. The functions of numbers are in the table of operations.
 
+use crate::expr::arrays::{ListRef, VectorRef};
 use crate::expr::operations::{Binary, Unary};
 use crate::expr::tree::Compare;
 use std::cmp::Ordering;
@@ -16,8 +17,8 @@ pub enum Cell {
     Float(f64),
     Bool(bool),
     Str(u32),
-    /// A list or vector that is there: nothing else can be asked of it.
-    Array,
+    List(ListRef),
+    Vector(VectorRef),
     Bad(Bad),
 }
 
@@ -45,7 +46,10 @@ impl Cell {
             (Cell::Int(x), Some(op)) => int(op.int(x)),
             (Cell::Int(x), None) => Cell::Float(op.float(x as f64)),
             (Cell::Float(x), _) => Cell::Float(op.float(x)),
-            (other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::Array | Cell::Bad(_)), _) => other,
+            (
+                other @ (Cell::Null | Cell::Bool(_) | Cell::Str(_) | Cell::List(_) | Cell::Vector(_) | Cell::Bad(_)),
+                _,
+            ) => other,
         }
     }
 

@@ -1,12 +1,13 @@
-//! The steps of a program over one chunk of rows, and the buffers that they work in.
+//! The steps of a program over one chunk of rows.
 
-use crate::expr::calls::TextMemo;
+use crate::expr::arrays::{ListRef, VectorRef};
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::float_bits;
 use crate::expr::eval::{CHUNK, Stop};
 use crate::expr::frame::{Bound, Frame, Slice};
 use crate::expr::operation::{WithBinary, WithUnary};
 use crate::expr::output::Made;
+use crate::expr::scratch::{Known, Scratch};
 use crate::expr::step::{Operand, Placed, Step, Test};
 use crate::expr::tree::Compare;
 use crate::expr::vector::{self, Product, Register, Source, Valid, Values};
@@ -18,94 +19,13 @@ use std::mem::{swap, take};
 /// Up to this many texts, looking each up in the dictionary takes less than looking each distinct string up among them.
 const LOOKED_UP_MAX: usize = 4;
 
-/// Buffers kept from run to run. One for each thread that evaluates.
-#[derive(Default)]
-pub struct Scratch {
-    ints: Vec<Register<i64>>,
-    floats: Vec<Register<f64>>,
-    bools: Vec<Register<bool>>,
-    symbols: Vec<Register<u32>>,
-    masks: Vec<Vec<bool>>,
-    loaded: Vec<Loaded>,
-    /// By string test: what is known of each symbol.
-    memos: Vec<Vec<Known>>,
-    /// By function of texts: what it gives for each symbol.
-    pub(super) texts: Vec<TextMemo>,
-    /// By string test: the symbols of the texts that it asks for, where they were looked up.
-    wanted: Vec<Wanted>,
-    /// Rows that a filter kept and the next one looks at.
-    pub(super) kept: [Vec<u32>; 2],
-    pub(super) rows_out: Vec<usize>,
-}
-
-/// The cells of a column slot at the rows of the chunk, where they do not lie side by side in the column.
-#[derive(Default)]
-struct Loaded {
-    ints: Register<i64>,
-    floats: Register<f64>,
-    bools: Register<bool>,
-    symbols: Register<u32>,
-}
-
-/// The symbols of some texts, as far as the dictionary has them.
-#[derive(Default)]
-struct Wanted {
-    looked_up: bool,
-    symbols: Vec<u32>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Known {
-    Nothing,
-    Holds(bool),
-}
-
-impl Scratch {
-    /// How many rows each part of the last pass gave; where one failed, those before it.
-    pub fn rows_out(&self) -> &[usize] {
-        &self.rows_out
-    }
-
-    /// Makes room for a program over an evaluation.
-    pub(super) fn prepare(&mut self, frame: &Frame<'_>) {
-        fn at_least<T: Default>(list: &mut Vec<T>, len: usize) {
-            if list.len() < len {
-                list.resize_with(len, T::default);
-            }
-        }
-        let (program, needs) = (frame.program, frame.program.registers);
-        at_least(&mut self.ints, needs.ints as usize);
-        at_least(&mut self.floats, needs.floats as usize);
-        at_least(&mut self.bools, needs.bools as usize);
-        at_least(&mut self.symbols, needs.symbols as usize);
-        at_least(&mut self.masks, needs.masks as usize);
-        at_least(&mut self.loaded, program.columns.len());
-        let (first, after) = (frame.first_memo, frame.first_memo.after(program.memos));
-        at_least(&mut self.texts, after.texts as usize);
-        for memo in &mut self.texts[first.texts as usize..after.texts as usize] {
-            memo.clear(frame.symbols.len(), frame.rows);
-        }
-        let (first, after) = (first.tests as usize, after.tests as usize);
-        at_least(&mut self.memos, after);
-        at_least(&mut self.wanted, after);
-        self.wanted[first..after].iter_mut().for_each(|wanted| {
-            wanted.looked_up = false;
-            wanted.symbols.clear();
-        });
-        for memo in &mut self.memos[first..after] {
-            memo.clear();
-            memo.resize(frame.symbols.len(), Known::Nothing);
-        }
-    }
-}
-
 /// One chunk of a row set under evaluation.
 pub(super) struct Chunk<'a> {
     pub(super) frame: &'a Frame<'a>,
     made: &'a [Made],
     rows: Rows<'a>,
     pub(super) n: usize,
-    stop: Stop<'a>,
+    pub(super) stop: Stop<'a>,
     pub(super) scratch: &'a mut Scratch,
     /// The register that is being written holds the rows of earlier chunks, which stay.
     appending: bool,
@@ -152,6 +72,38 @@ lane!(i64, ints, Bound::Ints(slice) => slice, |cell| if let Cell::Int(v) = cell 
 lane!(f64, floats, Bound::Floats(slice) => slice, Cell::as_float);
 lane!(bool, bools, Bound::Bools(slice) => slice, |cell| if let Cell::Bool(v) = cell { Some(v) } else { None });
 lane!(u32, symbols, Bound::Codes(slice, _) => slice, |cell| if let Cell::Str(v) = cell { Some(v) } else { None });
+
+/// The same for what columns hold in another form, so that it is always loaded.
+macro_rules! loaded_lane {
+    ($type:ty, $registers:ident, $cell:ident, $bound:pat) => {
+        impl Lane for $type {
+            fn of(cell: Cell) -> Option<$type> {
+                if let Cell::$cell(it) = cell { Some(it) } else { None }
+            }
+
+            fn register(scratch: &mut Scratch, at: u32) -> &mut Register<$type> {
+                &mut scratch.$registers[at as usize]
+            }
+
+            fn source<'c>(chunk: &'c Chunk<'_>, operand: Operand) -> Source<'c, $type> {
+                match operand {
+                    Operand::Register(at) => chunk.scratch.$registers[at as usize].source(),
+                    Operand::Column(slot) => match chunk.frame.columns[slot as usize] {
+                        $bound => chunk.scratch.loaded[slot as usize].$registers.source(),
+                        _ => Source::null(),
+                    },
+                    Operand::Uniform(ix) => match Self::of(chunk.frame.uniforms[ix as usize]) {
+                        Some(value) => Source { values: Values::All(value), valid: Valid::All },
+                        None => Source::null(),
+                    },
+                }
+            }
+        }
+    };
+}
+
+loaded_lane!(ListRef, lists, List, Bound::Lists(..));
+loaded_lane!(VectorRef, vectors, Vector, Bound::Vectors(..));
 
 impl<'a> Chunk<'a> {
     pub(super) fn new(
@@ -212,7 +164,13 @@ impl<'a> Chunk<'a> {
                     // The code of a null cell may be any number.
                     loaded.symbols.values.iter_mut().for_each(|symbol| *symbol = symbol.wrapping_add(base));
                 }
-                Bound::Arrays(_) | Bound::Missing | Bound::Made(_) => {}
+                Bound::Lists(slice, pool) => {
+                    load_as(&slice, self.rows, &mut loaded.lists, |span| ListRef::new(pool, span));
+                }
+                Bound::Vectors(slice, pool) => {
+                    load_as(&slice, self.rows, &mut loaded.vectors, |at| VectorRef::new(pool, at));
+                }
+                Bound::Missing | Bound::Made(_) => {}
             }
         }
     }
@@ -281,14 +239,17 @@ impl<'a> Chunk<'a> {
                 Type::Int => self.coalesce::<i64>(at, *a, *b),
                 Type::Float => self.coalesce::<f64>(at, *a, *b),
                 Type::Bool => self.coalesce::<bool>(at, *a, *b),
-                // The checks refuse branches that are lists or vectors.
-                Type::Str | Type::List(_) | Type::Vector(_) => self.coalesce::<u32>(at, *a, *b),
+                Type::Str => self.coalesce::<u32>(at, *a, *b),
+                Type::List(_) => self.coalesce::<ListRef>(at, *a, *b),
+                Type::Vector(_) => self.coalesce::<VectorRef>(at, *a, *b),
             },
             Step::If(type_of, cond, a, b) => match type_of {
                 Type::Int => self.choose::<i64>(at, *cond, *a, *b),
                 Type::Float => self.choose::<f64>(at, *cond, *a, *b),
                 Type::Bool => self.choose::<bool>(at, *cond, *a, *b),
-                Type::Str | Type::List(_) | Type::Vector(_) => self.choose::<u32>(at, *cond, *a, *b),
+                Type::Str => self.choose::<u32>(at, *cond, *a, *b),
+                Type::List(_) => self.choose::<ListRef>(at, *cond, *a, *b),
+                Type::Vector(_) => self.choose::<VectorRef>(at, *cond, *a, *b),
             },
             Step::Call { gives, node, of } => self.call(at, *gives, *node, *of),
             Step::Test(test) => {
@@ -367,34 +328,20 @@ impl<'a> Chunk<'a> {
                 None => vector::map(Values::All(false), n, &mut out, |x| x),
             },
             Test::Texts { node, a, b, memo } => self.test_texts(*node, *a, *b, *memo, &mut out),
-            Test::IsNull(Type::List(_) | Type::Vector(_), x, negated) => self.arrays_are_null(*x, *negated, &mut out),
+            Test::Member { list, element, x, of } => self.test_member(*list, *x, *of, *element, &mut out),
             Test::IsNull(type_of, x, negated) => {
                 let valid = match type_of {
                     Type::Int => i64::source(self, *x).valid,
                     Type::Float => f64::source(self, *x).valid,
                     Type::Bool => bool::source(self, *x).valid,
-                    Type::Str | Type::List(_) | Type::Vector(_) => u32::source(self, *x).valid,
+                    Type::Str => u32::source(self, *x).valid,
+                    Type::List(_) => ListRef::source(self, *x).valid,
+                    Type::Vector(_) => VectorRef::source(self, *x).valid,
                 };
                 vector::map(valid.as_values(), n, &mut out, |valid| valid == *negated);
             }
         }
         self.scratch.masks[at as usize] = out;
-    }
-
-    /// Whether the lists or vectors of a column are null, or with `negated` whether they are not.
-    fn arrays_are_null(&self, x: Operand, negated: bool, out: &mut Vec<bool>) {
-        let bound = match x {
-            Operand::Column(slot) => self.frame.columns[slot as usize].so_far(self.made),
-            Operand::Register(_) | Operand::Uniform(_) => Bound::Missing,
-        };
-        match bound {
-            Bound::Arrays(Some(valid)) => {
-                gather(valid, self.rows, out);
-                out.iter_mut().for_each(|there| *there = *there == negated);
-            }
-            Bound::Arrays(None) => out.resize(self.n, negated),
-            _ => out.resize(self.n, !negated),
-        }
     }
 
     /// Takes a register out, has it written, and puts it back. Operands are never the register written.
@@ -511,6 +458,17 @@ fn load<T: Copy + Default>(slice: &Slice<'_, T>, needed: bool, rows: Rows<'_>, o
         return;
     }
     gather(slice.values, rows, &mut out.values);
+    out.nulls = slice.valid.is_some();
+    if let Some(valid) = slice.valid {
+        gather(valid, rows, &mut out.valid);
+    }
+}
+
+/// The same for cells that registers hold in another form.
+fn load_as<A: Copy, T: Copy>(slice: &Slice<'_, A>, rows: Rows<'_>, out: &mut Register<T>, make: impl Fn(A) -> T) {
+    out.values.clear();
+    out.valid.clear();
+    out.values.extend(rows.iter().map(|row| make(slice.values[row])));
     out.nulls = slice.valid.is_some();
     if let Some(valid) = slice.valid {
         gather(valid, rows, &mut out.valid);

@@ -41,8 +41,8 @@ pub struct Program {
     pub(super) columns: Vec<Key>,
     pub(super) registers: Registers,
     pub(super) memos: Memos,
-    /// Whether regular expressions are matched, which can take long for a single row.
-    pub(super) matches: bool,
+    /// Whether regular expressions are matched or lists worked through, which can take long for a single row.
+    pub(super) may_take_long: bool,
     /// The literal patterns, by node.
     pub(super) regexes: Vec<(Ix, Arc<Regex>)>,
     /// What the column is called that takes no null: a row whose result is null is an error.
@@ -218,7 +218,7 @@ pub(super) struct Compiler<'a> {
     operands: Vec<Operand>,
     pub(super) steps: Vec<Placed>,
     columns: Vec<Key>,
-    pools: [Pool; 5],
+    pools: [Pool; 7],
     memos: Memos,
 }
 
@@ -256,14 +256,14 @@ impl<'a> Compiler<'a> {
     }
 
     fn into_program(self, result: Option<Type>, regexes: Vec<(Ix, Arc<Regex>)>) -> Program {
-        let [ints, floats, bools, symbols, masks] = self.pools.map(|pool| pool.readers.len() as u32);
+        let [ints, floats, bools, symbols, lists, vectors, masks] = self.pools.map(|pool| pool.readers.len() as u32);
         let per_run = |ix: &Ix| {
             let by_param = matches!(self.tree.op(*ix), Op::Match { pattern: Pattern::Param(_), .. });
             self.uniform[*ix as usize] || by_param
         };
         Program {
             per_run: (0..self.kinds.len() as Ix).filter(per_run).collect(),
-            matches: self.steps.iter().any(|placed| matches!(placed.step, Step::Test(Test::Match { .. }))),
+            may_take_long: self.steps.iter().any(|placed| placed.step.may_take_long()),
             root: self.operands[self.operands.len() - 1],
             tree: self.tree.clone(),
             kinds: self.kinds,
@@ -271,7 +271,7 @@ impl<'a> Compiler<'a> {
             steps: self.steps,
             result,
             columns: self.columns,
-            registers: Registers { ints, floats, bools, symbols, masks },
+            registers: Registers { ints, floats, bools, symbols, lists, vectors, masks },
             memos: self.memos,
             regexes,
             required: None,
@@ -415,14 +415,21 @@ impl<'a> Compiler<'a> {
         let used = [x, y.unwrap_or(x)];
         let used = &used[..1 + usize::from(y.is_some())];
         if let (Gives::Truth, Some(b)) = (call.gives(), b) {
-            let memo = self.memo();
-            return self.emit_test(Test::Texts { node, a, b, memo }, used);
+            let test = match (x.file, y.map(|y| y.file)) {
+                (File::Typed(Type::List(element)), Some(File::Typed(of))) => {
+                    Test::Member { list: a, element, x: b, of }
+                }
+                _ => Test::Texts { node, a, b, memo: self.memo() },
+            };
+            return self.emit_test(test, used);
         }
         let of = match x.file {
             File::Typed(Type::Int) => CallOf::Ints(a),
             File::Typed(Type::Float) => CallOf::Floats(a),
-            // The checks refuse the others.
-            File::Typed(Type::Str | Type::Bool | Type::List(_) | Type::Vector(_)) | File::Mask => {
+            File::Typed(Type::List(_)) => CallOf::Lists { a, b },
+            File::Typed(Type::Vector(_)) => CallOf::Vectors { a, b: b.unwrap_or(a) },
+            // The checks refuse bools and predicates.
+            File::Typed(Type::Str | Type::Bool) | File::Mask => {
                 self.memos.texts += 1;
                 CallOf::Texts { a, b, memo: self.memos.texts - 1 }
             }
@@ -497,9 +504,10 @@ impl<'a> Compiler<'a> {
             File::Typed(Type::Int) => 0,
             File::Typed(Type::Float) => 1,
             File::Typed(Type::Bool) => 2,
-            // No step gives a list or vector, so none is ever in a register.
-            File::Typed(Type::Str | Type::List(_) | Type::Vector(_)) => 3,
-            File::Mask => 4,
+            File::Typed(Type::Str) => 3,
+            File::Typed(Type::List(_)) => 4,
+            File::Typed(Type::Vector(_)) => 5,
+            File::Mask => 6,
         };
         &mut self.pools[at]
     }

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::expr::chunk::Scratch;
+pub use crate::expr::scratch::Scratch;
 
 /// Rows per chunk: a register of floats is 8 KiB, so the few in use stay in the first-level cache.
 pub const CHUNK: usize = 1024;
@@ -89,7 +89,7 @@ impl From<Fault> for EvalError {
     }
 }
 
-/// A flag that is looked at between chunks, and between the texts that a regular expression is matched with. It is set once and
+/// A flag that is looked at between chunks, between the texts that a regular expression is matched with, and between lists. It is set once and
 /// stays set.
 #[derive(Clone, Copy, Default)]
 pub struct Stop<'a>(pub Option<&'a AtomicBool>);
@@ -207,7 +207,7 @@ impl Evaluation<'_> {
         }
         let (roots, bad) = if by_row { self.row_by_row(rows) } else { (Vec::new(), None) };
         // What was not matched any more is not what the rows give.
-        if self.frame.program.matches {
+        if self.frame.program.may_take_long {
             self.stop.check()?;
         }
         let result = if by_row {
@@ -226,7 +226,7 @@ impl Evaluation<'_> {
     fn row_by_row(&self, rows: Rows<'_>) -> (Vec<Cell>, Option<Bad>) {
         let (mut roots, mut cells) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows.iter() {
-            if self.frame.program.matches && self.stop.is_set() {
+            if self.frame.program.may_take_long && self.stop.is_set() {
                 break;
             }
             self.frame.row(row, self.made, &mut cells);

@@ -4,6 +4,7 @@
 
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
+use crate::expr::arrays::{Arrays, ListRef, VectorRef};
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::{Program, exact_float, exact_int, float_bits};
 use crate::expr::eval::{EvalError, Fault};
@@ -15,9 +16,10 @@ use crate::expr::step::Memos;
 use crate::expr::symbols::Symbols;
 use crate::expr::tree::{Ix, Op, Pattern};
 use crate::expr::types::Kind;
+use crate::flat::Span;
 use crate::id::Id;
 use crate::rowset::RowSet;
-use crate::value::{Type, Value};
+use crate::value::{List, Type, Value};
 use regex::Regex;
 use std::sync::Arc;
 
@@ -30,14 +32,16 @@ pub(super) enum Bound<'a> {
     Bools(Slice<'a, bool>),
     /// Codes, and what turns a code into a symbol of this evaluation.
     Codes(Slice<'a, u32>, u32),
-    /// Which rows of a column of lists or vectors are there; `None` when all are.
-    Arrays(Option<&'a [bool]>),
+    /// Lists, and the number of what their elements lie in.
+    Lists(Slice<'a, Span>, u32),
+    /// Vectors, and the number of what they lie in.
+    Vectors(Slice<'a, u32>, u32),
     /// A column that the pass at hand is making: its position among those.
     Made(usize),
 }
 
 impl<'a> Bound<'a> {
-    pub(super) fn of(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>) -> Bound<'a> {
+    pub(super) fn of(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>, arrays: &mut Arrays<'a>) -> Bound<'a> {
         let column = match key {
             Key::ID => batch.id_column(),
             key => batch.column(key).map(|column| &**column),
@@ -49,7 +53,8 @@ impl<'a> Bound<'a> {
             Some(Column::Float(cells)) => Bound::Floats(cells.into()),
             Some(Column::Bool(cells)) => Bound::Bools(cells.into()),
             Some(Column::Str(cells, dictionary)) => Bound::Codes(cells.into(), symbols.add_dictionary(dictionary)),
-            Some(column @ (Column::List(..) | Column::Vector(..))) => Bound::Arrays(column.valid()),
+            Some(Column::List(cells, elements)) => Bound::Lists(cells.into(), arrays.add_elements(elements, symbols)),
+            Some(Column::Vector(cells, vectors)) => Bound::Vectors(cells.into(), arrays.add_vectors(vectors)),
         }
     }
 
@@ -84,12 +89,29 @@ impl<T: Copy> Slice<'_, T> {
     }
 }
 
+/// How many texts a node brings that is the same on all rows; at most.
+fn texts_of(op: &Op, params: &[Value]) -> usize {
+    let value = match op {
+        Op::Const(value) => Some(value),
+        Op::Param(param) => params.get(*param as usize),
+        _ => None,
+    };
+    match value {
+        Some(Value::List(list)) => match &**list {
+            List::Str(texts) => texts.len(),
+            List::Int(_) | List::Float(_) => 0,
+        },
+        _ => 1,
+    }
+}
+
 pub(super) struct Frame<'a> {
     pub(super) program: &'a Program,
     /// How many rows there are to evaluate.
     pub(super) rows: usize,
     pub(super) columns: Vec<Bound<'a>>,
     pub(super) symbols: Symbols<'a>,
+    pub(super) arrays: Arrays<'a>,
     /// By node; meaningful where the program says that the node is uniform.
     pub(super) uniforms: Vec<Cell>,
     /// Patterns that came from parameters, by node; `None` where the parameter is null.
@@ -108,18 +130,19 @@ impl<'a> Frame<'a> {
         made: &[Key],
         run: RunValues<'a>,
     ) -> Result<Frame<'a>, EvalError> {
-        let mut symbols = Symbols::default();
+        let (mut symbols, mut arrays) = (Symbols::default(), Arrays::default());
         let columns = program.columns.iter().map(|&key| match made.iter().rposition(|made| *made == key) {
             Some(at) => Bound::Made(at),
-            None => Bound::of(rows.batch(), key, &mut symbols),
+            None => Bound::of(rows.batch(), key, &mut symbols, &mut arrays),
         });
         let columns = columns.collect();
-        symbols.expect_texts(program.per_run.len());
-        let (params, uniforms) = (run.params, vec![Cell::Null; program.tree.nodes().len()]);
+        let params = run.params;
+        symbols.expect_texts(program.per_run.iter().map(|ix| texts_of(program.tree.op(*ix), params)).sum());
+        let uniforms = vec![Cell::Null; program.tree.nodes().len()];
         let (rows, param_regexes) = (rows.len(), Vec::new());
         let (first_memo, uniform_overflow) = Default::default();
         let mut frame =
-            Frame { program, rows, columns, symbols, uniforms, param_regexes, first_memo, uniform_overflow };
+            Frame { program, rows, columns, symbols, arrays, uniforms, param_regexes, first_memo, uniform_overflow };
         for &ix in &program.per_run {
             let cell = match program.tree.op(ix) {
                 Op::Const(value) => frame.cell_of(value),
@@ -188,8 +211,10 @@ impl<'a> Frame<'a> {
             Bound::Floats(slice) => slice.get(row).map_or(Cell::Null, Cell::Float),
             Bound::Bools(slice) => slice.get(row).map_or(Cell::Null, Cell::Bool),
             Bound::Codes(slice, base) => slice.get(row).map_or(Cell::Null, |code| Cell::Str(base + code)),
-            Bound::Arrays(valid) if valid.is_none_or(|valid| valid[row]) => Cell::Array,
-            Bound::Arrays(_) => Cell::Null,
+            Bound::Lists(slice, pool) => slice.get(row).map_or(Cell::Null, |span| Cell::List(ListRef::new(pool, span))),
+            Bound::Vectors(slice, pool) => {
+                slice.get(row).map_or(Cell::Null, |at| Cell::Vector(VectorRef::new(pool, at)))
+            }
         }
     }
 
@@ -200,7 +225,8 @@ impl<'a> Frame<'a> {
             Value::Float(v) => Cell::Float(*v),
             Value::Bool(v) => Cell::Bool(*v),
             Value::Str(text) => Cell::Str(self.symbols.add_text(text)),
-            Value::List(_) | Value::Vector(_) => Cell::Array,
+            Value::List(list) => Cell::List(self.arrays.add_list(list, &mut self.symbols)),
+            Value::Vector(vector) => Cell::Vector(self.arrays.add_vector(vector)),
         }
     }
 

@@ -4,17 +4,19 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`operations`], [`operation`] | the table of operations, and what a row of it says |
+//! | [`operations`], [`operation`], [`call`] | the table of operations, and what a row of it says |
 //! | [`tree`] | an expression as its author wrote it |
 //! | [`types`] | the type of every node, or what is wrong with it |
 //! | [`compile`], `step`, `schedule`, `products` | the tree flattened into steps over chunks of rows, in the order that needs the fewest buffers |
 //! | [`run_values`], `symbols`, `hash` | what is the same on all rows of a run, the strings of an evaluation, the two hashes |
-//! | [`eval`], `chunk`, `calls`, `vector`, `output` | a program run over a row set, chunk by chunk |
+//! | [`eval`], `scratch`, `chunk`, `calls`, [`arrays`], `vector`, `output` | a program run over a row set, chunk by chunk |
 //! | [`pass`] | several programs side by side |
 //! | [`cell`], `frame` | one row by itself: for what is the same on all rows, and for the rare rows that need care |
 //! | `infallible` | which programs cannot fail |
 //! | [`pattern`], `estimate` | regular expressions, and what it costs to compile one |
 
+pub mod arrays;
+pub mod call;
 mod calls;
 pub mod cell;
 mod chunk;
@@ -32,6 +34,7 @@ pub mod pattern;
 mod products;
 pub mod run_values;
 mod schedule;
+mod scratch;
 mod step;
 pub mod symbols;
 pub mod tree;

@@ -2,7 +2,7 @@
 //!
 //! The rows are in [`crate::expr::operations`], and a new one belongs there. No meaning is decided here.
 
-use crate::value::Type;
+pub use crate::expr::call::{CallResult, Gives, Meaning, Takes};
 
 /// One operation. An operation is infallible, and keeps numbers finite, only where its row says so.
 #[derive(Debug)]
@@ -102,85 +102,6 @@ pub enum Rule {
     Truth(&'static str),
     /// One or two values, each of a type that is taken at its place.
     Call { takes: &'static [Takes], gives: Gives },
-}
-
-/// Which types an operand may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    Text,
-    IntOrText,
-    NumberOrText,
-}
-
-impl Takes {
-    /// How messages and the documentation call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Takes::Text => "string",
-            Takes::IntOrText => "int or string",
-            Takes::NumberOrText => "number or string",
-        }
-    }
-
-    pub fn fits(self, type_of: Type) -> bool {
-        match self {
-            Takes::Text => type_of == Type::Str,
-            Takes::IntOrText => matches!(type_of, Type::Int | Type::Str),
-            Takes::NumberOrText => matches!(type_of, Type::Int | Type::Float | Type::Str),
-        }
-    }
-}
-
-/// What a call gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gives {
-    Int,
-    Float,
-    Text,
-    /// True or false: it is a predicate.
-    Truth,
-}
-
-impl Gives {
-    pub fn name(self) -> &'static str {
-        match self {
-            Gives::Int => "int",
-            Gives::Float => "float",
-            Gives::Text => "string",
-            Gives::Truth => "true or false",
-        }
-    }
-
-    pub(super) const fn nulls(self) -> Nulls {
-        match self {
-            Gives::Int | Gives::Float | Gives::Text => Nulls::Pass,
-            Gives::Truth => Nulls::False,
-        }
-    }
-}
-
-/// What a call means for one row.
-#[derive(Clone, Copy, Debug)]
-pub enum Meaning {
-    /// Of one text.
-    Text(fn(&str) -> CallResult),
-    /// Of one number or text.
-    Scalar { int: fn(i64) -> CallResult, float: fn(f64) -> CallResult, text: fn(&str) -> CallResult },
-    /// A text and one after it.
-    Append,
-    /// Of two texts.
-    Test(fn(&str, &str) -> bool),
-    /// Of the text `salt:x`.
-    Salted(fn(&[u8]) -> CallResult),
-}
-
-/// What a call makes of its operands.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CallResult {
-    Null,
-    Int(i64),
-    Float(f64),
-    Text(String),
 }
 
 /// What becomes of null.
@@ -293,7 +214,7 @@ impl Operation {
         match self.rule {
             Rule::Truth(_) | Rule::Call { gives: Gives::Truth, .. } => true,
             Rule::Leaf(_) | Rule::Number | Rule::Float | Rule::Shared => false,
-            Rule::Call { gives: Gives::Int | Gives::Float | Gives::Text, .. } => false,
+            Rule::Call { gives: Gives::Int | Gives::Float | Gives::Text | Gives::Element, .. } => false,
         }
     }
 
@@ -409,7 +330,7 @@ macro_rules! operations {
         } )* }
         calls { $( $C:ident {
             name: $c_name:literal, fields: $c_fields:expr, takes: $c_takes:expr, gives: $c_gives:ident,
-            overflow: $c_overflow:ident, meaning: $c_meaning:expr, script: $c_script:expr, doc: $c_doc:literal,
+            overflow: $c_overflow:ident, finite: $c_finite:ident, meaning: $c_meaning:expr, script: $c_script:expr, doc: $c_doc:literal,
         } )* }
         special { $( $S:ident {
             name: $s_name:literal, fields: $s_fields:expr, rule: $s_rule:expr, nulls: $s_nulls:ident,
@@ -459,7 +380,7 @@ macro_rules! operations {
                         rule: Rule::Call { takes: $c_takes, gives: Gives::$c_gives },
                         nulls: Gives::$c_gives.nulls(),
                         overflow: Overflow::$c_overflow,
-                        finite: Finite::Kept,
+                        finite: Finite::$c_finite,
                         script: $c_script,
                         doc: $c_doc,
                         examples: &[],

@@ -12,13 +12,16 @@
 //! evaluation skips rows whose result is not needed. If in doubt, write `Possible` and `Lost`.
 
 use crate::column::builder::parse_text;
+use crate::expr::arrays::numbers;
 use crate::expr::compile::exact_int;
 use crate::expr::hash;
 use crate::expr::operation::*;
+use crate::kernel::similarity::Similarity;
 use crate::value::Value;
 
 const UNARY: &[Field] = &[Field::new("x", Holds::Value)];
 const BINARY: &[Field] = &[Field::new("a", Holds::Value), Field::new("b", Holds::Value)];
+const VECTORS: &[&str] = &["<N extends number>(a: Vector<N>, b: Vector<N>): number"];
 const SALTED: &[Field] = &[Field::new("x", Holds::Value), Field::new("salt", Holds::Salt)];
 
 const NAN: f64 = f64::NAN;
@@ -182,7 +185,7 @@ operations! {
     }
     calls {
         Int {
-            name: "int", fields: UNARY, takes: &[Takes::NumberOrText], gives: Int, overflow: Never,
+            name: "int", fields: UNARY, takes: &[Takes::NumberOrText], gives: Int, overflow: Never, finite: Kept,
             meaning: Meaning::Scalar {
                 int: CallResult::Int,
                 float: |x| exact_int(&Value::Float(x.trunc())).map_or(CallResult::Null, CallResult::Int),
@@ -192,7 +195,7 @@ operations! {
             doc: "`x` as an int: a float without its fraction, a text as stored ints are read; null where that is no int of 64 bits",
         }
         Float {
-            name: "float", fields: UNARY, takes: &[Takes::NumberOrText], gives: Float, overflow: Never,
+            name: "float", fields: UNARY, takes: &[Takes::NumberOrText], gives: Float, overflow: Never, finite: Kept,
             meaning: Meaning::Scalar {
                 int: |x| CallResult::Float(x as f64),
                 float: CallResult::Float,
@@ -202,57 +205,126 @@ operations! {
             doc: "`x` as a float: a text as stored floats are read; null where that is no finite number",
         }
         Lower {
-            name: "lower", fields: UNARY, takes: &[Takes::Text], gives: Text, overflow: Possible,
+            name: "lower", fields: UNARY, takes: &[Takes::Text], gives: Text, overflow: Possible, finite: Kept,
             meaning: Meaning::Text(|x| CallResult::Text(x.to_lowercase())),
             script: Script::built("lower", &["(x: string): string"]),
             doc: "`x` in lower case, by Unicode and without regard to any language",
         }
         Upper {
-            name: "upper", fields: UNARY, takes: &[Takes::Text], gives: Text, overflow: Possible,
+            name: "upper", fields: UNARY, takes: &[Takes::Text], gives: Text, overflow: Possible, finite: Kept,
             meaning: Meaning::Text(|x| CallResult::Text(x.to_uppercase())),
             script: Script::built("upper", &["(x: string): string"]),
             doc: "`x` in upper case, by Unicode and without regard to any language",
         }
         Length {
-            name: "length", fields: UNARY, takes: &[Takes::Text], gives: Int, overflow: Never,
+            name: "length", fields: UNARY, takes: &[Takes::Text], gives: Int, overflow: Never, finite: Kept,
             meaning: Meaning::Text(|x| CallResult::Int(x.chars().count() as i64)),
             script: Script::built("length", &["(x: string): number"]),
             doc: "how many characters `x` has",
         }
         Append {
-            name: "append", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Text, overflow: Possible,
+            name: "append", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Text, overflow: Possible, finite: Kept,
             meaning: Meaning::Append, script: Script::built("append", &["(a: string, b: string): string"]),
             doc: "`a` and then `b`",
         }
         Contains {
-            name: "contains", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never,
-            meaning: Meaning::Test(|a, b| a.contains(b)),
-            script: Script::built("contains", &["(a: string, b: string): boolean"]),
-            doc: "neither is null and `b` is a part of `a`",
+            name: "contains", fields: BINARY, takes: &[Takes::TextOrList, Takes::Member], gives: Truth, overflow: Never, finite: Kept,
+            meaning: Meaning::Contains(|a, b| a.contains(b)),
+            script: Script::built("contains", &[
+                "(a: string, b: string): boolean", "(a: List<number>, b: number): boolean", "(a: List<string>, b: string): boolean",
+            ]),
+            doc: "neither is null and `b` is a part of the text `a`, or an element of the list `a`",
         }
         StartsWith {
-            name: "starts_with", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never,
+            name: "starts_with", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never, finite: Kept,
             meaning: Meaning::Test(|a, b| a.starts_with(b)),
             script: Script::built("startsWith", &["(a: string, b: string): boolean"]),
             doc: "neither is null and `a` begins with `b`",
         }
         EndsWith {
-            name: "ends_with", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never,
+            name: "ends_with", fields: BINARY, takes: &[Takes::Text, Takes::Text], gives: Truth, overflow: Never, finite: Kept,
             meaning: Meaning::Test(|a, b| a.ends_with(b)),
             script: Script::built("endsWith", &["(a: string, b: string): boolean"]),
             doc: "neither is null and `a` ends with `b`",
         }
         Hash {
-            name: "hash", fields: SALTED, takes: &[Takes::IntOrText], gives: Int, overflow: Never,
+            name: "hash", fields: SALTED, takes: &[Takes::IntOrText], gives: Int, overflow: Never, finite: Kept,
             meaning: Meaning::Salted(|text| CallResult::Int(hash::int_hash(text))),
             script: Script::built("hash", &["(x: number | string, salt: string): number"]),
             doc: "XXH64 with seed 0 of the text `salt:x` without its top bit; an int counts as its decimal text",
         }
         UnitHash {
-            name: "unit_hash", fields: SALTED, takes: &[Takes::IntOrText], gives: Float, overflow: Never,
+            name: "unit_hash", fields: SALTED, takes: &[Takes::IntOrText], gives: Float, overflow: Never, finite: Kept,
             meaning: Meaning::Salted(|text| CallResult::Float(hash::unit_hash(text))),
             script: Script::built("unitHash", &["(x: number | string, salt: string): number"]),
             doc: "the first 13 hex digits of SHA-256 of the text `salt:x` as an integer, divided by 2^52: from 0 up to 1",
+        }
+        Size {
+            name: "size", fields: UNARY, takes: &[Takes::List], gives: Int, overflow: Never, finite: Kept,
+            meaning: Meaning::Size, script: Script::built("size", &["(x: List<number> | List<string>): number"]),
+            doc: "how many elements `x` has",
+        }
+        At {
+            name: "at", fields: BINARY, takes: &[Takes::List, Takes::Int], gives: Element, overflow: Never, finite: Kept,
+            meaning: Meaning::At,
+            script: Script::built("at", &["(a: List<number>, b: number): number", "(a: List<string>, b: number): string"]),
+            doc: "the element of `a` at the position `b`, counted from 0; null where there is none",
+        }
+        Overlap {
+            name: "overlap", fields: BINARY, takes: &[Takes::List, Takes::SameList], gives: Int, overflow: Never, finite: Kept,
+            meaning: Meaning::Overlap,
+            script: Script::built("overlap", &[
+                "(a: List<number>, b: List<number>): number", "(a: List<string>, b: List<string>): number",
+            ]),
+            doc: "how many distinct elements of `a` are in `b`",
+        }
+        Sum {
+            name: "sum", fields: UNARY, takes: &[Takes::NumberList], gives: Element, overflow: Possible, finite: Lost,
+            meaning: Meaning::Numbers { ints: numbers::int_sum, floats: numbers::float_sum },
+            script: Script::built("sum", &["(x: List<number>): number"]),
+            doc: "the sum of the elements, in order; 0 of the empty list",
+        }
+        Mean {
+            name: "mean", fields: UNARY, takes: &[Takes::NumberList], gives: Float, overflow: Never, finite: Lost,
+            meaning: Meaning::Numbers { ints: numbers::int_mean, floats: numbers::float_mean },
+            script: Script::built("mean", &["(x: List<number>): number"]),
+            doc: "the sum of the elements divided by their number; null of the empty list",
+        }
+        Least {
+            name: "least", fields: UNARY, takes: &[Takes::NumberList], gives: Element, overflow: Never, finite: Kept,
+            meaning: Meaning::Numbers {
+                ints: |x| x.iter().min().map_or(CallResult::Null, |x| CallResult::Int(*x)),
+                floats: |x| x.iter().copied().reduce(min).map_or(CallResult::Null, CallResult::Float),
+            },
+            script: Script::built("least", &["(x: List<number>): number"]),
+            doc: "the smallest element; null of the empty list",
+        }
+        Greatest {
+            name: "greatest", fields: UNARY, takes: &[Takes::NumberList], gives: Element, overflow: Never, finite: Kept,
+            meaning: Meaning::Numbers {
+                ints: |x| x.iter().max().map_or(CallResult::Null, |x| CallResult::Int(*x)),
+                floats: |x| x.iter().copied().reduce(max).map_or(CallResult::Null, CallResult::Float),
+            },
+            script: Script::built("greatest", &["(x: List<number>): number"]),
+            doc: "the largest element; null of the empty list",
+        }
+        Dot {
+            name: "dot", fields: BINARY, takes: &[Takes::Vector, Takes::SameVector], gives: Float, overflow: Never, finite: Lost,
+            meaning: Meaning::Vectors(Similarity::Dot),
+            script: Script::built("dot", VECTORS),
+            doc: "the dot product",
+        }
+        Cosine {
+            name: "cosine", fields: BINARY, takes: &[Takes::Vector, Takes::SameVector], gives: Float, overflow: Never, finite: Lost,
+            meaning: Meaning::Vectors(Similarity::Cosine),
+            script: Script::built("cosine", VECTORS),
+            doc: "the cosine of the angle between `a` and `b`, from -1 to 1; 0 where the length of either is 0",
+        }
+        L2 {
+            name: "l2", fields: BINARY, takes: &[Takes::Vector, Takes::SameVector], gives: Float, overflow: Never, finite: Lost,
+            meaning: Meaning::Vectors(Similarity::L2),
+            script: Script::built("l2", VECTORS),
+            doc: "the distance between `a` and `b`",
         }
     }
     special {
@@ -296,6 +368,7 @@ operations! {
             rule: Rule::Leaf("the parameter's type"), nulls: Own, overflow: Never, finite: Lost,
             script: Script::by_hand("P.weight", &[Export { home: Home::E, name: "param", types: &[
                 "(param: ParamOf<number>): number", "(param: ParamOf<string>): string", "(param: ParamOf<boolean>): boolean",
+                "<T extends AnyArray>(param: ParamOf<T>): T",
             ] }]),
             examples: &[], doc: "the parameter's value in this run; null if it has none",
         }
@@ -339,6 +412,7 @@ operations! {
                 "(cond: boolean, then: number | null, other: number | null): number",
                 "(cond: boolean, then: string | null, other: string | null): string",
                 "(cond: boolean, then: boolean | null, other: boolean | null): boolean",
+                "<T extends AnyArray>(cond: boolean, then: T | null, other: T | null): T",
             ] }]),
             examples: &[], doc: "`then` where `cond` is true, `else` where it is not",
         }
@@ -370,11 +444,13 @@ operations! {
         }
         In {
             name: "in", fields: &[Field::new("lhs", Holds::Value), Field::new("list", Holds::List)],
-            rule: Rule::Truth("expression, list of literals"), nulls: False, overflow: Never, finite: Kept,
+            rule: Rule::Truth("expression; list of literals, key or parameter"), nulls: False, overflow: Never, finite: Kept,
             script: Script::by_hand("[1, 2].includes(x)", &[Export { home: Home::Pred, name: "in", types: &[
                 "(x: number, list: readonly (number | bigint)[]): boolean",
                 "(x: string, list: readonly string[]): boolean",
                 "(x: boolean, list: readonly boolean[]): boolean",
+                "(x: number, list: List<number>): boolean",
+                "(x: string, list: List<string>): boolean",
             ] }]),
             examples: &[], doc: "`lhs` is not null and equals a value of the list",
         }
@@ -407,6 +483,7 @@ const COALESCE: &[&str] = &[
     "(...values: (number | null)[]): number",
     "(...values: (string | null)[]): string",
     "(...values: (boolean | null)[]): boolean",
+    "<T extends AnyArray>(...values: (T | null)[]): T",
 ];
 const REGEX: &[&str] = &["<K extends string>(key: KeyArg<K>, pattern: string | RegExp, flags?: \"\" | \"i\"): boolean"];
 

@@ -12,12 +12,12 @@
 //! column is made after a filter over many rows.
 
 use crate::batch::Key;
-use crate::expr::chunk::Scratch;
 use crate::expr::compile::Program;
 use crate::expr::eval::{CHUNK, EvalError, Evaluation, Stop, Tested};
 use crate::expr::frame::{Bound, Frame};
 use crate::expr::output::Made;
 use crate::expr::run_values::RunValues;
+use crate::expr::scratch::Scratch;
 use crate::expr::step::Memos;
 use crate::kernel::compact::{compact, give_back, make_room, room_for};
 use crate::kernel::sort::Order;
@@ -443,13 +443,13 @@ impl<'a> Picked<'a> {
         }
         let key = match pass.made.iter().rposition(|made| *made == key) {
             Some(at) => Bound::Made(at),
-            None => Bound::of(rows.batch(), key, &mut Default::default()),
+            None => Bound::of(rows.batch(), key, &mut Default::default(), &mut Default::default()),
         };
         let best = match key.so_far(&walk.made) {
             Bound::Ints(_) => BestByType::Ints(Best::new(count, rows.len())),
             Bound::Floats(_) => BestByType::Floats(Best::new(count, rows.len())),
             Bound::Bools(_) => BestByType::Bools(Best::new(count, rows.len())),
-            Bound::Codes(..) | Bound::Arrays(_) | Bound::Missing | Bound::Made(_) => return None,
+            Bound::Codes(..) | Bound::Lists(..) | Bound::Vectors(..) | Bound::Missing | Bound::Made(_) => return None,
         };
         let last = pass.evaluated.checked_sub(1).map(|last| &pass.parts[last]);
         Some(Picked { best, key, order, after_filter: matches!(last, Some(Part::Filter { .. })) })

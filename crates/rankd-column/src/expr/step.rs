@@ -2,7 +2,7 @@
 
 use crate::expr::operations::{Binary, IntBinary, IntUnary, Unary};
 use crate::expr::tree::{Compare, Ix};
-use crate::value::Type;
+use crate::value::{Element, Type};
 use hashbrown::HashSet;
 use std::sync::Arc;
 
@@ -45,6 +45,16 @@ pub(super) enum Step {
     Test(Test),
 }
 
+impl Step {
+    /// Whether it can take long for a single row.
+    pub(super) fn may_take_long(&self) -> bool {
+        matches!(
+            self,
+            Step::Test(Test::Match { .. } | Test::Member { .. }) | Step::Call { of: CallOf::Lists { .. }, .. }
+        )
+    }
+}
+
 /// What a call reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallOf {
@@ -55,6 +65,15 @@ pub(super) enum CallOf {
         a: Operand,
         b: Option<Operand>,
         memo: u32,
+    },
+    /// A list, and another or an int.
+    Lists {
+        a: Operand,
+        b: Option<Operand>,
+    },
+    Vectors {
+        a: Operand,
+        b: Operand,
     },
 }
 
@@ -92,6 +111,13 @@ pub(super) enum Test {
         b: Operand,
         memo: u32,
     },
+    /// Whether a value is in a list of such elements.
+    Member {
+        list: Operand,
+        element: Element,
+        x: Operand,
+        of: Type,
+    },
     IsNull(Type, Operand, bool),
     Match {
         x: Operand,
@@ -127,5 +153,7 @@ pub(super) struct Registers {
     pub(super) floats: u32,
     pub(super) bools: u32,
     pub(super) symbols: u32,
+    pub(super) lists: u32,
+    pub(super) vectors: u32,
     pub(super) masks: u32,
 }

@@ -57,7 +57,7 @@ pub enum TypeFault {
     NoOrder,
     /// A comparison of lists or vectors, or `in` on one.
     NotComparable(Type),
-    /// An operation, or the whole, that would give a list or vector.
+    /// The whole would give a list or vector.
     NotComputed(Type),
     /// A predicate where a value belongs, or the other way round.
     Misplaced { wanted: &'static str, found: Kind },
@@ -135,10 +135,10 @@ impl Checker<'_> {
             Op::Unary(op, x) => self.arithmetic(ix, op.on_ints().is_some(), &[*x]),
             Op::Binary(op, a, b) => self.arithmetic(ix, op.on_ints().is_some(), &[*a, *b]),
             Op::Clamp { x, lo, hi } => self.arithmetic(ix, true, &[*x, *lo, *hi]),
-            Op::Coalesce(a, b) => self.branches(ix, *a, *b),
+            Op::Coalesce(a, b) => self.meet(ix, *a, *b),
             Op::If { cond, then, other } => {
                 self.predicate(ix, *cond);
-                self.branches(ix, *then, *other)
+                self.meet(ix, *then, *other)
             }
             Op::Truth(_) => Kind::Predicate,
             Op::And(a, b) | Op::Or(a, b) => {
@@ -181,10 +181,18 @@ impl Checker<'_> {
     /// What a call gives; null where an operand can only be null.
     fn call(&mut self, ix: Ix, call: Call, a: Ix, b: Option<Ix>) -> Kind {
         let (mut null, mut wrong) = (false, false);
+        let mut first = None;
         for (operand, takes) in [Some(a), b].into_iter().flatten().zip(call.takes()) {
             match self.value(ix, operand) {
                 Kind::Null => null = true,
-                Kind::Value(type_of) if takes.fits(type_of) => {}
+                Kind::Value(type_of) if takes.fits(type_of) => match first {
+                    Some(before) if !takes.agrees(before, type_of) => {
+                        wrong = true;
+                        self.fail(ix, TypeFault::Mismatch(Kind::Value(before), Kind::Value(type_of)));
+                    }
+                    Some(_) => {}
+                    None => first = Some(type_of),
+                },
                 found => {
                     wrong = true;
                     if found != Kind::Wrong {
@@ -201,6 +209,10 @@ impl Checker<'_> {
             Gives::Int => Kind::Value(Type::Int),
             Gives::Float => Kind::Value(Type::Float),
             Gives::Text => Kind::Value(Type::Str),
+            Gives::Element => match first {
+                Some(Type::List(element)) => Kind::Value(element.type_of()),
+                _ => Kind::Wrong,
+            },
         }
     }
 
@@ -259,17 +271,6 @@ impl Checker<'_> {
     fn arithmetic(&mut self, ix: Ix, keeps_ints: bool, operands: &[Ix]) -> Kind {
         match self.number(ix, operands) {
             Kind::Value(_) if !keeps_ints => Kind::Value(Type::Float),
-            kind => kind,
-        }
-    }
-
-    /// The type that both branches can be seen as, which must be that of a single value.
-    fn branches(&mut self, ix: Ix, a: Ix, b: Ix) -> Kind {
-        match self.meet(ix, a, b) {
-            Kind::Value(found) if !found.is_scalar() => {
-                self.fail(ix, TypeFault::NotComputed(found));
-                Kind::Wrong
-            }
             kind => kind,
         }
     }

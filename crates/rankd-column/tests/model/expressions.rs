@@ -8,8 +8,9 @@ use rankd_column::expr::operation::{Gives, Takes};
 use rankd_column::expr::{
     Binary, Call, Compare, EvalError, Fault, Program, Scratch, Stop, Unary, Want, compute, select,
 };
-use rankd_column::{RowSet, Type, Value};
+use rankd_column::{List, RowSet, Type, Value};
 use std::cell::RefCell;
+use std::sync::Arc;
 
 thread_local! {
     /// Kept over all cases of a test, so that what one program leaves behind is there for the next.
@@ -103,9 +104,23 @@ fn each_operation_alone_is_what_its_term_says() {
         }
     }
     // Keys of every type, and each operand in turn the same on all rows.
-    let literals = [Value::Int(-7), Value::Float(2.5), Value::str("aB"), Value::str("12"), Value::str("")];
+    let texts: Vec<Arc<str>> = ["a", "aB", "zz", "a"].map(Into::into).into();
+    let literals = [
+        Value::Int(-7),
+        Value::Int(1),
+        Value::Float(2.5),
+        Value::str("aB"),
+        Value::str("12"),
+        Value::str(""),
+        Value::List(Arc::new(List::Int(vec![1, i64::MAX, -1, 1]))),
+        Value::List(Arc::new(List::Float(vec![0.0, 2.5, -0.0]))),
+        Value::List(Arc::new(List::Float((0..40).map(|at| f64::from(at) / 2.0).collect()))),
+        Value::List(Arc::new(List::Str(texts))),
+        Value::Vector([0.5f32, -2.0, 1e30].into()),
+        Value::Vector([0f32; 3].into()),
+    ];
     let operands = |takes: &Takes| -> Vec<Term> {
-        let keys = (1..9u32).filter(|key| takes.fits(KEY_TYPES[*key as usize])).map(Term::Key);
+        let keys = (1..KEY_TYPES.len() as u32).filter(|key| takes.fits(KEY_TYPES[*key as usize])).map(Term::Key);
         let literals = literals.iter().filter(|value| takes.fits(value.type_of().unwrap()));
         keys.chain(literals.cloned().map(Term::Const)).collect()
     };
@@ -114,7 +129,10 @@ fn each_operation_alone_is_what_its_term_says() {
         let all: Vec<Vec<Term>> = call.takes().iter().map(operands).collect();
         for a in &all[0] {
             let of: Vec<Vec<Term>> = match all.get(1) {
-                Some(b) => b.iter().map(|b| vec![a.clone(), b.clone()]).collect(),
+                Some(b) => {
+                    let agree = |b: &&Term| call.takes()[1].agrees(a.type_of().unwrap(), b.type_of().unwrap());
+                    b.iter().filter(agree).map(|b| vec![a.clone(), b.clone()]).collect()
+                }
                 None => vec![vec![a.clone()]],
             };
             for operands in of {

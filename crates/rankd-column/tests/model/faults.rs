@@ -1,13 +1,14 @@
 //! Single expressions that once went wrong, or easily could: faults, branches, shared nodes, stopping.
 
 use crate::oracle::Term;
-use crate::table::{Registry, Table, values};
+use crate::table::{PATTERN_PARAM, Registry, Table, values};
 use rankd_column::expr::symbols::TEXT_BYTES_MAX;
 use rankd_column::expr::{
-    Binary, Call, Compare, EvalError, Fault, Op, Pattern, Program, Scratch, Stop, Tree, TypeFault, Unary, Want,
-    compute, select,
+    Binary, Call, Compare, EvalError, Fault, Op, Pattern, Program, Schema, Scratch, Stop, Tree, TypeError, TypeFault,
+    Unary, Want, compute, select,
 };
-use rankd_column::{Column, Key, RowSet, Type, Value};
+use rankd_column::{Column, Key, List, RowSet, Type, Value};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Rows with ids from 100 on and a column of ints under key 1 and of floats under key 3.
@@ -122,10 +123,10 @@ fn several_nodes_may_read_the_same_one() {
 #[test]
 fn a_pattern_parameter_that_is_no_pattern_is_a_fault_of_its_node() {
     let matched = |pattern| Term::Match { key: 7, pattern, ignore_case: false };
-    let term = Term::And(Box::new((matched(Pattern::Literal("a".into())), matched(Pattern::Param(6)))));
+    let term = Term::And(Box::new((matched(Pattern::Literal("a".into())), matched(Pattern::Param(PATTERN_PARAM)))));
     let program = Program::compile(&term.flatten().0, &Registry, Want::Predicate).unwrap();
-    let mut params = vec![Value::Null; 7];
-    params[6] = Value::str("a(");
+    let mut params = vec![Value::Null; 11];
+    params[10] = Value::str("a(");
     let error =
         select(&program, &rows(&[1], &[0.0]), values(&params), &mut Scratch::default(), Stop::default()).unwrap_err();
     assert!(matches!(error, EvalError { fault: Fault::BadRegex { .. }, id: None, node: Some(1) }), "{error:?}");
@@ -215,13 +216,54 @@ fn few_rows_of_a_large_dictionary_are_worked_on_one_by_one() {
 #[test]
 fn an_operand_that_is_not_taken_is_refused_by_name() {
     for (call, operand, message) in [
-        (Call::Lower, Term::Key(1), "lower takes string, not int"),
-        (Call::Hash, Term::Key(3), "hash takes int or string, not float"),
-        (Call::UnitHash, Term::Key(5), "unit_hash takes int or string, not bool"),
-        (Call::Int, Term::Key(5), "int takes number or string, not bool"),
+        (Call::Lower, Term::Key(1), "lower takes a string, not int"),
+        (Call::Hash, Term::Key(3), "hash takes an int or a string, not float"),
+        (Call::UnitHash, Term::Key(5), "unit_hash takes an int or a string, not bool"),
+        (Call::Int, Term::Key(5), "int takes a number or a string, not bool"),
+        (Call::Sum, Term::Key(15), "sum takes a list of numbers, not list<string>"),
+        (Call::Size, Term::Key(16), "size takes a list, not vector<3>"),
     ] {
         let tree = Term::Call(call, vec![operand], Some("s")).flatten().0;
         let errors = Program::compile(&tree, &Registry, Want::Value).unwrap_err();
         assert_eq!(errors.iter().map(|error| error.to_string()).collect::<Vec<_>>(), [message]);
     }
+}
+
+#[test]
+fn operands_that_do_not_go_together_are_refused_by_both_their_types() {
+    struct Vectors;
+    impl Schema for Vectors {
+        fn key_type(&self, key: Key) -> Type {
+            Type::Vector(if key.0 == 1 { 64 } else { 32 })
+        }
+
+        fn param_type(&self, _: u32) -> Type {
+            Type::Int
+        }
+    }
+    let messages = |errors: Vec<TypeError>| errors.iter().map(|error| error.to_string()).collect::<Vec<_>>();
+    let dot = Term::Call(Call::Dot, vec![Term::Key(1), Term::Key(2)], None).flatten().0;
+    let found = messages(Program::compile(&dot, &Vectors, Want::Value).unwrap_err());
+    assert_eq!(found, ["vector<64> and vector<32> cannot be combined"]);
+    for (call, a, b, expected) in [
+        (Call::Overlap, 13, 15, "list<int> and list<string> cannot be combined"),
+        (Call::Contains, 15, 1, "list<string> and int cannot be combined"),
+        (Call::Contains, 7, 1, "string and int cannot be combined"),
+        (Call::At, 13, 3, "at takes an int, not float"),
+    ] {
+        let tree = Term::Call(call, vec![Term::Key(a), Term::Key(b)], None).flatten().0;
+        let want = if call == Call::Contains { Want::Predicate } else { Want::Value };
+        assert_eq!(messages(Program::compile(&tree, &Registry, want).unwrap_err()), [expected]);
+    }
+}
+
+#[test]
+fn a_sum_of_ints_that_overflows_is_a_fault_of_its_row() {
+    let lists = [vec![i64::MAX, 1, -5], vec![i64::MAX, 1]];
+    let columns = [(Key(13), lists.into_iter().map(|list| Value::List(Arc::new(List::Int(list)))).collect())];
+    let rows = RowSet::new(Table { ids: vec![100, 101], columns: columns.into(), spare_strings: vec![] }.batch());
+    let sum = Term::Call(Call::Sum, vec![Term::Key(13)], None);
+    assert_eq!(run(&sum, &rows.take(1), &[], Stop::default()).unwrap().value(0), Value::Int(i64::MAX - 4));
+    let error = run(&sum, &rows, &[], Stop::default()).unwrap_err();
+    assert_eq!(error, EvalError { fault: Fault::Overflow, id: Some(101.into()), node: Some(1) });
 }

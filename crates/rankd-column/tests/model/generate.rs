@@ -242,8 +242,14 @@ fn literal(type_of: Type) -> BoxedStrategy<Value> {
             .boxed(),
         Type::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
         Type::Str => select(STRINGS.to_vec()).prop_map(Value::str).boxed(),
-        // Expressions have no literals of these.
-        Type::List(_) | Type::Vector(_) => Just(Value::Null).boxed(),
+        Type::List(element) => prop::collection::vec(literal(element.type_of()), 0..14)
+            .prop_map(move |elements| Value::List(Arc::new(list(element, &elements))))
+            .boxed(),
+        Type::Vector(dimension) => {
+            prop::collection::vec(select(vec![-1.5f32, 0.0, 0.1, 1.0, 3e20]), usize::from(dimension))
+                .prop_map(|numbers| Value::Vector(numbers.into()))
+                .boxed()
+        }
     }
 }
 
@@ -257,6 +263,9 @@ pub(crate) struct Level {
     pub(crate) number: Terms,
     pub(crate) bool: Terms,
     pub(crate) str: Terms,
+    /// Lists of ints, of floats and of strings.
+    lists: [Terms; 3],
+    vector: Terms,
     pub(crate) predicate: Terms,
 }
 
@@ -270,7 +279,8 @@ impl Level {
         let number = prop_oneof![1 => int.clone(), 2 => leaf(Type::Float)].boxed();
         let (bool, str) = (leaf(Type::Bool), leaf(Type::Str));
         let predicate = any::<bool>().prop_map(Term::Truth).boxed();
-        Level { int, number, bool, str, predicate }
+        let lists = [Element::Int, Element::Float, Element::Str].map(|element| leaf(Type::List(element)));
+        Level { int, number, bool, str, lists, vector: leaf(Type::Vector(3)), predicate }
     }
 
     fn next(&self) -> Level {
@@ -284,6 +294,7 @@ impl Level {
             1 => clamp(int),
             3 => self.branches(int),
             2 => self.calls(Gives::Int),
+            1 => self.of_elements(0),
         ];
         let of_numbers = prop_oneof![
             1 => leaf(Type::Float),
@@ -293,12 +304,20 @@ impl Level {
             1 => clamp(number),
             3 => self.branches(number),
             2 => self.calls(Gives::Float),
+            1 => self.of_elements(1),
         ];
         Level {
             int: of_ints.boxed(),
             number: of_numbers.boxed(),
             bool: prop_oneof![leaf(Type::Bool), self.branches(&self.bool)].boxed(),
-            str: prop_oneof![leaf(Type::Str), self.branches(&self.str), self.calls(Gives::Text)].boxed(),
+            str: prop_oneof![
+                2 => leaf(Type::Str), 2 => self.branches(&self.str), 2 => self.calls(Gives::Text), 1 => self.of_elements(2),
+            ]
+            .boxed(),
+            lists: [Element::Int, Element::Float, Element::Str].map(|element| {
+                prop_oneof![leaf(Type::List(element)), self.branches(&self.lists[element as usize])].boxed()
+            }),
+            vector: prop_oneof![leaf(Type::Vector(3)), self.branches(&self.vector)].boxed(),
             predicate: self.predicates(),
         }
     }
@@ -307,10 +326,8 @@ impl Level {
     fn calls(&self, gives: Gives) -> Terms {
         let calls: Vec<Call> = Call::ALL.iter().copied().filter(|call| call.gives() == gives).collect();
         let level = self.clone();
-        let call = select(calls).prop_flat_map(move |call| {
-            let operands: Vec<Terms> = call.takes().iter().map(|takes| level.operand(*takes)).collect();
-            (Just(call), operands, select(vec!["", "s", "home"]))
-        });
+        let call =
+            select(calls).prop_flat_map(move |call| (Just(call), level.operands(call), select(vec!["", "s", "home"])));
         call.prop_map(|(call, operands, salt)| {
             let is_salted = call.operation().fields.iter().any(|field| field.name == "salt");
             Term::Call(call, operands, is_salted.then_some(salt))
@@ -318,12 +335,56 @@ impl Level {
         .boxed()
     }
 
+    /// Operands that go together.
+    fn operands(&self, call: Call) -> BoxedStrategy<Vec<Term>> {
+        let pair = |a: &Terms, b: &Terms| (a.clone(), b.clone()).prop_map(|(a, b)| vec![a, b]).boxed();
+        let [ints, floats, texts] = &self.lists;
+        match *call.takes() {
+            [Takes::TextOrList, Takes::Member] => prop_oneof![
+                2 => pair(&self.str, &self.str),
+                1 => pair(ints, &self.number),
+                1 => pair(floats, &self.number),
+                2 => pair(texts, &self.str),
+            ]
+            .boxed(),
+            [Takes::List, Takes::SameList] => {
+                prop_oneof![pair(ints, ints), pair(floats, floats), pair(texts, texts)].boxed()
+            }
+            ref takes => takes.iter().map(|takes| self.operand(*takes)).collect::<Vec<Terms>>().boxed(),
+        }
+    }
+
     fn operand(&self, takes: Takes) -> Terms {
+        let [ints, floats, _] = &self.lists;
         match takes {
+            Takes::Int => self.int.clone(),
             Takes::Text => self.str.clone(),
             Takes::IntOrText => prop_oneof![self.int.clone(), self.str.clone()].boxed(),
             Takes::NumberOrText => prop_oneof![self.number.clone(), self.str.clone()].boxed(),
+            Takes::List => self.any_list(),
+            Takes::NumberList => prop_oneof![ints.clone(), floats.clone()].boxed(),
+            Takes::Vector | Takes::SameVector => self.vector.clone(),
+            Takes::SameList | Takes::TextOrList | Takes::Member => panic!("it depends on another operand"),
         }
+    }
+
+    fn any_list(&self) -> Terms {
+        let [ints, floats, texts] = &self.lists;
+        prop_oneof![ints.clone(), floats.clone(), texts.clone()].boxed()
+    }
+
+    /// Functions that give an element of such lists, or a number like one.
+    fn of_elements(&self, element: usize) -> Terms {
+        let takes = |call: &&Call| element < 2 || call.takes()[0] == Takes::List;
+        let calls = Call::ALL.iter().filter(|call| call.gives() == Gives::Element).filter(takes);
+        let at = (0i64..4).prop_map(|at| Term::Const(Value::Int(at)));
+        let index = prop_oneof![at, self.int.clone()];
+        (select(calls.copied().collect::<Vec<_>>()), self.lists[element].clone(), index)
+            .prop_map(|(call, list, index)| {
+                let operands = [list, index].into_iter().take(call.takes().len());
+                Term::Call(call, operands.collect(), None)
+            })
+            .boxed()
     }
 
     fn branches(&self, values: &Terms) -> Terms {
@@ -351,8 +412,8 @@ impl Level {
             1 => within(&self.bool, vec![Type::Bool]),
             2 => within(&self.str, vec![Type::Str]),
             2 => (any_value, any::<bool>()).prop_map(|(x, negated)| Term::Null(Box::new(x), negated)),
-            1 => (FIRST_ARRAY..KEY_TYPES.len() as u32, any::<bool>())
-                .prop_map(|(key, negated)| Term::Null(Box::new(Term::Key(key)), negated)),
+            1 => (prop_oneof![self.any_list(), self.vector.clone()], any::<bool>())
+                .prop_map(|(x, negated)| Term::Null(Box::new(x), negated)),
             2 => pattern_match(),
             3 => self.calls(Gives::Truth),
         ]

@@ -8,7 +8,7 @@ use crate::table::{KEY_TYPES, NOW_MS, PARAM_TYPES, USER_ID, World};
 use rankd_column::expr::operation::{CallResult, Gives, Meaning};
 use rankd_column::expr::tree::Ix;
 use rankd_column::expr::{Binary, Call, Compare, Op, Pattern, Tree, Unary};
-use rankd_column::{Key, Type, Value};
+use rankd_column::{Key, List, Type, Value};
 use regex::RegexBuilder;
 use std::cmp::Ordering;
 
@@ -68,6 +68,10 @@ impl Term {
                 Gives::Int => Some(Type::Int),
                 Gives::Float => Some(Type::Float),
                 Gives::Text => Some(Type::Str),
+                Gives::Element => match operands[0].type_of() {
+                    Some(Type::List(element)) => Some(element.type_of()),
+                    other => panic!("{call:?} of {other:?}"),
+                },
                 Gives::Truth => None,
             },
             Term::If(parts) => meet(vec![parts.1.type_of(), parts.2.type_of()]),
@@ -89,6 +93,7 @@ impl Term {
     /// Whether this is an operation in which a number can go wrong, rather than one that hands a value on.
     pub(crate) fn is_arithmetic(&self) -> bool {
         matches!(self, Term::Unary(..) | Term::Binary(..) | Term::Clamp(_))
+            || matches!(self, Term::Call(call, ..) if call.gives() != Gives::Truth)
     }
 
     /// The value on one row. A predicate is a bool and never null.
@@ -103,7 +108,7 @@ impl Term {
             // What can only be null has nothing in it to look at.
             _ if self.is_value() && self.type_of().is_none() => Value::Null,
             Term::Call(of, operands, salt) => {
-                call(*of, &operands.iter().map(at).collect::<Result<Vec<_>, _>>()?, salt.unwrap_or_default())
+                call(*of, &operands.iter().map(at).collect::<Result<Vec<_>, _>>()?, salt.unwrap_or_default())?
             }
             Term::Unary(op, x) => match (at(x)?, self.type_of()) {
                 (Value::Null, _) => Value::Null,
@@ -150,7 +155,6 @@ impl Term {
 
     fn is_value(&self) -> bool {
         self.is_arithmetic()
-            || matches!(self, Term::Call(call, ..) if call.gives() != Gives::Truth)
             || matches!(self, Term::Const(_) | Term::Key(_) | Term::Param(_) | Term::Coalesce(_) | Term::If(_))
     }
 
@@ -210,16 +214,84 @@ impl Term {
 }
 
 /// A function of values of any type.
-fn call(call: Call, operands: &[Value], salt: &str) -> Value {
+fn call(call: Call, operands: &[Value], salt: &str) -> Result<Value, Overflow> {
     if operands.contains(&Value::Null) {
-        return if call.gives() == Gives::Truth { Value::Bool(false) } else { Value::Null };
+        return Ok(if call.gives() == Gives::Truth { Value::Bool(false) } else { Value::Null });
     }
     let text = |at: usize| match &operands[at] {
         Value::Str(text) => text.to_string(),
         Value::Int(v) => v.to_string(),
         other => panic!("{call:?} of {other}"),
     };
-    match call {
+    Ok(match call {
+        Call::Contains if matches!(operands[0], Value::List(_)) => {
+            Value::Bool(elements(&operands[0]).iter().any(|element| compare(Compare::Eq, element, &operands[1])))
+        }
+        Call::Size => Value::Int(elements(&operands[0]).len() as i64),
+        Call::At => match operands[1] {
+            Value::Int(at @ 0..) => elements(&operands[0]).get(at as usize).cloned().unwrap_or(Value::Null),
+            _ => Value::Null,
+        },
+        Call::Overlap => {
+            let other = elements(&operands[1]);
+            let mut counted: Vec<Value> = Vec::new();
+            for element in elements(&operands[0]) {
+                let equals = |x: &Value| compare(Compare::Eq, x, &element);
+                if other.iter().any(equals) && !counted.iter().any(equals) {
+                    counted.push(element);
+                }
+            }
+            Value::Int(counted.len() as i64)
+        }
+        Call::Sum => match &operands[0] {
+            Value::List(list) => match &**list {
+                List::Int(values) => {
+                    let sum: i128 = values.iter().map(|v| i128::from(*v)).sum();
+                    Value::Int(i64::try_from(sum).map_err(|_| Overflow)?)
+                }
+                List::Float(values) => Value::Float(values.iter().fold(0.0, |sum, v| sum + v)),
+                List::Str(_) => panic!("a sum of texts"),
+            },
+            other => panic!("{call:?} of {other}"),
+        },
+        Call::Mean => match elements(&operands[0]).len() {
+            0 => Value::Null,
+            len => {
+                let exact = |v: &Value| matches!(v, Value::Int(_));
+                let values = elements(&operands[0]);
+                let sum = match values.iter().all(exact) {
+                    true => values.iter().map(|v| if let Value::Int(v) = v { i128::from(*v) } else { 0 }).sum::<i128>()
+                        as f64,
+                    false => values.iter().fold(0.0, |sum, v| sum + float(v)),
+                };
+                Value::Float(sum / len as f64)
+            }
+        },
+        Call::Least | Call::Greatest => {
+            let key = |v: &Value| match v {
+                Value::Int(v) => (*v, 0.0),
+                v => (0, float(v)),
+            };
+            let order = |a: &Value, b: &Value| {
+                let (a, b) = (key(a), key(b));
+                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+            };
+            let values = elements(&operands[0]);
+            let found =
+                if call == Call::Least { values.into_iter().min_by(order) } else { values.into_iter().max_by(order) };
+            found.unwrap_or(Value::Null)
+        }
+        Call::Dot => Value::Float(f64::from(lanes(operands, |a, b| a * b))),
+        Call::L2 => Value::Float(f64::from(lanes(operands, |a, b| (a - b) * (a - b))).sqrt()),
+        Call::Cosine => {
+            let square = |at: usize| {
+                let twice = [operands[at].clone(), operands[at].clone()];
+                f64::from(lanes(&twice, |a, b| a * b)).sqrt()
+            };
+            let lengths = square(0) * square(1);
+            let dot = f64::from(lanes(operands, |a, b| a * b));
+            Value::Float(if lengths == 0.0 { 0.0 } else { (dot / lengths).clamp(-1.0, 1.0) })
+        }
         Call::Int => match &operands[0] {
             Value::Float(v) if v.abs() < 1e30 => i64::try_from(v.trunc() as i128).map_or(Value::Null, Value::Int),
             Value::Float(_) => Value::Null,
@@ -245,7 +317,32 @@ fn call(call: Call, operands: &[Value], salt: &str) -> Value {
             },
             other => panic!("{call:?} is {other:?}"),
         },
+    })
+}
+
+fn elements(list: &Value) -> Vec<Value> {
+    let Value::List(list) = list else { panic!("{list} is no list") };
+    match &**list {
+        List::Int(values) => values.iter().map(|v| Value::Int(*v)).collect(),
+        List::Float(values) => values.iter().map(|v| Value::Float(*v)).collect(),
+        List::Str(values) => values.iter().map(|v| Value::Str(v.clone())).collect(),
     }
+}
+
+/// A sum over two vectors: the terms of sixteen lanes, then the lanes in pairs, all rounded to `f32`.
+fn lanes(operands: &[Value], term: fn(f32, f32) -> f32) -> f32 {
+    let (Value::Vector(a), Value::Vector(b)) = (&operands[0], &operands[1]) else { panic!("no vectors") };
+    assert_eq!(a.len(), b.len());
+    let mut lanes = [0f32; 16];
+    for at in 0..a.len() {
+        lanes[at % 16] += term(a[at], b[at]);
+    }
+    for half in [8, 4, 2, 1] {
+        for at in 0..half {
+            lanes[at] += lanes[at + half];
+        }
+    }
+    lanes[0]
 }
 
 /// Two values of one type, or two numbers; null compares false with everything.

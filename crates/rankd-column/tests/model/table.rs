@@ -36,10 +36,21 @@ pub(crate) const FIRST_ARRAY: u32 = 13;
 pub(crate) const FIRST_MISSING_ARRAY: u32 = 17;
 
 /// The type of each parameter. The last is only ever a pattern.
-pub(crate) const PARAM_TYPES: [Type; 7] =
-    [Type::Int, Type::Int, Type::Float, Type::Float, Type::Bool, Type::Str, Type::Str];
+pub(crate) const PARAM_TYPES: [Type; 11] = [
+    Type::Int,
+    Type::Int,
+    Type::Float,
+    Type::Float,
+    Type::Bool,
+    Type::Str,
+    Type::List(Element::Int),
+    Type::List(Element::Float),
+    Type::List(Element::Str),
+    Type::Vector(3),
+    Type::Str,
+];
 
-pub(crate) const PATTERN_PARAM: u32 = 6;
+pub(crate) const PATTERN_PARAM: u32 = 10;
 
 /// The time and the user of every run.
 pub(crate) const NOW_MS: i64 = 1_700_000_000_123;

@@ -11,7 +11,7 @@ use crate::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX};
 use crate::wire::Sources;
 use crate::wire::cursor::{Cursor, Place};
 use rankd_column::expr::operation::{Form, Holds};
-use rankd_column::expr::{Compare, OPERATIONS, Op, Operation, Pattern, Special, Tree};
+use rankd_column::expr::{Call, Compare, OPERATIONS, Op, Operation, Pattern, Special, Tree};
 use rankd_column::{Key, Value};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -72,6 +72,8 @@ struct Part<'t> {
     param: Option<Option<u32>>,
     compare: Option<Option<Compare>>,
     list: Option<Vec<Value>>,
+    /// The key or parameter that has the list.
+    list_of: Option<Option<Op>>,
     pattern: Option<Option<Pattern>>,
     ignore_case: bool,
     salt: Option<Option<Arc<str>>>,
@@ -236,6 +238,9 @@ impl Decoder<'_, '_> {
             (_, Some(Holds::Key)) => part.key = Some(self.names.key(&mut cursor, Access::Read)?),
             (_, Some(Holds::Param)) => part.param = Some(self.names.param(&mut cursor)?),
             (_, Some(Holds::Comparison)) => part.compare = Some(compare(&mut cursor)?),
+            (_, Some(Holds::List)) if cursor.peek()? == Kind::Object => {
+                part.list_of = Some(list_of(&mut cursor, self.names)?);
+            }
             (_, Some(Holds::List)) => {
                 let room = EXPRESSION_NODES_MAX - self.size;
                 let mut list = Vec::new();
@@ -356,7 +361,17 @@ impl Decoder<'_, '_> {
             Special::Or => Op::Or(child("a"), child("b")),
             Special::Not => Op::Not(child("x")),
             Special::Cmp => self.comparison(part.compare??, child("a"), child("b")),
-            Special::In => Op::In(child("lhs"), part.list.take()?),
+            Special::In => {
+                let x = child("lhs");
+                match part.list_of.take() {
+                    Some(list_of) => {
+                        let list = self.push(list_of?, part.source);
+                        part.children.push(("list", list));
+                        Op::Call { call: Call::Contains, a: list, b: Some(x), salt: None }
+                    }
+                    None => Op::In(x, part.list.take()?),
+                }
+            }
             Special::IsNull => Op::Null { x: child("x"), negated: false },
             Special::NotNull => Op::Null { x: child("x"), negated: true },
             Special::Regex => {
@@ -421,6 +436,7 @@ impl Decoder<'_, '_> {
             param: None,
             compare: None,
             list: None,
+            list_of: None,
             pattern: None,
             ignore_case: false,
             salt: None,
@@ -457,6 +473,26 @@ fn compare(cursor: &mut Cursor<'_, '_>) -> Result<Option<Compare>, Fault> {
         cursor.report_at(wrong.nearest(&text, Compare::ALL.into_iter().map(Compare::symbol)));
     }
     Ok(known)
+}
+
+/// A list that a key or a parameter has.
+fn list_of(cursor: &mut Cursor<'_, '_>, names: &Names<'_>) -> Result<Option<Op>, Fault> {
+    let (mut list, mut given) = (None, 0);
+    let before = cursor.errors();
+    cursor.object(&["key", "param"], |cursor, field| {
+        given += 1;
+        list = match field {
+            "key" => names.key(cursor, Access::Read)?.map(Op::Key),
+            _ => names.param(cursor)?.map(Op::Param),
+        };
+        Ok(())
+    })?;
+    if given != 1 && cursor.errors() == before {
+        let message = "a list is [value, …], {\"key\": name} or {\"param\": name}, one of the three";
+        cursor.report(Code::MissingField, message);
+        return Ok(None);
+    }
+    Ok(list)
 }
 
 fn pattern(cursor: &mut Cursor<'_, '_>, names: &Names<'_>) -> Result<Option<Pattern>, Fault> {
