@@ -425,6 +425,27 @@ declare module "@ranking-dsl/runtime" {
       /** Values by key */
       columns?: Columns;
     } & TaskOptions): Rows;
+    /** Read rows, or columns for rows, from an HTTP service. */
+    httpFetch<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray>(options: {
+      /** The service */
+      endpoint: Endpoint<"http">;
+      /** What follows the endpoint's url, such as /users/{user_id}/items?limit=50 */
+      path: string;
+      /** How to ask (default "GET") */
+      method?: "GET" | "POST";
+      /** What a POST sends along: nothing, the ids of the input as {"ids":[…]}, or its rows as {"rows":[{"id":…},…]} (default "none") */
+      body?: "none" | "ids" | "rows";
+      /** The keys that rows are sent with */
+      keys?: readonly KeyArg<Keys>[];
+      /** Where the rows are in the answer, as a member or JSON pointer; the answer itself by default */
+      rows?: string;
+      /** Where the id is in each of them, as a member or JSON pointer; "id" by default */
+      id?: string;
+      /** The keys to write, by the place of their value in a row of the answer: a member or a JSON pointer */
+      fields?: { readonly [name: string]: OutKeyArg<Fields> };
+      /** The most rows that are sent in one call (default 1000) */
+      batchMax?: number | bigint;
+    } & TaskOptions): Rows;
     /** Read the requesting user's profile, as one row. */
     viewer(options: {
       /** Where the profiles are */
@@ -485,6 +506,27 @@ declare module "@ranking-dsl/runtime" {
       fanout?: number | bigint;
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
+    } & TaskOptions): Rows;
+    /** Read rows, or columns for rows, from an HTTP service. */
+    httpFetch<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray>(options: {
+      /** The service */
+      endpoint: Endpoint<"http">;
+      /** What follows the endpoint's url, such as /users/{user_id}/items?limit=50 */
+      path: string;
+      /** How to ask (default "GET") */
+      method?: "GET" | "POST";
+      /** What a POST sends along: nothing, the ids of the input as {"ids":[…]}, or its rows as {"rows":[{"id":…},…]} (default "none") */
+      body?: "none" | "ids" | "rows";
+      /** The keys that rows are sent with */
+      keys?: readonly KeyArg<Keys>[];
+      /** Where the rows are in the answer, as a member or JSON pointer; the answer itself by default */
+      rows?: string;
+      /** Where the id is in each of them, as a member or JSON pointer; "id" by default */
+      id?: string;
+      /** The keys to write, by the place of their value in a row of the answer: a member or a JSON pointer */
+      fields?: { readonly [name: string]: OutKeyArg<Fields> };
+      /** The most rows that are sent in one call (default 1000) */
+      batchMax?: number | bigint;
     } & TaskOptions): Rows;
     /** Add columns read from what is stored for each row. */
     hydrate<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray, OutKey extends Expr | AnyArray, On extends Expr | AnyArray>(options: {

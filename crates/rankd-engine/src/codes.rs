@@ -306,10 +306,18 @@ codes! {
         "the answer of an HTTP service is not JSON, or is compressed"
         "Let the service answer with JSON in UTF-8, uncompressed. The message names the byte where reading stopped."
         "the answer of the endpoint \"recommender\" is not JSON: expected a value (byte 0)"
+    E435 WRONG_ANSWER Upstream Mistake false
+        "the answer of an HTTP service is JSON, but has no rows where the plan says that they are"
+        "Correct `rows` in the plan: it is a JSON pointer to the array of the answer, such as /items, or empty where the answer is the array."
+        "the answer of the endpoint \"recommender\" has no array at \"/items\""
     E436 BAD_CALL_PATH Task Mistake false
         "the path of a call is too long, or a value in it cannot be part of a path"
         "Put long values into the body of the call. A value that is . or .. cannot stand in a path."
         "the endpoint \"recommender\": the path of a call has more than 8192 bytes, or characters that paths do not have"
+    E437 TOO_MANY_CALLS Task Mistake false
+        "a step needs more calls of an HTTP service than a step may make"
+        "Name the row in the body of a POST instead of in the path, raise `batch_max`, or fetch for fewer rows."
+        "the rows need more than 1000 calls of the endpoint \"recommender\""
 
     E501 INT_OVERFLOW Task Mistake false
         "an integer in an expression does not fit 64 bits"

@@ -99,6 +99,7 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::Texts
         | ParamKind::Ids { .. }
         | ParamKind::Template
+        | ParamKind::Path
         | ParamKind::Pointer
         | ParamKind::Choice(_)
         | ParamKind::Key

@@ -15,6 +15,8 @@ pub(crate) struct Example {
     pub(crate) store: String,
     /// What the table endpoint holds, as the lines of a table.
     pub(crate) table: Vec<String>,
+    /// What a service answers: paths and bodies.
+    pub(crate) answers: Vec<(String, String)>,
     /// The inputs, as the lines of tables.
     pub(crate) given: Vec<Vec<String>>,
     /// What must come out, as the lines of a table.
@@ -37,6 +39,10 @@ impl Example {
                     example.given.push(Vec::new());
                 }
                 ("table", _) => in_table = true,
+                ("answer", rest) => {
+                    let (path, body) = rest.split_once(' ').unwrap_or((rest, ""));
+                    example.answers.push((path.to_owned(), body.to_owned()));
+                }
                 ("gives", _) => gives = true,
                 ("|", _) if gives => example.gives.push(line.to_owned()),
                 ("|", _) if in_table => example.table.push(line.to_owned()),
@@ -44,7 +50,7 @@ impl Example {
                     Some(table) => table.push(line.to_owned()),
                     None => panic!("{op}: a table stands after given or gives"),
                 },
-                _ => panic!("{op}: an example has with, store, table, given, gives and tables, not {line:?}"),
+                _ => panic!("{op}: an example has with, store, answer, table, given, gives and tables, not {line:?}"),
             }
         }
         assert!(

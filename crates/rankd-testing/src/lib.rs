@@ -11,6 +11,7 @@
 
 mod example;
 mod given;
+mod service;
 mod table;
 
 use example::Example;
@@ -25,6 +26,7 @@ use rankd_engine::{Engine, Linked, Request, Scheduler, Settings, Tasks};
 use rankd_plan::registry::{Endpoint, EndpointSettings, Text};
 use rankd_plan::signature::Signature;
 use rankd_plan::{Registry, check};
+use service::Service;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ use std::sync::Arc;
 ///
 /// An example is a block ` ```text ` with these lines: `with` and the parameters as JSON, where an expression or predicate is
 /// written in place and a node is the number of a `given` table; `store` and a line of data, for each key that a read needs;
-/// `table` and a table, which the endpoint `example_table` has;
+/// `answer`, a path and JSON, for each call of the endpoint `service`; `table` and a table, which the endpoint `example_table` has;
 /// `given` and a table, for each input; `gives` and the table that must come out. Every endpoint of the registry has the data.
 pub fn run_examples(definitions: impl IntoIterator<Item = Definition>, folder: impl AsRef<Path>, registry: &Registry) {
     let definitions: Vec<Definition> = definitions.into_iter().collect();
@@ -61,7 +63,8 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
     let open = |endpoint: &Endpoint| -> Arc<dyn Open> {
         match &endpoint.settings {
             EndpointSettings::Table(_) => Arc::new(OpenTable::new(&endpoint.name, tables.clone())),
-            _ => Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), Vec::new())),
+            EndpointSettings::Http(_) => Arc::new(Service::new(&endpoint.name, example.answers.clone())),
+            EndpointSettings::Redis(_) => Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), Vec::new())),
         }
     };
     if let (false, Some(at)) = (example.table.is_empty(), registry.endpoints.named(TABLE)) {
@@ -85,8 +88,8 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
 /// The table that examples can read from.
 const TABLE: &str = "example_table";
 
-/// The registry in a folder, with the endpoints of the environment `local` and one that is a table, `example_table`. One with mistakes
-/// fails the test.
+/// The registry in a folder, with the endpoints of the environment `local` one that is a table, `example_table`, and
+/// one that is an HTTP service, `service`. One with mistakes fails the test.
 pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let [keys, params, endpoints] = ["keys.toml", "params.toml", "endpoints.local.toml"].map(|name| {
         let path = folder.as_ref().join(name);
@@ -95,7 +98,7 @@ pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let table = format!(
         "[[endpoint]]\nendpoint_id = \"ep_{TABLE}\"\nname = \"{TABLE}\"\nkind = \"table\"\nurl = \"file:x.csv\"\n"
     );
-    let endpoints = format!("{endpoints}\n{table}");
+    let endpoints = format!("{endpoints}\n{table}{}", service::ENDPOINT);
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
     let found: Vec<_> = problems.iter().flat_map(|file| file.diagnostics.list()).collect();

@@ -15,6 +15,9 @@ mod nodes;
 mod runs;
 #[path = "redis/server.rs"]
 mod server;
+#[path = "../../rankd-engine/tests/calls/service.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod service;
 #[path = "cases/text_ids.rs"]
 mod text_ids;
 #[path = "cases/workspace.rs"]

@@ -4,6 +4,7 @@ use crate::error::TaskError;
 use crate::store::{Call, CallsEndpoint};
 use crate::task::FetchContext;
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 
 impl FetchContext<'_> {
     /// The calls that an endpoint answers.
@@ -20,8 +21,13 @@ pub struct ServiceCalls<'a> {
 }
 
 impl ServiceCalls<'_> {
-    /// The body of the answer; nothing where the service has nothing under the path.
-    pub async fn call(self, call: Call) -> Result<Option<Bytes>, TaskError> {
+    /// The bodies of the answers to these calls, made at the same time; nothing where the service has nothing under a path. One that
+    /// fails fails all.
+    pub async fn call_all(self, calls: Vec<Call>) -> Result<Vec<Option<Bytes>>, TaskError> {
+        try_join_all(calls.into_iter().map(|call| self.call(call))).await
+    }
+
+    async fn call(self, call: Call) -> Result<Option<Bytes>, TaskError> {
         let ServiceCalls { cx: FetchContext { stores, tally, stats, .. }, endpoint } = self;
         let Some((name, store)) = stores.calls(endpoint) else {
             return Err(TaskError::bug("an endpoint that does not answer calls"));

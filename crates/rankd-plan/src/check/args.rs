@@ -68,7 +68,7 @@ pub(super) fn read(
     }
     reading.count_cells(found);
     let is_given = |name: &str| node.params.iter().any(|(given, _)| given == name);
-    uses::check(signature, &reading.draft.args, is_given, checker.names.registry, &reading.base, found);
+    uses::check(signature, &reading.draft.args, is_given, has_input, checker.names.registry, &reading.base, found);
 }
 
 struct Reading<'c, 'a, 't, 'd> {
@@ -114,6 +114,10 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Texts => texts(&mut cursor, param)?.map(Arg::Texts),
             ParamKind::Template => {
                 let template = template::read(&self.checker.names, &mut cursor, self.has_input)?;
+                template.map(|template| Arg::Template(Arc::new(template)))
+            }
+            ParamKind::Path => {
+                let template = template::read_path(&self.checker.names, &mut cursor, self.has_input)?;
                 template.map(|template| Arg::Template(Arc::new(template)))
             }
             ParamKind::Pointer => pointer_text(&mut cursor, param.name)?.map(Arg::Text),

@@ -32,6 +32,31 @@ pub(super) fn read(names: &Names<'_>, cursor: &mut Cursor<'_, '_>, has_input: bo
     Ok(parts.map(Template::new))
 }
 
+/// The same for what follows the url of a service.
+pub(super) fn read_path(
+    names: &Names<'_>,
+    cursor: &mut Cursor<'_, '_>,
+    has_input: bool,
+) -> Result<Option<Template>, Fault> {
+    let Some(template) = read(names, cursor, has_input)? else { return Ok(None) };
+    let texts = template.parts().iter().map(|part| match part {
+        TemplatePart::Text(text) => &**text,
+        TemplatePart::Id | TemplatePart::UserId | TemplatePart::Param(_) | TemplatePart::Key(_) => "",
+    });
+    if !texts.clone().next().is_some_and(|first| first.starts_with('/')) {
+        cursor.report(Code::BadTemplate, "a path starts with /");
+        return Ok(None);
+    }
+    // What RFC 3986 allows in a path or query, and no fragment.
+    let is_good = |char: &char| char.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@%/?".contains(*char);
+    if let Some(bad) = texts.flat_map(str::chars).find(|char| !is_good(char)) {
+        let message = format!("a path cannot have the character {bad:?}; it is written percent-encoded");
+        cursor.report(Code::BadTemplate, message);
+        return Ok(None);
+    }
+    Ok(Some(template))
+}
+
 fn place(names: &Names<'_>, cursor: &mut Cursor<'_, '_>, name: &str, has_input: bool) -> Option<TemplatePart> {
     if !has_input && (name == "id" || name.starts_with("key.")) {
         let message = format!("{{{name}}} is of a row, and this node has no input");

@@ -1,10 +1,10 @@
-//! Which parameters of a node go together: by the word of a choice, or by the kind of an endpoint.
+//! Which parameters of a node go together: by the word of a choice, by the kind of an endpoint, or by whether there is an input.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::plan::Arg;
 use crate::registry::Registry;
-use crate::signature::{KeyTypes, Param, ParamUse, Signature, When};
+use crate::signature::{KeyTypes, Param, ParamRef, ParamUse, Signature, When};
 use rankd_column::Type;
 
 /// Reports what is given and must not be, and what is not given and must be. `args` are in the order of the signature.
@@ -12,6 +12,7 @@ pub(super) fn check(
     signature: Signature,
     args: &[Option<Arg>],
     is_given: impl Fn(&str) -> bool,
+    has_input: bool,
     registry: &Registry,
     base: &str,
     found: &mut Diagnostics,
@@ -19,6 +20,9 @@ pub(super) fn check(
     let Signature { op, contract, .. } = signature;
     // The word that another parameter has; nothing where its value is wrong, which was reported.
     let word = |when: &When| {
+        if when.param == ParamRef::INPUT {
+            return Some(if has_input { "given" } else { "" });
+        }
         let (at, _) = contract.param(when.param)?;
         match args.get(at)?.as_ref()? {
             Arg::Text(word) => Some(word.as_ref()),

@@ -84,6 +84,9 @@ impl Contract {
         if is_same(name, TRACE) {
             return Some("every task has the parameter trace already");
         }
+        if is_same(name, ParamRef::INPUT.name()) {
+            return Some("input is what a parameter may go together with, and no parameter");
+        }
         if self.kind_of(ParamRef::named(name), at).is_some() {
             return Some("two parameters have the same name");
         }
@@ -130,6 +133,7 @@ impl Contract {
             let (mut of, when) = (0, uses[at].when);
             while of < when.len() {
                 let known = match self.kind_of(when[of].param, self.params.len()) {
+                    None if is_same(when[of].param.name(), ParamRef::INPUT.name()) => &["given"],
                     Some(ParamKind::Choice(words) | ParamKind::Endpoint(words)) => words,
                     Some(_) => return Some("what a parameter goes together with is neither a choice nor an endpoint"),
                     None => return Some("what a parameter goes together with is not there"),

@@ -55,6 +55,7 @@ impl ParamKind {
             ParamKind::Text => row("text", &[Text], "string", "text"),
             ParamKind::Texts => row("list of texts", &[Array], "readonly string[]", "texts"),
             ParamKind::Template => row("template", &[Text], "string", "text"),
+            ParamKind::Path => row("path template", &[Text], "string", "text"),
             ParamKind::Pointer => row("member or JSON pointer", &[Text], "string", "text"),
             ParamKind::Choice(choices) => {
                 let types: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
@@ -94,6 +95,7 @@ impl ParamKind {
         ParamKind::Text,
         ParamKind::Texts,
         ParamKind::Template,
+        ParamKind::Path,
         ParamKind::Pointer,
         ParamKind::Choice(&["asc", "desc"]),
         ParamKind::Key,

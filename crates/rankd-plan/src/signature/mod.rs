@@ -62,6 +62,9 @@ impl Contract {
 
     /// What another parameter has to be, in words.
     pub(crate) fn in_words(&self, when: &When, words: &[&str]) -> String {
+        if when.param == ParamRef::INPUT {
+            return if words.contains(&"") { "there is no input" } else { "there is an input" }.to_owned();
+        }
         let is_endpoint = self.param(when.param).is_some_and(|(_, param)| matches!(param.kind, ParamKind::Endpoint(_)));
         let words = words.iter().map(|word| match *word {
             "" => "not given".to_owned(),

@@ -25,12 +25,12 @@ pub struct ParamUse {
     pub types: KeyTypes,
 }
 
-/// What another parameter must be.
+/// What another parameter must be, or whether the node has an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
-    /// A choice, or an endpoint.
+    /// A choice, or an endpoint; or [`ParamRef::INPUT`].
     pub param: ParamRef,
-    /// The words of the choice or the kinds of the endpoint; the empty text where it is not given.
+    /// The words of the choice or the kinds of the endpoint, or "given" for the input; the empty text where it is not given.
     pub words: &'static [&'static str],
 }
 
@@ -61,6 +61,9 @@ impl Param {
 pub struct ParamRef(&'static str);
 
 impl ParamRef {
+    /// Stands for the rows that a node works on, where a parameter goes together with them. No parameter has this name.
+    pub const INPUT: ParamRef = ParamRef("input");
+
     pub const fn named(name: &'static str) -> ParamRef {
         ParamRef(name)
     }
@@ -119,6 +122,8 @@ pub enum ParamKind {
     Texts,
     /// Text that a run fills in.
     Template,
+    /// The same, as what follows the url of a service: it starts with a slash, and has only characters that urls have.
+    Path,
     /// A place in a JSON document: the name of a member, or a JSON pointer, which begins with a slash or is empty.
     Pointer,
     Choice(&'static [&'static str]),

@@ -74,7 +74,7 @@ pub trait Params: Sized {
 /// A field is required, unless its type is an `Option` or it has a default. `#[needed(from: "list" | "set")]` on an `Option` says that it
 /// must be given where the parameter `from` is one of these words, and must not be given elsewhere; with `only`, it may be given there. Of
 /// several such lines one has to hold; of several parameters in one line, separated by commas, all. The word of an endpoint is its
-/// kind, and that of a parameter that is not given is empty. `; Numbers` at the end of a line says which types the keys have.
+/// kind, and that of a parameter that is not given is empty; `input: "given"` is where the node has an input. `; Numbers` at the end of a line says which types the keys have.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $(
@@ -97,6 +97,8 @@ macro_rules! params {
                 <$name as $crate::signature::typed::Params>::LIST;
             $($vis const $field: $crate::signature::ParamRef =
                 $crate::signature::ParamRef::named($crate::signature::typed::plain(stringify!($field)));)*
+            /// For `needed` and `only`: whether the node has rows to work on.
+            $vis const input: $crate::signature::ParamRef = $crate::signature::ParamRef::INPUT;
         }
 
         impl $crate::signature::typed::Params for $name {
@@ -292,6 +294,9 @@ pub enum ScalarKey {}
 /// Text that a run fills in.
 pub enum TemplateText {}
 
+/// The same, as what follows the url of a service.
+pub enum PathTemplate {}
+
 /// The name of a member of a JSON document, or a JSON pointer.
 pub enum Pointer {}
 
@@ -348,6 +353,7 @@ types! {
     PlainText as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
     Texts as Vec<Arc<str>>: ParamKind::Texts, Arg::Texts(value) => value.clone();
     TemplateText as Arc<Template>: ParamKind::Template, Arg::Template(value) => value.clone();
+    PathTemplate as Arc<Template>: ParamKind::Path, Arg::Template(value) => value.clone();
     Pointer as Arc<str>: ParamKind::Pointer, Arg::Text(value) => value.clone();
     Key as Key: ParamKind::Key, Arg::Key(value) => *value;
     ScalarKey as Key: ParamKind::ScalarKey, Arg::Key(value) => *value;

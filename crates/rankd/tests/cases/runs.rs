@@ -3,6 +3,7 @@
 use crate::markdown::Case;
 use crate::nodes::Cluster;
 use crate::server::Server;
+use crate::service::{Reply, Seen, Service};
 use crate::workspace::Workspace;
 use rankd_plan::json::Reader;
 
@@ -28,6 +29,8 @@ impl Servers {
 /// The rows of each response, one a line, or its error.
 pub(crate) fn run(case: &Case, servers: &Servers) -> String {
     let workspace = Workspace::of(case);
+    // It answers as long as the case runs.
+    let _service = case.block("service").map(|answers| start_service(case, answers, &workspace));
     let mut environments = vec!["local"];
     if runs_on_redis(case) {
         load(case, &workspace, "redis", &format!("url = {:?}", servers.alone.url()), &[&servers.alone]);
@@ -56,6 +59,50 @@ pub(crate) fn run(case: &Case, servers: &Servers) -> String {
         assert_eq!(*answer, answers[0].1, "{}: {args} and {}", case.place(), answers[0].0);
     }
     answers.swap_remove(0).1
+}
+
+/// Starts the service that a case talks to; in the case's endpoints, `SERVICE` is its url.
+fn start_service(case: &Case, answers: &str, workspace: &Workspace) -> Service {
+    let answers: Vec<ServiceAnswer> = answers.lines().map(ServiceAnswer::read).collect();
+    let service = Service::start(move |seen: &Seen| {
+        let answer = answers.iter().find(|answer| answer.path == seen.path && answer.is_to(&seen.body));
+        answer.map_or(Reply::status(404, ""), |answer| Reply::status(answer.status, &answer.text))
+    });
+    let file = "registry/endpoints.local.toml";
+    let endpoints = case.block(file).expect("a case with a service has its endpoint");
+    workspace.write(file, endpoints.replace("SERVICE", &service.url()).as_bytes());
+    service
+}
+
+/// A line of a service block: `{"path": …, "body": …, "status": …, "answer": …}`.
+struct ServiceAnswer {
+    path: String,
+    body: Option<String>,
+    status: u16,
+    text: String,
+}
+
+impl ServiceAnswer {
+    fn read(line: &str) -> ServiceAnswer {
+        let mut answer = ServiceAnswer { path: String::new(), body: None, status: 200, text: String::new() };
+        let mut reader = Reader::new(line, 64);
+        let mut fields = reader.open_object().expect("a line is an object");
+        while let Some((name, _)) = reader.field(&mut fields).expect("JSON") {
+            match &*name {
+                "path" => answer.path = reader.string().expect("a path is a string").into_owned(),
+                "body" => answer.body = Some(reader.raw().expect("JSON").to_owned()),
+                "status" => answer.status = reader.raw().expect("JSON").parse().expect("a status is a number"),
+                "answer" => answer.text = reader.raw().expect("JSON").to_owned(),
+                "text" => answer.text = reader.string().expect("a text is a string").into_owned(),
+                _ => panic!("a line of a service has path, body, status, answer or text, not {name:?}"),
+            }
+        }
+        answer
+    }
+
+    fn is_to(&self, body: &str) -> bool {
+        self.body.as_deref().is_none_or(|wanted| wanted == body)
+    }
 }
 
 /// Whether the case can be had from a server: one with endpoints of its own makes trouble in the embedded store.

@@ -215,8 +215,15 @@ impl ClientState {
             Ok(response) => self.read(response).await,
             Err(error) => self.not_answered(error),
         };
-        // A connection whose answer was not read to its end is not ready, and is closed.
-        if let (Sent::Whole(_), Ok(Ok(()))) = (&sent, timeout(READY_WITHIN, sender.ready()).await) {
+        // A connection whose answer was not read to its end does not get ready again, and is closed.
+        let was_read = match &sent {
+            Sent::Whole(Err(failed)) => {
+                !matches!(failed.error, StoreError::AnswerTooLarge { .. } | StoreError::Encoded { .. })
+            }
+            Sent::Whole(Ok(_)) => true,
+            Sent::Nothing | Sent::Lost(_) => false,
+        };
+        if was_read && matches!(timeout(READY_WITHIN, sender.ready()).await, Ok(Ok(()))) {
             self.pool.keep(sender);
         }
         sent
