@@ -446,6 +446,13 @@ declare module "@ranking-dsl/runtime" {
       /** The most rows that are sent in one call (default 1000) */
       batchMax?: number | bigint;
     } & TaskOptions): Rows;
+    /** Give the rows of a table. */
+    scan(options: {
+      /** The table */
+      endpoint: Endpoint<"table">;
+      /** The condition to keep a row */
+      where?: boolean;
+    } & TaskOptions): Rows;
     /** Read the requesting user's profile, as one row. */
     viewer(options: {
       /** Where the profiles are */
