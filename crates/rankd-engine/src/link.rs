@@ -14,7 +14,7 @@ use crate::store::table::{IndexNeed, TableEndpoint, Tables};
 use crate::task::{LinkContext, Task};
 use crate::tasks::Tasks;
 use rankd_column::expr::Program;
-use rankd_column::{IdDictionary, IdTexts, Key, Value};
+use rankd_column::{Id, IdDictionary, IdTexts, Key, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
@@ -144,10 +144,14 @@ impl Linked {
     /// of the ids that the run will meet; where the plan asks for the time and the request does not say it, the present.
     pub fn begin(&self, mut request: Request, tables: Option<&Tables>) -> Arc<Request> {
         request.tables = tables.filter(|_| !self.tables.is_empty()).map(Tables::versions);
-        request.id_texts = self.has_text_ids.then(|| {
+        if self.has_text_ids {
             let known = request.tables.as_ref().map_or_else(IdDictionary::empty, |tables| tables.ids().clone());
-            Arc::new(IdTexts::new(known))
-        });
+            request.id_texts = Some(Arc::new(IdTexts::new(known)));
+            // An int is the id that its digits are.
+            if let Id::Int(id) = request.user_id {
+                request.user_id = Id::from(&*id.to_string());
+            }
+        }
         if self.reads_now {
             request.now_ms.get_or_insert_with(clock::since_1970_ms);
         }
@@ -179,6 +183,10 @@ impl Linked {
         let has_positions = !request.params.is_empty() || request.candidates.is_some();
         if request.registry.map_or(has_positions, |registry| registry != self.registry) {
             let message = format!("the request was made with another registry than the plan {:?}", self.name);
+            return Err(RunError::new(codes::DIFFERENT_REGISTRY, message));
+        }
+        if matches!(request.user_id, Id::Text(_)) && !self.has_text_ids {
+            let message = format!("the user's id is a text, but ids of the plan {:?} are ints", self.name);
             return Err(RunError::new(codes::DIFFERENT_REGISTRY, message));
         }
         let missing = |(at, _): &&(u32, String)| request.params.get(*at as usize).is_none_or(|v| *v == Value::Null);

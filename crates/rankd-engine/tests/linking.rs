@@ -103,6 +103,8 @@ fn what_was_made_with_different_registries_is_refused() {
         assert_eq!(code(Request::new(&other)), Some(codes::DIFFERENT_REGISTRY));
         let by_hand = Request { params: vec![Value::Int(1)], ..Request::default() };
         assert_eq!(code(by_hand), Some(codes::DIFFERENT_REGISTRY), "positions of no registry");
+        let by_text = Request { user_id: "anna".into(), ..Request::new(&same) };
+        assert_eq!(code(by_text), Some(codes::DIFFERENT_REGISTRY), "a user of a registry with other ids");
     }
 }
 

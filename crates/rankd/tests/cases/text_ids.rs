@@ -1,6 +1,7 @@
 //! A case with other ids: each int becomes a text of 19 digits, wherever it is an id, so that texts are ordered as the ints were.
 //!
-//! What is no id among ints becomes something that is no id among texts.
+//! What is no id among ints becomes something that is no id among texts. A case with a registry of its own is left out: there, lists may
+//! be values.
 
 use crate::markdown::{Block, Case};
 use rankd_plan::json::{Kind, Reader, push_string};
@@ -8,11 +9,12 @@ use rankd_plan::json::{Kind, Reader, push_string};
 /// The case with text ids; nothing where it computes with ids, or says so in a plan that is not JSON.
 pub(crate) fn mapped(case: &Case) -> Option<Case> {
     let mut case = case.clone();
-    if !case.blocks.iter().any(|block| block.role == "registry/keys.toml") {
-        let path = crate::repository().join("registry/keys.toml");
-        let keys = std::fs::read_to_string(path).expect("the registry can be read");
-        case.blocks.push(Block::new("toml", "registry/keys.toml", keys));
+    if case.block("registry/keys.toml").is_some() {
+        return None;
     }
+    let keys = std::fs::read_to_string(crate::repository().join("registry/keys.toml"));
+    let keys = registry(&keys.expect("the registry can be read"));
+    case.blocks.push(Block::new("toml", "registry/keys.toml", keys));
     if case.block("request").is_none() {
         case.blocks.push(Block::new("json", "request", "{\"user_id\": 1}\n".to_owned()));
     }
@@ -22,7 +24,6 @@ pub(crate) fn mapped(case: &Case) -> Option<Case> {
             block.text.lines().map(|line| map(line) + "\n").collect::<String>()
         };
         block.text = match (block.language.as_str(), block.role.as_str()) {
-            (_, "registry/keys.toml") => registry(&block.text),
             ("json", "plan") => {
                 let mut plan = Json::read(&mut Reader::new(&block.text, 64));
                 if computes_with_ids(&plan) {
@@ -125,14 +126,20 @@ fn map_data(line: &mut Json) {
     for (name, value) in fields {
         match (name.as_str(), value) {
             ("key", Json::Text(key)) => {
-                let parts = key.split(':').map(|part| other_text(part).unwrap_or_else(|| part.to_owned()));
-                *key = parts.collect::<Vec<_>>().join(":");
+                let parts = key.split_inclusive([':', '{', '}']).map(|part| {
+                    let id = part.trim_end_matches([':', '{', '}']);
+                    other_text(id).map_or(part.to_owned(), |text| text + &part[id.len()..])
+                });
+                *key = parts.collect();
             }
+            ("string", Json::Text(text)) if text.starts_with(['[', '{']) => map_document(text),
             ("hash", hash) => {
                 map_row(hash);
                 let Json::Object(fields) = hash else { continue };
-                // Where the fields of a hash are ids, they are called by them.
-                fields.iter_mut().for_each(|(name, _)| *name = other_text(name).unwrap_or_else(|| name.clone()));
+                // Where the fields of a hash are ids, some are ints.
+                if fields.iter().any(|(name, _)| other_text(name).is_some()) {
+                    fields.iter_mut().for_each(|(name, _)| *name = other_text(name).unwrap_or(format!("{name}\u{1}")));
+                }
             }
             ("zset", Json::Array(pairs)) => {
                 for pair in pairs {
@@ -144,6 +151,20 @@ fn map_data(line: &mut Json) {
             _ => {}
         }
     }
+}
+
+/// A JSON document in a store: a list of ids, or objects that have them. What is not JSON stays as it is.
+fn map_document(text: &mut String) {
+    let mut reader = Reader::new(text, 64);
+    if reader.skip().and_then(|()| reader.end()).is_err() {
+        return;
+    }
+    *text = Json::rewritten(text, |document| match document {
+        Json::Array(items) if items.iter().all(|item| matches!(item, Json::Other(_) | Json::Text(_))) => {
+            document.map_ids();
+        }
+        document => document.each(&mut |object| map_row(object)),
+    });
 }
 
 /// Messages name rows by their id.
@@ -231,6 +252,16 @@ impl Json {
                 Json::Array(items) => items.iter().any(|item| item.any(holds)),
                 Json::Object(fields) => fields.iter().any(|(_, value)| value.any(holds)),
             }
+    }
+
+    /// Visits this and everything below.
+    fn each(&mut self, visit: &mut impl FnMut(&mut Json)) {
+        visit(self);
+        match self {
+            Json::Other(_) | Json::Text(_) => {}
+            Json::Array(items) => items.iter_mut().for_each(|item| item.each(visit)),
+            Json::Object(fields) => fields.iter_mut().for_each(|(_, value)| value.each(visit)),
+        }
     }
 
     /// Makes an id, or each of a list of ids, a text. What is no int gets a character that no id has.
