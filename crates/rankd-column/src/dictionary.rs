@@ -157,6 +157,12 @@ impl DictionaryBuilder {
         &self.dictionary
     }
 
+    /// Gives back the room for further entries.
+    pub fn shrink_to_fit(&mut self) {
+        self.dictionary.text.shrink_to_fit();
+        self.dictionary.ends.shrink_to_fit();
+    }
+
     pub fn finish(self) -> Dictionary {
         self.dictionary
     }

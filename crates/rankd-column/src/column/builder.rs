@@ -237,6 +237,35 @@ impl ColumnBuilder {
         }
     }
 
+    /// The column without room for further cells, for one that stays for long.
+    pub fn finish_exact(mut self) -> Column {
+        match &mut self.cells {
+            Growing::Int(cells) => cells.shrink_to_fit(),
+            Growing::Float(cells) => cells.shrink_to_fit(),
+            Growing::Bool(cells) => cells.shrink_to_fit(),
+            Growing::Str(cells, strings) => {
+                cells.shrink_to_fit();
+                strings.shrink_to_fit();
+            }
+            Growing::List(cells, elements) => {
+                cells.shrink_to_fit();
+                match elements {
+                    GrowingElements::Int(values) => values.shrink_to_fit(),
+                    GrowingElements::Float(values) => values.shrink_to_fit(),
+                    GrowingElements::Str(codes, strings) => {
+                        codes.shrink_to_fit();
+                        strings.shrink_to_fit();
+                    }
+                }
+            }
+            Growing::Vector(cells, _, values) => {
+                cells.shrink_to_fit();
+                values.shrink_to_fit();
+            }
+        }
+        self.finish()
+    }
+
     pub fn finish(self) -> Column {
         match self.cells {
             Growing::Int(cells) => Column::Int(cells),

@@ -49,6 +49,11 @@ impl<T: Copy + Default> Cells<T> {
         self.values.push(cell.unwrap_or_default());
     }
 
+    fn shrink_to_fit(&mut self) {
+        self.values.shrink_to_fit();
+        self.valid.iter_mut().for_each(Vec::shrink_to_fit);
+    }
+
     pub fn len(&self) -> usize {
         self.values.len()
     }

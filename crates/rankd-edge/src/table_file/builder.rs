@@ -154,16 +154,20 @@ impl<'w> TableBuilder<'w> {
         }
         let ids = match self.ids {
             None => None,
-            Some(IdBuilder::Ints(ids)) => {
+            Some(IdBuilder::Ints(mut ids)) => {
                 if let Some((first, second)) = repeated(&ids) {
                     return Err(self.places.repeated_id(ids[first].to_string(), first, second));
                 }
+                ids.shrink_to_fit();
                 Some(TableIds::Ints(ids))
             }
-            Some(IdBuilder::Texts(ids)) => Some(TableIds::Texts(ids.finish())),
+            Some(IdBuilder::Texts(mut ids)) => {
+                ids.shrink_to_fit();
+                Some(TableIds::Texts(ids.finish()))
+            }
         };
         let mut columns: Vec<_> =
-            self.columns.into_iter().map(|column| (column.key, Arc::new(column.cells.finish()))).collect();
+            self.columns.into_iter().map(|column| (column.key, Arc::new(column.cells.finish_exact()))).collect();
         columns.sort_by_key(|(key, _)| *key);
         Ok(TableColumns {
             rows: self.rows,

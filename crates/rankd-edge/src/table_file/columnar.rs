@@ -134,7 +134,49 @@ pub(super) enum PieceValues<'b> {
     /// Texts; nothing where the bytes are not UTF-8.
     Text(Vec<Option<&'b str>>),
     /// Numbers of entries, and those. All numbers are below the number of entries.
-    Coded(Vec<u32>, &'b [Option<&'b str>]),
+    Coded(Vec<u32>, Entries<'b>),
+}
+
+/// The texts that numbers stand for; nothing for those that are null or not UTF-8.
+#[derive(Clone, Copy)]
+pub(super) enum Entries<'b> {
+    List(&'b [Option<&'b str>]),
+    Flat(&'b FlatTexts),
+}
+
+impl<'b> Entries<'b> {
+    pub(super) fn len(self) -> usize {
+        match self {
+            Entries::List(texts) => texts.len(),
+            Entries::Flat(texts) => texts.ends.len(),
+        }
+    }
+
+    /// The text with a number below `len`.
+    pub(super) fn get(self, code: u32) -> Option<&'b str> {
+        let code = code as usize;
+        match self {
+            Entries::List(texts) => texts[code],
+            Entries::Flat(FlatTexts { text, ends }) => {
+                let start = if code == 0 { 0 } else { ends[code - 1].0 };
+                ends[code].1.then(|| &text[start..ends[code].0])
+            }
+        }
+    }
+}
+
+/// Texts side by side: where each ends, and whether it is there.
+#[derive(Default)]
+pub(super) struct FlatTexts {
+    text: String,
+    ends: Vec<(usize, bool)>,
+}
+
+impl FlatTexts {
+    pub(super) fn push(&mut self, text: Option<&str>) {
+        self.text.push_str(text.unwrap_or_default());
+        self.ends.push((self.text.len(), text.is_some()));
+    }
 }
 
 /// The lists of some rows.
@@ -196,7 +238,7 @@ impl Piece<'_> {
                     return pushed.map_err(|refused| refused.problem(name, &values[at].to_string(), row, places));
                 }
                 PieceValues::Text(texts) => texts[at],
-                PieceValues::Coded(codes, entries) => entries[codes[at] as usize],
+                PieceValues::Coded(codes, entries) => entries.get(codes[at]),
                 PieceValues::Float(_) | PieceValues::Bool(_) => None,
             };
             let Some(text) = text else { return Err(null_id(name, row, places)) };
@@ -235,7 +277,7 @@ impl Piece<'_> {
             PieceValues::Float(values) => cells.push_float(values[at]),
             PieceValues::Bool(values) => cells.push_bool(values[at]),
             PieceValues::Text(texts) => texts[at].is_some_and(|text| cells.push_str(text)),
-            PieceValues::Coded(codes, entries) => entries[codes[at] as usize].is_some_and(|text| cells.push_str(text)),
+            PieceValues::Coded(codes, entries) => entries.get(codes[at]).is_some_and(|text| cells.push_str(text)),
         }
     }
 
@@ -271,7 +313,7 @@ fn push_element(piece: &Piece<'_>, cell: &mut OpenCell<'_>, at: usize) -> bool {
         PieceValues::Float(values) => cell.push_float(values[at]),
         PieceValues::Bool(_) => false,
         PieceValues::Text(texts) => texts[at].is_some_and(|text| cell.push_str(text)),
-        PieceValues::Coded(codes, entries) => entries[codes[at] as usize].is_some_and(|text| cell.push_str(text)),
+        PieceValues::Coded(codes, entries) => entries.get(codes[at]).is_some_and(|text| cell.push_str(text)),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::damaged;
 use super::metadata::FlatTable;
-use super::schema::{ArrowType, Schema};
+use super::schema::{ArrowColumn, ArrowType, Schema};
 use crate::table_file::builder::{TableBuilder, Target};
-use crate::table_file::columnar::{Lists, Piece, PieceValues, half_float};
+use crate::table_file::columnar::{Entries, FlatTexts, Lists, Piece, PieceValues, half_float};
 use crate::table_file::problem::TableProblem;
 use std::collections::HashMap;
 
@@ -43,35 +43,22 @@ impl<'a> RecordBatch<'a> {
         self.rows
     }
 
-    /// Adds the cells of a column to what they are for.
-    pub(super) fn fill(
-        &self,
-        schema: &Schema,
-        column: usize,
-        dictionaries: &Dictionaries,
-        table: &mut TableBuilder<'_>,
-        target: Target,
-    ) -> Result<(), TableProblem> {
+    /// Where the fields and buffers of each column begin.
+    pub(super) fn starts(&self, schema: &Schema) -> Result<Vec<Cursor<'_>>, TableProblem> {
         let mut cursor = Cursor { batch: self, node: 0, buffer: 0, variadic: 0 };
-        let broken = || damaged(&format!("the column {:?} cannot be read", schema.columns[column].name));
-        for before in &schema.columns[..column] {
-            before.types.iter().try_for_each(|type_of| cursor.skip(*type_of)).ok_or_else(broken)?;
-        }
-        let wanted = &schema.columns[column];
-        let entries = match wanted.dictionary {
-            Some(number) => match dictionaries.by_number.get(&number) {
-                Some(texts) => Some(texts.entries().ok_or_else(broken)?),
-                None => return Err(damaged(&format!("the column {:?} has no dictionary", wanted.name))),
-            },
-            None => None,
+        let mut start = |column: &ArrowColumn| {
+            let start = cursor;
+            column.types.iter().try_for_each(|type_of| cursor.skip(*type_of))?;
+            Some(start)
         };
-        let piece = cursor.piece(&wanted.types, self.rows, entries.as_deref()).ok_or_else(broken)?;
-        piece.fill(table, target, 0)
+        let starts = schema.columns.iter().map(&mut start).collect::<Option<_>>();
+        starts.ok_or_else(|| damaged("a record batch cannot be read"))
     }
 }
 
 /// The fields and buffers of a batch, in order.
-struct Cursor<'b> {
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'b> {
     batch: &'b RecordBatch<'b>,
     node: usize,
     buffer: usize,
@@ -79,6 +66,26 @@ struct Cursor<'b> {
 }
 
 impl<'b> Cursor<'b> {
+    /// Adds the cells of the column that begins here to what they are for.
+    pub(super) fn fill(
+        mut self,
+        column: &ArrowColumn,
+        dictionaries: &'b Dictionaries,
+        table: &mut TableBuilder<'_>,
+        target: Target,
+    ) -> Result<(), TableProblem> {
+        let broken = || damaged(&format!("the column {:?} cannot be read", column.name));
+        let entries = match column.dictionary {
+            Some(number) => match dictionaries.by_number.get(&number) {
+                Some(texts) => Some(Entries::Flat(texts)),
+                None => return Err(damaged(&format!("the column {:?} has no dictionary", column.name))),
+            },
+            None => None,
+        };
+        let piece = self.piece(&column.types, self.batch.rows, entries).ok_or_else(broken)?;
+        piece.fill(table, target, 0)
+    }
+
     fn skip(&mut self, type_of: ArrowType) -> Option<()> {
         self.node += 1;
         self.buffer += type_of.buffers();
@@ -115,7 +122,7 @@ impl<'b> Cursor<'b> {
     }
 
     /// The cells of a column.
-    fn piece(&mut self, types: &[ArrowType], rows: usize, entries: Option<&'b [Option<&'b str>]>) -> Option<Piece<'b>> {
+    fn piece(&mut self, types: &[ArrowType], rows: usize, entries: Option<Entries<'b>>) -> Option<Piece<'b>> {
         match types {
             [one] => {
                 let valid = self.valid(rows)?;
@@ -219,7 +226,7 @@ impl<'b> Cursor<'b> {
         index: ArrowType,
         count: usize,
         valid: Option<&[bool]>,
-        entries: &'b [Option<&'b str>],
+        entries: Entries<'b>,
     ) -> Option<PieceValues<'b>> {
         let ArrowType::Int { bytes, is_signed } = index else { return None };
         let codes = ints(self.buffer()?, count, bytes, is_signed)?;
@@ -289,25 +296,7 @@ fn offsets(bytes: &[u8], count: usize, is_large: bool) -> Option<Vec<usize>> {
 /// The dictionaries so far, by their numbers.
 #[derive(Default)]
 pub(super) struct Dictionaries {
-    by_number: HashMap<i64, EntryTexts>,
-}
-
-/// The texts of a dictionary. An entry may be null.
-#[derive(Default)]
-struct EntryTexts {
-    bytes: Vec<u8>,
-    ends: Vec<(usize, bool)>,
-}
-
-impl EntryTexts {
-    fn entries(&self) -> Option<Vec<Option<&str>>> {
-        let mut start = 0;
-        let entry = |(end, is_valid): &(usize, bool)| {
-            let bytes = self.bytes.get(std::mem::replace(&mut start, *end)..*end)?;
-            Some(if *is_valid { std::str::from_utf8(bytes).ok() } else { None })
-        };
-        self.ends.iter().map(entry).collect()
-    }
+    by_number: HashMap<i64, FlatTexts>,
 }
 
 impl Dictionaries {
@@ -323,12 +312,11 @@ impl Dictionaries {
         let is_more = header.byte(2).unwrap_or(0) != 0;
         let entries = self.by_number.entry(number).or_default();
         if !is_more {
-            *entries = EntryTexts::default();
+            *entries = FlatTexts::default();
         }
         for (at, text) in texts.iter().enumerate() {
-            let is_valid = text.is_some() && piece.valid.as_ref().is_none_or(|valid| valid[at]);
-            entries.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
-            entries.ends.push((entries.bytes.len(), is_valid));
+            let is_valid = piece.valid.as_ref().is_none_or(|valid| valid[at]);
+            entries.push(text.filter(|_| is_valid));
         }
         Ok(())
     }

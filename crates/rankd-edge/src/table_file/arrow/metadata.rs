@@ -1,6 +1,9 @@
 //! Just enough of the FlatBuffers format to read Arrow's metadata. Every offset is checked: nothing is read outside of the bytes,
 //! and what is not there is `None`.
 
+/// The most tables of a list. They may all be the same, so that the size of the buffer does not limit them.
+const TABLES_MAX: usize = 100_000;
+
 /// A table in a buffer.
 #[derive(Clone, Copy)]
 pub(super) struct FlatTable<'a> {
@@ -67,7 +70,7 @@ impl<'a> FlatTable<'a> {
             return Some(Vec::new());
         }
         let list = follow(self.bytes, self.place(slot)?)?;
-        let count = self.items(slot, 4)?.len() / 4;
+        let count = Some(self.items(slot, 4)?.len() / 4).filter(|count| *count <= TABLES_MAX)?;
         (0..count).map(|item| FlatTable::new(self.bytes, follow(self.bytes, list + 4 + 4 * item)?)).collect()
     }
 

@@ -42,8 +42,9 @@ pub(super) fn read(source: &mut Source<'_>, table: &mut TableBuilder<'_>) -> Res
                 if table.rows() == 0 {
                     table.expect_rows(batch.rows());
                 }
+                let starts = batch.starts(&schema)?;
                 for (column, target) in &targets {
-                    batch.fill(&schema, *column, &dictionaries, table, *target)?;
+                    starts[*column].fill(&schema.columns[*column], &dictionaries, table, *target)?;
                 }
                 table.add_rows(batch.rows())?;
             }

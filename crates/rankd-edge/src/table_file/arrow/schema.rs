@@ -5,8 +5,10 @@ use super::metadata::FlatTable;
 use crate::table_file::columnar::{Holds, Plain};
 use crate::table_file::problem::TableProblem;
 
-/// Columns, and what is inside them, nest no deeper and are no more than this.
+/// The most fields, with those inside of others. Many may point at the same bytes, so that a small schema could stand for a large one.
 const FIELDS_MAX: usize = 100_000;
+/// The longest name.
+const NAME_BYTES_MAX: usize = 4_096;
 
 pub(super) struct Schema {
     pub(super) columns: Vec<ArrowColumn>,
@@ -118,7 +120,9 @@ impl Schema {
         if schema.short(0).unwrap_or(0) != 0 {
             return Some(Err(damaged("its numbers are big endian")));
         }
-        let columns = schema.tables(1)?.into_iter().map(column).collect::<Option<Vec<_>>>()?;
+        let mut fields = 0;
+        let columns = schema.tables(1)?;
+        let columns = columns.into_iter().map(|field| column(field, &mut fields)).collect::<Option<Vec<_>>>()?;
         Some(Ok(Schema { columns }))
     }
 
@@ -129,8 +133,14 @@ impl Schema {
     }
 }
 
-fn column(field: FlatTable<'_>) -> Option<ArrowColumn> {
-    let name = field.text(0).unwrap_or_default().to_owned();
+/// A column; `None` where it is damaged. `fields` counts those of the schema.
+fn column(field: FlatTable<'_>, fields: &mut usize) -> Option<ArrowColumn> {
+    let name = field.text(0).unwrap_or_default();
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let name = name.to_owned();
+    *fields += 1;
     let value = arrow_type(&field)?;
     if let Some(encoding) = field.table(4) {
         let index = index_type(&encoding)?;
@@ -144,7 +154,8 @@ fn column(field: FlatTable<'_>) -> Option<ArrowColumn> {
     let mut types = Vec::new();
     let (mut stack, mut has_dictionary) = (vec![field], false);
     while let Some(field) = stack.pop() {
-        if types.len() == FIELDS_MAX {
+        *fields += 1;
+        if *fields > FIELDS_MAX {
             return None;
         }
         let encoding = field.table(4);
@@ -155,6 +166,9 @@ fn column(field: FlatTable<'_>) -> Option<ArrowColumn> {
             None => {
                 types.push(arrow_type(&field)?);
                 stack.extend(field.tables(5)?.into_iter().rev());
+                if stack.len() > FIELDS_MAX {
+                    return None;
+                }
             }
         }
     }

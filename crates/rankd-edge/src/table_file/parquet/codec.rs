@@ -5,6 +5,10 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
 
+/// A page that is larger than this is no more than so many times larger than what it is made from.
+const PAGE_BYTES_MAX: usize = 64 << 20;
+const EXPANSION_MAX: usize = 256;
+
 /// How the pages of a column are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
@@ -33,6 +37,9 @@ impl Codec {
 
     /// Adds what the bytes stand for to `out`: exactly `len` bytes of it.
     pub(super) fn decompress(self, bytes: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
+        if len > PAGE_BYTES_MAX.max(bytes.len().saturating_mul(EXPANSION_MAX)) {
+            return None;
+        }
         let start = out.len();
         match self {
             Codec::None => out.extend_from_slice(bytes),
@@ -165,4 +172,47 @@ fn copy(out: &mut Vec<u8>, start: usize, offset: usize, length: usize, len: usiz
         }
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(codec: Codec, bytes: &[u8], len: usize) -> Option<String> {
+        // What is there already must not be reached.
+        let mut out = b"before".to_vec();
+        codec.decompress(bytes, len, &mut out)?;
+        Some(String::from_utf8(out[6..].to_vec()).unwrap())
+    }
+
+    #[test]
+    fn copies_may_repeat_themselves_and_reach_no_further_than_the_start() {
+        let snappy = [10, 2 << 2, b'a', b'b', b'c', 3 << 2 | 1, 3];
+        assert_eq!(text(Codec::Snappy, &snappy, 10).as_deref(), Some("abcabcabca"));
+        let lz4 = [3 << 4 | 3, b'a', b'b', b'c', 3, 0];
+        assert_eq!(text(Codec::Lz4, &lz4, 10).as_deref(), Some("abcabcabca"));
+        for (codec, bytes) in [
+            (Codec::Snappy, &[10, 2 << 2, b'a', b'b', b'c', 3 << 2 | 1, 4][..]),
+            (Codec::Snappy, &[10, 2 << 2, b'a', b'b', b'c', 3 << 2 | 1, 0]),
+            (Codec::Snappy, &[10, 2 << 2, b'a', b'b']),
+            (Codec::Snappy, &[9, 2 << 2, b'a', b'b', b'c', 3 << 2 | 1, 3]),
+            (Codec::Lz4, &[3 << 4 | 3, b'a', b'b', b'c', 4, 0]),
+            (Codec::Lz4, &[3 << 4 | 3, b'a', b'b', b'c', 0, 0]),
+            (Codec::Lz4, &[3 << 4 | 15, b'a', b'b', b'c', 3, 0, 255]),
+            (Codec::Lz4, &[15 << 4]),
+            (Codec::Gzip, &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 7]),
+            (Codec::Zstd, &[0x28, 0xb5, 0x2f, 0xfd, 0]),
+        ] {
+            assert_eq!(text(codec, bytes, 10), None, "{codec:?} {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_not_made_larger_than_its_bytes_can_bear_out() {
+        let mut out = Vec::new();
+        for codec in [Codec::None, Codec::Snappy, Codec::Gzip, Codec::Lz4, Codec::Zstd] {
+            assert_eq!(codec.decompress(&[0xff; 64], 1 << 40, &mut out), None, "{codec:?}");
+            assert!(out.capacity() < 1 << 20, "{codec:?}");
+        }
+    }
 }

@@ -3,6 +3,13 @@
 use super::thrift::{Compact, Wire};
 use crate::table_file::columnar::{Holds, Plain};
 
+/// The least bytes that a node of the schema, a group of rows and a chunk take in the metadata.
+const ELEMENT_BYTES: usize = 5;
+const GROUP_BYTES: usize = 8;
+const CHUNK_BYTES: usize = 20;
+/// The most nodes of a schema.
+const NODES_MAX: usize = 100_000;
+
 /// The metadata of a file.
 #[derive(Default)]
 pub(super) struct Footer {
@@ -113,13 +120,16 @@ impl Footer {
         let (mut elements, mut footer, mut rows) = (Vec::new(), Footer::default(), None);
         Compact::new(bytes).fields(|reader, id, wire| {
             match (id, wire) {
-                (2, Wire::List) => elements = reader.list(element)?,
+                (2, Wire::List) => elements = reader.list(ELEMENT_BYTES, element)?,
                 (3, Wire::Int) => rows = Some(reader.count()?),
-                (4, Wire::List) => footer.groups = reader.list(group)?,
+                (4, Wire::List) => footer.groups = reader.list(GROUP_BYTES, group)?,
                 _ => return Some(false),
             }
             Some(true)
         })?;
+        if elements.len() > NODES_MAX {
+            return None;
+        }
         footer.columns = columns(&elements)?;
         let sum = footer.groups.iter().try_fold(0, |sum: usize, group| sum.checked_add(group.rows))?;
         (Some(sum) == rows).then_some(footer)
@@ -130,7 +140,7 @@ fn group(reader: &mut Compact<'_>) -> Option<RowGroup> {
     let mut group = RowGroup::default();
     reader.fields(|reader, id, wire| {
         match (id, wire) {
-            (1, Wire::List) => group.chunks = reader.list(chunk)?,
+            (1, Wire::List) => group.chunks = reader.list(CHUNK_BYTES, chunk)?,
             (3, Wire::Int) => group.rows = reader.count()?,
             _ => return Some(false),
         }

@@ -101,3 +101,50 @@ pub(super) fn deltas(bytes: &[u8], count_max: usize) -> Option<(Vec<i64>, usize)
     }
     Some((values, at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_packed_numbers_follow_each_other() {
+        // Five times 3; then eight numbers of three bits, 0 to 7; as the format's documents have them.
+        let bytes = [10, 3, 3, 0b1000_1000, 0b1100_0110, 0b1111_1010];
+        assert_eq!(runs(&bytes, 3, 13).unwrap(), [3, 3, 3, 3, 3, 0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(runs(&bytes, 3, 2).unwrap(), [3, 3]);
+        assert_eq!(runs(&bytes, 3, 14), None, "no more are there");
+        assert_eq!(runs(&[], 0, 0).unwrap(), [0; 0]);
+        assert_eq!(runs(&[2], 3, 1), None, "a run without its value");
+        assert_eq!(runs(&bytes, 33, 1), None);
+    }
+
+    #[test]
+    fn packed_numbers_of_every_width_are_read() {
+        for width in 0..=64_u32 {
+            let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+            let numbers: Vec<u64> = (0..40_u64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15) & mask).collect();
+            let mut bytes = vec![0_u8; (numbers.len() * width as usize).div_ceil(8)];
+            for (at, number) in numbers.iter().enumerate() {
+                for bit in 0..width as usize {
+                    let to = at * width as usize + bit;
+                    bytes[to / 8] |= ((number >> bit & 1) as u8) << (to % 8);
+                }
+            }
+            let mut read = Vec::new();
+            unpack(&bytes, width, numbers.len(), |number| read.push(number)).unwrap();
+            assert_eq!(read, numbers, "{width}");
+            assert!(width == 0 || unpack(&bytes, width, numbers.len() + 8, |_| {}).is_none());
+        }
+    }
+
+    #[test]
+    fn differences_add_up() {
+        // 7, 5, 3, 1, 2, 3, 4, 5, as the format's documents have them: the least difference is -2, two bits each.
+        let bytes = [0x80, 1, 4, 8, 14, 3, 2, 0, 0, 0, 0b1100_0000, 0b0011_1111, 0, 0, 0, 0, 0, 0];
+        let (values, used) = deltas(&bytes, 8).unwrap();
+        assert_eq!((values, used), (vec![7, 5, 3, 1, 2, 3, 4, 5], bytes.len()));
+        assert_eq!(deltas(&bytes, 7), None, "more than there are values");
+        assert_eq!(deltas(&bytes[..9], 8), None);
+        assert_eq!(deltas(&[0, 0, 8, 14], 8), None);
+    }
+}

@@ -109,7 +109,7 @@ impl Elements {
             (Elements::Bool(all), PieceValues::Bool(values)) => all.extend(values),
             (Elements::Text(text, ranges), PieceValues::Text(values)) => add_texts(text, ranges, values.into_iter()),
             (Elements::Text(text, ranges), PieceValues::Coded(codes, entries)) => {
-                add_texts(text, ranges, codes.into_iter().map(|code| entries[code as usize]));
+                add_texts(text, ranges, codes.into_iter().map(|code| entries.get(code)));
             }
             (all @ Elements::None, values) => {
                 *all = match values {

@@ -13,7 +13,7 @@ mod thrift;
 mod values;
 
 use super::builder::{TableBuilder, Target};
-use super::columnar::{self, Described, Piece, PieceValues};
+use super::columnar::{self, Described, Entries, Piece, PieceValues};
 use super::inspect::Proposed;
 use super::problem::TableProblem;
 use super::source::Source;
@@ -33,15 +33,20 @@ const EXPANSION_FREE: u64 = 64 << 20;
 pub(super) fn read(source: &mut Source<'_>, table: &mut TableBuilder<'_>) -> Result<(), TableProblem> {
     let footer = read_footer(source)?;
     let targets = columnar::match_columns(table, &described(&footer))?;
-    let rows: u64 = footer.groups.iter().map(|group| group.rows as u64).sum();
-    let bytes = rows.saturating_mul(8).saturating_mul(targets.len() as u64);
+    let rows: usize = footer.groups.iter().map(|group| group.rows).sum();
+    // Lists may have more values than rows.
+    let chunks = footer.groups.iter().flat_map(|group| {
+        let values = |(column, _): &(usize, Target)| {
+            group.chunks.get(footer.columns[*column].leaf).map_or(0, |chunk| chunk.values)
+        };
+        targets.iter().map(move |target| values(target).max(group.rows))
+    });
+    let bytes = chunks.fold(0, |sum: u64, values| sum.saturating_add((values as u64).saturating_mul(8)));
     if bytes > source.bytes().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE) {
-        return Err(TableProblem::too_much(
-            None,
-            format!("its {rows} rows would be {EXPANSION_MAX} times larger than the file"),
-        ));
+        let message = format!("what it holds would be more than {EXPANSION_MAX} times larger than the file");
+        return Err(TableProblem::too_much(None, message));
     }
-    table.expect_rows(rows as usize);
+    table.expect_rows(rows);
     let mut chunk_bytes = Vec::new();
     for group in &footer.groups {
         for (column, target) in &targets {
@@ -247,7 +252,7 @@ impl ChunkReader<'_> {
             (Decoded::Codes(codes), Lookup::Float(values)) => PieceValues::Float(look_up(codes, values)?),
             (Decoded::Codes(codes), Lookup::Text(entries)) => {
                 let are_known = codes.iter().all(|code| (*code as usize) < entries.len());
-                are_known.then_some(PieceValues::Coded(codes, entries))?
+                are_known.then_some(PieceValues::Coded(codes, Entries::List(entries)))?
             }
             (Decoded::Codes(codes), Lookup::None) => codes.is_empty().then_some(PieceValues::Bool(Vec::new()))?,
         })

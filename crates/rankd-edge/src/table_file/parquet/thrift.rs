@@ -90,9 +90,17 @@ impl<'a> Compact<'a> {
         Some(Some((*last, Wire::new(byte & 15)?)))
     }
 
-    /// The items of a list, each read by `item`.
-    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Compact<'a>) -> Option<T>) -> Option<Vec<T>> {
+    /// The items of a list, each read by `item`. They take `least` bytes each, or are not what they should be: nothing that is kept
+    /// of them is then much larger than they are.
+    pub(super) fn list<T>(
+        &mut self,
+        least: usize,
+        mut item: impl FnMut(&mut Compact<'a>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let (_, count) = self.list_head()?;
+        if count > (self.bytes.len() - self.at) / least {
+            return None;
+        }
         let mut items = Vec::new();
         for _ in 0..count {
             items.push(item(self)?);
