@@ -110,6 +110,22 @@ impl<'a> Arrays<'a> {
         (codes.get(list.span.range()).unwrap_or_default(), base)
     }
 
+    /// The dimension and the numbers of vectors that lie one after the other, as those of a whole column do.
+    fn side_by_side(&self, vectors: &[VectorRef]) -> Option<(usize, &[f32])> {
+        let first = *vectors.first()?;
+        // Where a null cell says that it is may be anywhere.
+        let follows = |(after, vector): (usize, &VectorRef)| {
+            vector.pool == first.pool && vector.at as usize == first.at as usize + after
+        };
+        if !vectors.iter().enumerate().all(follows) {
+            return None;
+        }
+        let VectorPool { dimension, values } =
+            self.vectors.get(first.pool as usize).filter(|pool| pool.dimension > 0)?;
+        let start = first.at as usize * dimension;
+        Some((*dimension, values.get(start..start + vectors.len() * dimension)?))
+    }
+
     #[inline(always)]
     fn vector(&self, vector: VectorRef) -> &[f32] {
         let Some(VectorPool { dimension, values }) = self.vectors.get(vector.pool as usize) else { return &[] };
@@ -375,21 +391,34 @@ impl<'a> Chunk<'a> {
             let (a, b, n) = (VectorRef::source(chunk, a), VectorRef::source(chunk, b), chunk.n);
             let arrays = &chunk.frame.arrays;
             vector::both(a.valid, b.valid, n, out);
+            let start = out.values.len();
+            out.values.resize(start + n, 0.0);
+            let slots = &mut out.values[start..];
+            // Loops and not `extend`, whose body is too large here to be compiled for each width.
             wide(
                 #[inline(always)]
                 || match (a.values, b.values) {
                     (Values::Each(a), Values::All(b)) => {
                         let b = arrays.vector(b);
                         let square = Some(dot(b, b));
-                        out.values.extend(a[..n].iter().map(
-                            #[inline(always)]
-                            |a| f(arrays.vector(*a), b, square),
-                        ));
+                        match arrays.side_by_side(&a[..n]) {
+                            Some((dimension, values)) => {
+                                for (slot, a) in slots.iter_mut().zip(values.chunks_exact(dimension)) {
+                                    *slot = f(a, b, square);
+                                }
+                            }
+                            None => {
+                                for (slot, a) in slots.iter_mut().zip(a) {
+                                    *slot = f(arrays.vector(*a), b, square);
+                                }
+                            }
+                        }
                     }
-                    (a, b) => out.values.extend((0..n).map(
-                        #[inline(always)]
-                        |row| f(arrays.vector(a.at(row)), arrays.vector(b.at(row)), None),
-                    )),
+                    (a, b) => {
+                        for (row, slot) in slots.iter_mut().enumerate() {
+                            *slot = f(arrays.vector(a.at(row)), arrays.vector(b.at(row)), None);
+                        }
+                    }
                 },
             );
             false

@@ -26,27 +26,47 @@ impl Similarity {
     }
 }
 
-/// The sum of `term(a[k], b[k])`.
+/// The sum of `term(a[k], b[k])`; of two zeros, a term is zero.
 #[inline(always)]
 fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     let len = a.len().min(b.len());
-    let (a, b) = (a[..len].as_chunks::<LANES>(), b[..len].as_chunks::<LANES>());
+    let ((a, a_rest), (b, b_rest)) = (a[..len].as_chunks::<LANES>(), b[..len].as_chunks::<LANES>());
     let mut lanes = [0f32; LANES];
-    for (a, b) in a.0.iter().zip(b.0) {
-        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane += term(*a, *b);
-        }
+    for (a, b) in a.iter().zip(b) {
+        lanes = added(lanes, a, b, &term);
     }
-    for ((lane, a), b) in lanes.iter_mut().zip(a.1).zip(b.1) {
-        *lane += term(*a, *b);
+    if !a_rest.is_empty() {
+        // Filled up with zeros: a rest of unknown length would keep the lanes out of registers. No lane is -0.0, so zeros add nothing.
+        lanes = added(lanes, &filled(a_rest), &filled(b_rest), &term);
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        let (low, high) = lanes.split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
-        half /= 2;
-    }
-    lanes[0]
+    let lanes: [f32; 8] = halved(lanes);
+    let lanes: [f32; 4] = halved(lanes);
+    let [low, high]: [f32; 2] = halved(lanes);
+    low + high
+}
+
+#[inline(always)]
+fn added(lanes: [f32; LANES], a: &[f32; LANES], b: &[f32; LANES], term: &impl Fn(f32, f32) -> f32) -> [f32; LANES] {
+    std::array::from_fn(
+        #[inline(always)]
+        |at| lanes[at] + term(a[at], b[at]),
+    )
+}
+
+#[inline(never)]
+fn filled(rest: &[f32]) -> [f32; LANES] {
+    let mut block = [0f32; LANES];
+    block.iter_mut().zip(rest).for_each(|(slot, number)| *slot = *number);
+    block
+}
+
+/// The first half of the lanes added to the second.
+#[inline(always)]
+fn halved<const N: usize, const HALF: usize>(lanes: [f32; N]) -> [f32; HALF] {
+    std::array::from_fn(
+        #[inline(always)]
+        |at| lanes[at] + lanes[at + HALF],
+    )
 }
 
 /// The dot product.
