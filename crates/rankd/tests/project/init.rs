@@ -24,6 +24,11 @@ fn a_new_project_gives_a_ranked_list_as_it_is() {
     let answer = Json::read(&ran.stdout);
     assert!(answer.list("candidates").iter().all(|row| row.number("year") >= 1980.0), "{}", ran.stdout);
     assert_eq!(answer.list("candidates")[0].text("genre"), "drama");
+    // Without a genre in the request, what the user likes best counts.
+    let lists = [1, 2, 3, 4].map(|user| folder.rankd_in("movies", &["--user", &user.to_string()], &[], "").stdout);
+    let ids =
+        lists.map(|list| Json::read(&list).list("candidates").iter().map(|row| row.number("id")).collect::<Vec<_>>());
+    assert!(ids.iter().any(|list| *list != ids[0]), "different users get different lists: {ids:?}");
     let ran = folder.rankd_in("movies", &["compile"], &[], "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }

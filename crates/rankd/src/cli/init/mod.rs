@@ -15,7 +15,8 @@ const FILES: &[(&str, &str)] = &[
     ("registry/keys.toml", include_str!("project/registry/keys.toml")),
     ("registry/params.toml", include_str!("project/registry/params.toml")),
     ("registry/endpoints.local.toml", include_str!("project/registry/endpoints.local.toml")),
-    ("data/store.ndjson", include_str!("project/data/store.ndjson")),
+    ("data/movies.csv", include_str!("project/data/movies.csv")),
+    ("data/users.ndjson", include_str!("project/data/users.ndjson")),
     ("plans/top_movies.plan.ts", include_str!("project/plans/top_movies.plan.ts")),
 ];
 

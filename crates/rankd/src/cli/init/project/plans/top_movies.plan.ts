@@ -1,22 +1,20 @@
-// Movies for a user: what was recommended to them, by rating, how many people voted, and age.
+// Movies for a user, by rating, how many people voted, and what the user likes.
 import { definePlan } from "@ranking-dsl/runtime";
 
 // A rating that few people gave counts less: it is drawn towards the average of 6.5.
 const rating = (coalesce(Key.rating, 6.5) * Key.votes + 6.5 * 1000) / (Key.votes + 1000);
-const isWanted = Key.genre == P.genre;
+// What the request asks for, or else what the user likes best.
+const isLiked = Key.genre == coalesce(P.genre, Key.favorite_genre);
 
 export default definePlan({
   name: "top_movies",
-  build: (ctx) =>
-    ctx.viewer({ endpoint: EP.redis.store })
-      .recommendation({ endpoint: EP.redis.store, fanout: 100 })
-      .hydrate({
-        endpoint: EP.redis.store,
-        prefix: "movie",
-        keys: [Key.title, Key.genre, Key.year, Key.rating, Key.votes],
-      })
+  build: (ctx) => {
+    const user = ctx.viewer({ endpoint: EP.redis.users });
+    return ctx.scan({ endpoint: EP.table.movies })
       .filter({ pred: Key.year >= P.year_min })
-      .vm({ outKey: Key.score, expr: isWanted ? rating * 1.2 : rating })
+      .join({ rhs: user, keys: { favorite_genre: Key.favorite_genre } })
+      .vm({ outKey: Key.score, expr: isLiked ? rating * 1.2 : rating })
       .sort({ key: Key.score, order: "desc" })
-      .take({ count: 10 }),
+      .take({ count: 10 });
+  },
 });
