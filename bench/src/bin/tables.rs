@@ -68,7 +68,7 @@ frame.write_ipc(path("table.arrow"), compat_level=pl.CompatLevel.oldest())
 frame.write_ndjson(path("table.ndjson"))
 del frame
 reads = {"table.csv": pl.read_csv, "zstd.parquet": pl.read_parquet, "snappy.parquet": pl.read_parquet,
-         "table.arrow": lambda file: pl.read_ipc(file, memory_map=False), "table.ndjson": pl.read_ndjson}
+         "table.arrow": pl.read_ipc, "table.ndjson": pl.read_ndjson}
 for name, read in reads.items():
     best = 1e9
     for _ in range(rounds):

@@ -68,7 +68,15 @@ impl Source<'_> {
 
     /// Goes back to the start.
     pub(super) fn rewind(&mut self) -> Result<(), TableProblem> {
-        self.at = self.file.seek(SeekFrom::Start(0))?;
+        self.seek(0)
+    }
+
+    /// Goes to a place.
+    pub(super) fn seek(&mut self, at: u64) -> Result<(), TableProblem> {
+        if at > self.bytes {
+            return Err(TableProblem::broken(None, "the file is shorter than it should be"));
+        }
+        self.at = self.file.seek(SeekFrom::Start(at))?;
         Ok(())
     }
 

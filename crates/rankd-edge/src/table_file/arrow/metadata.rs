@@ -84,6 +84,17 @@ impl<'a> FlatTable<'a> {
         Some(pairs.iter().map(|[first, second]| [i64::from_le_bytes(*first), i64::from_le_bytes(*second)]).collect())
     }
 
+    /// The places of messages in a list of them; none where the table has no such list.
+    pub(super) fn blocks(&self, slot: usize) -> Option<Vec<Block>> {
+        if self.place(slot).is_none() {
+            return Some(Vec::new());
+        }
+        // The offset, and behind it the lengths of metadata and body, which the message itself says.
+        let (blocks, _) = self.items(slot, 24)?.as_chunks::<24>();
+        let block = |bytes: &[u8; 24]| Some(Block { offset: u64::from_le_bytes(*bytes.first_chunk()?) });
+        blocks.iter().map(block).collect()
+    }
+
     /// The longs of a list; none where the table has no such list.
     pub(super) fn long_list(&self, slot: usize) -> Option<Vec<i64>> {
         if self.place(slot).is_none() {
@@ -100,6 +111,11 @@ impl<'a> FlatTable<'a> {
         let start = list + 4;
         self.bytes.get(start..start.checked_add(count.checked_mul(size)?)?)
     }
+}
+
+/// Where a message of a file is.
+pub(super) struct Block {
+    pub(super) offset: u64,
 }
 
 /// Where the offset here leads to.

@@ -1,6 +1,7 @@
 //! Arrow IPC files and streams, read message by message: one record batch is in memory at a time.
 //!
-//! A file is a stream between two marks, with an index at its end that nothing here needs. Bodies must not be compressed.
+//! A stream is read from its start to its end. A file has an index at its end, which says where its messages are: what else is in it is
+//! the business of who wrote it. Bodies must not be compressed.
 //! Reading order: this file (messages), [`metadata`] (the format of their headers), [`schema`] (columns and types), [`batch`] (cells).
 
 mod batch;
@@ -13,7 +14,7 @@ use super::inspect::Proposed;
 use super::problem::TableProblem;
 use super::source::Source;
 use batch::{Dictionaries, RecordBatch};
-use metadata::FlatTable;
+use metadata::{Block, FlatTable};
 use schema::{ArrowColumn, Schema};
 
 /// What a file begins and ends with; a stream does not.
@@ -73,8 +74,14 @@ fn damaged(message: &str) -> TableProblem {
 /// Messages one after the other.
 struct Stream<'s, 'p> {
     source: &'s mut Source<'p>,
-    /// Whether the stream is inside a file.
-    is_file: bool,
+    /// Where the messages of a file are; a stream has them one behind the other.
+    index: Option<FileIndex>,
+}
+
+/// What the end of a file says: the schema, and where the other messages are, the next one last.
+struct FileIndex {
+    footer: Vec<u8>,
+    blocks: Vec<Block>,
 }
 
 /// The metadata of a message; its body is beside it.
@@ -86,26 +93,33 @@ struct Message<'a> {
 impl<'s, 'p> Stream<'s, 'p> {
     fn open(source: &'s mut Source<'p>) -> Result<Stream<'s, 'p>, TableProblem> {
         let mut start = Vec::new();
-        source.read(&mut start, 8)?;
-        let is_file = start.starts_with(MAGIC);
-        if !is_file {
+        source.read(&mut start, MAGIC.len())?;
+        let index = if start == MAGIC { Some(FileIndex::read(source)?) } else { None };
+        if index.is_none() {
             source.rewind()?;
         }
-        Ok(Stream { source, is_file })
+        Ok(Stream { source, index })
     }
 
     fn schema(&mut self) -> Result<Schema, TableProblem> {
+        let broken = || damaged("the schema cannot be read");
+        if let Some(index) = &self.index {
+            let schema = FlatTable::root(&index.footer).and_then(|footer| footer.table(1)).ok_or_else(broken)?;
+            return Schema::read(schema).ok_or_else(broken)?;
+        }
         let (mut metadata, mut body) = (Vec::new(), Vec::new());
         match self.next(&mut metadata, &mut body)? {
-            Some(Message { kind: SCHEMA, header }) => {
-                Schema::read(header).ok_or_else(|| damaged("the schema cannot be read"))?
-            }
+            Some(Message { kind: SCHEMA, header }) => Schema::read(header).ok_or_else(broken)?,
             _ => Err(damaged("the schema does not come first")),
         }
     }
 
-    /// The next message; nothing at the mark that ends a stream.
+    /// The next message; nothing at the end.
     fn next<'a>(&mut self, metadata: &'a mut Vec<u8>, body: &mut Vec<u8>) -> Result<Option<Message<'a>>, TableProblem> {
+        if let Some(index) = &mut self.index {
+            let Some(block) = index.blocks.pop() else { return Ok(None) };
+            self.source.seek(block.offset)?;
+        }
         let cut = || damaged("it ends in the middle; is it still being written?");
         metadata.clear();
         self.source.read(metadata, 8)?;
@@ -115,7 +129,7 @@ impl<'s, 'p> Stream<'s, 'p> {
         }
         let length = length.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize).ok_or_else(cut)?;
         if length == 0 {
-            return Ok(None);
+            return if self.index.is_none() { Ok(None) } else { Err(cut()) };
         }
         metadata.clear();
         if self.source.read(metadata, length)? < length {
@@ -135,15 +149,39 @@ impl<'s, 'p> Stream<'s, 'p> {
         Ok(Some(Message { kind: kind.ok_or_else(broken)?, header: header.ok_or_else(broken)? }))
     }
 
-    /// Checks that a file is whole: behind the stream are an index and the mark again.
+    /// Checks that nothing follows the end of a stream.
     fn end(self) -> Result<(), TableProblem> {
-        let mut rest = Vec::new();
-        let remaining = self.source.remaining();
-        self.source.read(&mut rest, remaining)?;
-        match (self.is_file, rest.ends_with(MAGIC), rest.is_empty()) {
-            (true, true, _) | (false, _, true) => Ok(()),
-            (true, false, _) => Err(damaged("the mark at its end is missing; is it still being written?")),
-            (false, _, false) => Err(damaged("bytes follow the end of the stream")),
+        match self.index.is_none() && self.source.remaining() > 0 {
+            true => Err(damaged("bytes follow the end of the stream")),
+            false => Ok(()),
         }
+    }
+}
+
+impl FileIndex {
+    fn read(source: &mut Source<'_>) -> Result<FileIndex, TableProblem> {
+        let unmarked = || damaged("the mark at its end is missing; is it still being written?");
+        let size = source.bytes();
+        let mut tail = Vec::new();
+        let start = size.checked_sub(10).ok_or_else(unmarked)?;
+        source.read_at(start, 10, &mut tail)?;
+        let Some((length, magic)) = tail.split_first_chunk::<4>() else { return Err(unmarked()) };
+        if magic != MAGIC {
+            return Err(unmarked());
+        }
+        let length = u64::from(u32::from_le_bytes(*length));
+        let start = start.checked_sub(length).ok_or_else(|| damaged("its index would be larger than the file"))?;
+        let mut footer = Vec::new();
+        source.read_at(start, length as usize, &mut footer)?;
+        let blocks = || {
+            let table = FlatTable::root(&footer)?;
+            let (mut blocks, batches) = (table.blocks(2)?, table.blocks(3)?);
+            // Dictionaries first, and the next one last.
+            blocks.extend(batches);
+            blocks.reverse();
+            Some(blocks)
+        };
+        let blocks = blocks().ok_or_else(|| damaged("its index cannot be read"))?;
+        Ok(FileIndex { footer, blocks })
     }
 }
