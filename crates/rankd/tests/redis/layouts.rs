@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 const KEYS: u64 = 300;
-const REQUESTS: u64 = 30;
+const REQUESTS: u64 = 40;
 const CANDIDATES: u64 = 30;
 const FANOUT: usize = 5;
 /// Rows that have to agree for each store and scheduler.
@@ -328,7 +328,9 @@ fn hydrated(node: usize, stored: &Stored) -> Row {
                 [number(0), number(4), number(8)]
             });
             let finite = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite()));
-            vec![finite.map(|numbers| ("embedding", json_list(numbers)))]
+            // An exponent has a sign in JSON as the program writes it.
+            let signed = |list: String| list.replace('e', "e+").replace("e+-", "e-");
+            vec![finite.map(|numbers| ("embedding", signed(json_list(numbers))))]
         }
         (11, Stored::List(elements)) => vec![Some(("tags", json_list(elements)))],
         (12, Stored::Set(members)) => {
