@@ -1,6 +1,11 @@
 //! Calls of a real HTTP service: what is sent, what comes back, and what happens when the service fails.
 
-#![expect(clippy::disallowed_methods, clippy::panic, reason = "a test starts a service and says what is wrong")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test starts a service and says what is wrong"
+)]
 
 #[path = "calls/service.rs"]
 mod service;

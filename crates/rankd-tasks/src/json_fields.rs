@@ -106,7 +106,7 @@ impl JsonFields {
 }
 
 /// The elements of a JSON array, at most so many, as JSON texts; `None` where the text is not an array.
-pub(crate) fn elements<'a>(text: &'a str, most: usize) -> Result<Option<Vec<&'a str>>, Fault> {
+pub(crate) fn elements(text: &str, most: usize) -> Result<Option<Vec<&str>>, Fault> {
     let mut reader = Reader::new(text, DEPTH_MAX);
     if reader.peek()? != Kind::Array {
         return Ok(None);

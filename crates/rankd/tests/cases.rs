@@ -16,7 +16,7 @@ mod runs;
 #[path = "redis/server.rs"]
 mod server;
 #[path = "../../rankd-engine/tests/calls/service.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
+#[expect(dead_code, clippy::unwrap_used, reason = "other tests use more of it; what it starts must start")]
 mod service;
 #[path = "cases/text_ids.rs"]
 mod text_ids;

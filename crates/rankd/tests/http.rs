@@ -1,6 +1,11 @@
 //! `http_fetch` against a real HTTP service: what rows it gives, and what becomes of requests when the service fails.
 
-#![expect(clippy::disallowed_methods, clippy::panic, reason = "a test starts a service and says what is wrong")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test starts a service and says what is wrong"
+)]
 
 #[path = "../../rankd-engine/tests/calls/service.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -184,8 +189,9 @@ fn a_path_may_name_the_row_and_its_values_are_encoded() {
 
 #[test]
 fn every_fault_of_a_service_is_an_error_in_time_and_the_breaker_closes_when_it_is_over() {
-    type Fault = fn() -> Reply;
-    let faults: [(&str, Fault, &[(&str, &str)]); 8] = [
+    /// What it is, what the service does, and which errors say so.
+    type Fault = (&'static str, fn() -> Reply, &'static [(&'static str, &'static str)]);
+    let faults: [Fault; 8] = [
         ("hangs", || Reply::Never, &[("E301", "timeout"), ("E404", "upstream")]),
         ("500", || Reply::status(500, "no"), &[("E431", "upstream")]),
         ("429", || Reply::status(429, "slowly"), &[("E431", "upstream")]),

@@ -116,6 +116,8 @@ export const readers = {
   },
   expr: (x, { at, option, plan }) => entry(plan, plan.exprs, "e", written(x, `${at}:${option}`)),
   pred: (x, { at, option, plan }) => entry(plan, plan.preds, "p", pred(x, `${at}:${option}`)),
+  // The condition of a filter that follows the task: a node of its own, so it is no text of a parameter.
+  where: (x, context) => readers.pred(x, context),
   node(x, { at, option, plan }) {
     if (!Rows.is(x)) return wrongOption(at, option, `${option} takes a set of rows, not ${describe(x)}`);
     return input(plan, x, at, option);

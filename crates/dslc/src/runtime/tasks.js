@@ -41,7 +41,7 @@ function run(task, plan, from, list, at) {
     } else if (option === "trace") {
       trace = readers.text(x, { at, option });
     } else if (param.kind === "where") {
-      filter = readers.pred(x, { at, option, plan });
+      filter = readers.where(x, { at, option, plan });
     } else {
       const text = readers[param.kind](x, { at, option, param, plan });
       if (text !== null) texts[param.position] = `"${param.name}":${text}`;

@@ -136,8 +136,8 @@ impl<'a> Chunk<'a> {
         let frame: &'a Frame<'a> = self.frame;
         let Some((meaning, salt)) = frame.call_at(node) else { return self.nulls::<T>(at) };
         match (meaning, of) {
-            (Meaning::Scalar { int: f, .. }, CallOf::Ints(x)) => self.each::<i64, T>(at, x, |x| f(x)),
-            (Meaning::Scalar { float: f, .. }, CallOf::Floats(x)) => self.each::<f64, T>(at, x, |x| f(x)),
+            (Meaning::Scalar { int: f, .. }, CallOf::Ints(x)) => self.each::<i64, T>(at, x, f),
+            (Meaning::Scalar { float: f, .. }, CallOf::Floats(x)) => self.each::<f64, T>(at, x, f),
             (Meaning::Salted(f), CallOf::Ints(x)) => {
                 let mut salted = salted(salt);
                 self.each::<i64, T>(at, x, |x| f(salted.with_int(x)))

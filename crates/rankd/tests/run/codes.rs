@@ -7,7 +7,7 @@ use crate::program::{command, run};
 fn a_code_is_explained_however_it_is_spelled() {
     for (id, words) in [
         ("E401", ["upstream · HTTP 502 · weather", "`rankd check --connect`", "\"retry\":true"]),
-        ("p701", ["nothing upstream can have written", "plans/case.plan.json", "P701 /nodes/2/params/pred"]),
+        ("p701", ["nothing upstream can have written", "plans/case.plan.json", "P701 /nodes/1/params/key"]),
         ("d011", ["known only in a run", "plans/case.plan.ts", "D011 plans/case.plan.ts:1:36"]),
         ("R001", ["is not TOML", "registry/keys.toml", "R001 "]),
     ] {

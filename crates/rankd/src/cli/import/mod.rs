@@ -136,7 +136,8 @@ fn write_registry(proposal: &Proposal, registry: &Registry, folder: &Path, env: 
     if !proposal.keys.is_empty() {
         let path = folder.join("keys.toml");
         write(&path, &read(&path)?, &proposal.keys, &mut fix_keys, registry.keys.list().len())?;
-        say::to_people(&format!("{}: {} keys added", path.display(), proposal.new_keys()));
+        let (count, keys) = (proposal.new_keys(), if proposal.new_keys() == 1 { "key" } else { "keys" });
+        say::to_people(&format!("{}: {count} {keys} added", path.display()));
     }
     let path = folder.join(format!("endpoints.{env}.toml"));
     let texts = registry_files::environments(folder);
