@@ -40,29 +40,6 @@ fn the_first_command_of_the_readme_gives_a_ranked_list() {
 }
 
 #[test]
-fn the_plan_of_the_readme_gives_what_it_says_as_typescript_and_as_an_artifact() {
-    let readme = read(&repository().join("README.md"));
-    let block = |start: &str| {
-        let at = readme.find(start).unwrap_or_else(|| unreachable!("{start:?} is not in the README"));
-        readme[at..]
-            .split("```")
-            .nth(1)
-            .and_then(|block| block.split_once('\n'))
-            .map(|(_, text)| text)
-            .unwrap_or_default()
-    };
-    let folder = Folder::new();
-    let source = folder.write("top_follows.plan.ts", block("```ts"));
-    let artifact = folder.write("top_follows.plan.json", block("```json\n{\n  \"schema_version\""));
-    let [source, artifact] =
-        [source, artifact].map(|plan| run(&["--plan", &plan], "{\"user_id\":1,\"request_id\":\"…\"}".as_bytes()));
-    assert_eq!((source.code, &*source.stderr, &source.stdout), (0, "", &artifact.stdout));
-    let shown = readme.lines().find(|line| line.starts_with(r#"{"request_id":"…","plan":"top_follows""#));
-    let shown = shown.and_then(|line| line.strip_suffix("…]}")).expect("the README shows the first rows");
-    assert!(source.stdout.starts_with(shown), "{}", source.stdout);
-}
-
-#[test]
 fn each_answer_is_there_before_the_next_request_is_sent() {
     let mut session = Session::start(&["--plan_name", "simple_viewer"]);
     for user in [3, 1, 2] {

@@ -52,3 +52,26 @@ fn what_is_there_is_overwritten_only_when_forced() {
         assert_eq!(folder.rankd(&args).code, 0, "{command}");
     }
 }
+
+#[test]
+fn the_plan_of_the_readme_gives_what_it_says_as_typescript_and_as_an_artifact() {
+    let readme = include_str!("../../../../README.md");
+    let block = |start: &str| {
+        let at = readme.find(start).unwrap_or_else(|| unreachable!("{start:?} is not in the README"));
+        let text = readme[at..].split("```").nth(1).and_then(|block| block.split_once('\n'));
+        text.map(|(_, text)| text).unwrap_or_default()
+    };
+    let folder = Folder::empty();
+    assert_eq!(folder.rankd(&["init", "."]).code, 0);
+    folder.write("plans/liked_movies.plan.ts", block("```ts"));
+    folder.write("other/liked_movies.plan.json", block("```json\n{\n  \"schema_version\""));
+    let command = readme.lines().find_map(|line| line.strip_suffix("' | rankd --plan_name liked_movies"));
+    let request = command.and_then(|line| line.strip_prefix("echo '{")).expect("the README has the command");
+    let request = format!("{{\"request_id\": \"…\", {request}");
+    let [source, artifact] = ["plans", "other"]
+        .map(|plans| folder.rankd_in("", &["--plan_dir", plans, "--plan_name", "liked_movies"], &[], &request));
+    assert_eq!((source.code, &*source.stderr, &source.stdout), (0, "", &artifact.stdout));
+    let shown = readme.lines().find(|line| line.starts_with(r#"{"request_id":"…","plan":"liked_movies""#));
+    let shown = shown.and_then(|line| line.strip_suffix("…]}")).expect("the README shows the first rows");
+    assert!(source.stdout.starts_with(shown), "{}", source.stdout);
+}
