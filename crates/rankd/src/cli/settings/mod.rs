@@ -2,7 +2,7 @@
 //!
 //! The list of settings is the command line's: every flag of every command, but for those in [`ONE_CALL`]. A setting becomes the
 //! flag's default before the command line is read, so that it is checked as a flag is. Paths of `rankd.toml` and of defaults are
-//! relative to the project, those of flags and variables to the working directory. `rankd.toml` itself is read in [`file`].
+//! relative to the project, those of flags and variables to the working directory. `rankd.toml` itself is read in [`mod@file`].
 
 mod file;
 pub(crate) mod list;
