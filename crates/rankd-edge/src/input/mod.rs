@@ -199,7 +199,7 @@ enum Scalar<'a> {
     Float(f64),
     Bool(bool),
     Str(Cow<'a, str>),
-    /// A list or vector that is still to be read, with [`array`].
+    /// A list or vector that is still to be read, with [`array()`].
     Array,
 }
 
