@@ -18,48 +18,60 @@ pub fn gather<T: Copy>(values: &[T], rows: Rows<'_>, out: &mut Vec<T>) {
 /// A column of the cells of `rows` alone. Strings and the elements of lists and vectors are shared with the whole column.
 pub fn gather_column(column: &Column, rows: Rows<'_>) -> Column {
     match column {
-        Column::Int(cells) => Column::Int(gather_cells(cells, rows)),
-        Column::Float(cells) => Column::Float(gather_cells(cells, rows)),
-        Column::Bool(cells) => Column::Bool(gather_cells(cells, rows)),
-        Column::Str(cells, dictionary) => Column::Str(gather_cells(cells, rows), dictionary.clone()),
-        Column::List(cells, elements) => Column::List(gather_cells(cells, rows), elements.clone()),
-        Column::Vector(cells, vectors) => Column::Vector(gather_cells(cells, rows), vectors.clone()),
+        Column::Int(cells) => Column::Int(gather_cells(cells.values(), cells.valid(), rows)),
+        Column::Float(cells) => Column::Float(gather_cells(cells.values(), cells.valid(), rows)),
+        Column::Bool(cells) => Column::Bool(gather_cells(cells.values(), cells.valid(), rows)),
+        Column::Str(cells, dictionary) => {
+            Column::Str(gather_cells(cells.values(), cells.valid(), rows), dictionary.clone())
+        }
+        Column::List(cells, elements) => {
+            Column::List(gather_cells(cells.values(), cells.valid(), rows), elements.clone())
+        }
+        Column::Vector(cells, vectors) => {
+            Column::Vector(gather_cells(cells.values(), cells.valid(), rows), vectors.clone())
+        }
     }
 }
 
-fn gather_cells<T: Copy + Default>(cells: &Cells<T>, rows: Rows<'_>) -> Cells<T> {
-    let mut values = Vec::with_capacity(rows.len());
-    gather(cells.values(), rows, &mut values);
-    let valid = cells.valid().map(|mask| {
+fn gather_cells<T: Copy + Default>(values: &[T], valid: Option<&[bool]>, rows: Rows<'_>) -> Cells<T> {
+    let mut gathered = Vec::with_capacity(rows.len());
+    gather(values, rows, &mut gathered);
+    let valid = valid.map(|mask| {
         let mut valid = Vec::with_capacity(rows.len());
         gather(mask, rows, &mut valid);
         valid
     });
-    Cells::new(values, valid)
+    Cells::new(gathered, valid)
 }
 
 impl Column {
     /// The cells of these rows, of which some may be [`NO_ROW`], whose cells are null; `all` where none is. What cells refer to is shared.
     pub fn pick(&self, rows: &[u32], all: bool) -> Column {
         match self {
-            Column::Int(cells) => Column::Int(picked(cells, rows, all)),
-            Column::Float(cells) => Column::Float(picked(cells, rows, all)),
-            Column::Bool(cells) => Column::Bool(picked(cells, rows, all)),
-            Column::Str(cells, dictionary) => Column::Str(picked(cells, rows, all), dictionary.clone()),
-            Column::List(cells, elements) => Column::List(picked(cells, rows, all), elements.clone()),
-            Column::Vector(cells, vectors) => Column::Vector(picked(cells, rows, all), vectors.clone()),
+            Column::Int(cells) => Column::Int(pick_cells(cells.values(), cells.valid(), rows, all)),
+            Column::Float(cells) => Column::Float(pick_cells(cells.values(), cells.valid(), rows, all)),
+            Column::Bool(cells) => Column::Bool(pick_cells(cells.values(), cells.valid(), rows, all)),
+            Column::Str(cells, dictionary) => {
+                Column::Str(pick_cells(cells.values(), cells.valid(), rows, all), dictionary.clone())
+            }
+            Column::List(cells, elements) => {
+                Column::List(pick_cells(cells.values(), cells.valid(), rows, all), elements.clone())
+            }
+            Column::Vector(cells, vectors) => {
+                Column::Vector(pick_cells(cells.values(), cells.valid(), rows, all), vectors.clone())
+            }
         }
     }
 }
 
-fn picked<T: Copy + Default>(cells: &Cells<T>, rows: &[u32], all: bool) -> Cells<T> {
+/// The same for plain values and which of them are there.
+pub(super) fn pick_cells<T: Copy + Default>(values: &[T], valid: Option<&[bool]>, rows: &[u32], all: bool) -> Cells<T> {
     if all {
-        return gather_cells(cells, Rows::Listed(rows));
+        return gather_cells(values, valid, Rows::Listed(rows));
     }
-    let values = cells.values();
     // A row that is not there is none of the values either.
     let values = rows.iter().map(|&row| values.get(row as usize).copied().unwrap_or_default()).collect();
-    let valid = match cells.valid() {
+    let valid = match valid {
         None => rows.iter().map(|&row| row != NO_ROW).collect(),
         Some(valid) => rows.iter().map(|&row| valid.get(row as usize).copied().unwrap_or(false)).collect(),
     };

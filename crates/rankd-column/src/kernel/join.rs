@@ -6,13 +6,11 @@
 use crate::batch::{Batch, Key};
 use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
+use crate::kernel::gather::{NO_ROW, pick_cells};
 use crate::rowset::RowSet;
 use hashbrown::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
-
-/// Stands for a row that is not there.
-pub const NO_ROW: u32 = u32::MAX;
 
 /// For each row of `left`, in its order, the first row of `right` whose key is equal: a stored row, or [`NO_ROW`]. Null equals nothing, and
 /// neither does a column that is not there.
@@ -94,41 +92,14 @@ fn first_equal<K: Eq + Hash>(
 
 /// The cells of a key at these rows, null where there is no row; `None` where the batch has no such column.
 pub fn pick(batch: &Batch, key: Key, rows: &[u32]) -> Option<Column> {
+    let all = !rows.contains(&NO_ROW);
     match key {
         Key::ID => Some(match batch.id_column() {
-            Some(texts) => pick_column(texts, rows),
-            None => pick_ids(batch.ids(), rows),
+            Some(texts) => texts.pick(rows, all),
+            None => Column::Int(pick_cells(batch.ids(), None, rows, all)),
         }),
-        key => batch.column(key).map(|column| pick_column(column, rows)),
+        key => batch.column(key).map(|column| column.pick(rows, all)),
     }
-}
-
-fn pick_ids(ids: &[i64], rows: &[u32]) -> Column {
-    let values = rows.iter().map(|&row| ids.get(row as usize).copied().unwrap_or_default()).collect();
-    let valid = rows.contains(&NO_ROW).then(|| rows.iter().map(|&row| row != NO_ROW).collect());
-    Column::Int(Cells::new(values, valid))
-}
-
-fn pick_column(column: &Column, rows: &[u32]) -> Column {
-    match column {
-        Column::Int(cells) => Column::Int(pick_cells(cells, rows)),
-        Column::Float(cells) => Column::Float(pick_cells(cells, rows)),
-        Column::Bool(cells) => Column::Bool(pick_cells(cells, rows)),
-        Column::Str(cells, dictionary) => Column::Str(pick_cells(cells, rows), dictionary.clone()),
-        Column::List(cells, elements) => Column::List(pick_cells(cells, rows), elements.clone()),
-        Column::Vector(cells, vectors) => Column::Vector(pick_cells(cells, rows), vectors.clone()),
-    }
-}
-
-fn pick_cells<T: Copy + Default>(cells: &Cells<T>, rows: &[u32]) -> Cells<T> {
-    // `NO_ROW` is outside of every column: a view cannot number so many rows.
-    let values = rows.iter().map(|&row| cells.values().get(row as usize).copied().unwrap_or_default()).collect();
-    let valid = match cells.valid() {
-        Some(valid) => Some(rows.iter().map(|&row| valid.get(row as usize).is_some_and(|valid| *valid)).collect()),
-        None if rows.contains(&NO_ROW) => Some(rows.iter().map(|&row| row != NO_ROW).collect()),
-        None => None,
-    };
-    Cells::new(values, valid)
 }
 
 /// What belongs to each row of a view, as a list by stored row: a column is as long as its batch.

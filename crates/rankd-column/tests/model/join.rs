@@ -3,7 +3,8 @@
 use crate::generate::{few, look, many, recipe};
 use crate::table::KEY_TYPES;
 use proptest::prelude::*;
-use rankd_column::kernel::join::{NO_ROW, by_stored_row, matches, pick};
+use rankd_column::kernel::gather::NO_ROW;
+use rankd_column::kernel::join::{by_stored_row, matches, pick};
 use rankd_column::{Key, RowSet, Value};
 use std::sync::Arc;
 

@@ -135,12 +135,8 @@ fn report_reads(
             _ => continue,
         };
         for key in keys.into_iter().filter(|key| !present.has(*key)) {
-            let node = format!("{} {}", signature.op, quoted(&wire.nodes[at as usize].node_id));
-            let message =
-                format!("{node} reads {:?}, which nothing before it can have written", registry.key(key).name);
-            let pointer = format!("/nodes/{at}/params/{}", param.name);
-            let unwritten = Diagnostic::new(Code::NeverWritten, pointer, message).source(draft.source.clone());
-            found.push(unwritten.help(present.listed(registry)));
+            let what = format!("{:?}, which nothing before it can have written", registry.key(key).name);
+            found.push(unwritten(wire, at, draft, signature, param.name, &what).help(present.listed(registry)));
         }
     }
 }
@@ -165,14 +161,23 @@ fn report_right_reads(
     for (param, value) in args() {
         let keys = value.as_ref().map(Arg::right_keys).unwrap_or_default();
         for key in keys.into_iter().filter(|key| !right.has(*key)) {
-            let node = format!("{} {}", signature.op, quoted(&wire.nodes[at as usize].node_id));
-            let name = &registry.key(key).name;
-            let message = format!("{node} reads {name:?} of {rows}, whose rows cannot have it");
-            let pointer = format!("/nodes/{at}/params/{}", param.name);
-            let unwritten = Diagnostic::new(Code::NeverWritten, pointer, message).source(draft.source.clone());
-            found.push(unwritten.help(right.listed(registry)));
+            let what = format!("{:?} of {rows}, whose rows cannot have it", registry.key(key).name);
+            found.push(unwritten(wire, at, draft, signature, param.name, &what).help(right.listed(registry)));
         }
     }
+}
+
+/// A read that nothing can satisfy: what a parameter of a node reads, and why it is not there.
+fn unwritten(
+    wire: &WirePlan<'_>,
+    at: NodeIx,
+    draft: &Draft,
+    signature: Signature,
+    param: &str,
+    what: &str,
+) -> Diagnostic {
+    let message = format!("{} {} reads {what}", signature.op, quoted(&wire.nodes[at as usize].node_id));
+    Diagnostic::new(Code::NeverWritten, format!("/nodes/{at}/params/{param}"), message).source(draft.source.clone())
 }
 
 /// Warns of writes that may have no value for a row where the key has to have one: fields read from a store, and literal nulls.

@@ -23,7 +23,8 @@
 //! | 3 | 20 | DE |
 //! ```
 
-use rankd_column::kernel::join::{NO_ROW, by_stored_row, matches, pick};
+use rankd_column::kernel::gather::NO_ROW;
+use rankd_column::kernel::join::{by_stored_row, matches, pick};
 use rankd_column::{Column, Key, RowSet, Type};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
