@@ -2,11 +2,11 @@
 
 use crate::files;
 use crate::tables::{TableError, TableFiles};
-use rankd_engine::store::Open;
 use rankd_engine::store::http::{BadSite, HttpEndpoint, ProbeError, Site};
 use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
 use rankd_engine::store::redis::{Address, BadAddress, RedisEndpoint, SetUpError};
 use rankd_engine::store::tls::{Trust, TrustError};
+use rankd_engine::store::{Open, StoreError};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Http, Redis};
 use std::collections::HashMap;
@@ -32,6 +32,8 @@ pub enum EndpointError {
     Settings { endpoint: String, cause: SettingsError },
     /// The servers do not answer as they should.
     Servers(SetUpError),
+    /// The store does not answer a read.
+    Read(StoreError),
     /// A service cannot be reached.
     Service(ProbeError),
     /// The file of a table cannot be used.
@@ -63,6 +65,7 @@ impl Error for EndpointError {
             EndpointError::Data { bad, .. } => bad,
             EndpointError::Settings { cause, .. } => cause,
             EndpointError::Servers(error) => error,
+            EndpointError::Read(error) => error,
             EndpointError::Service(error) => error,
             EndpointError::Table(error) => error,
         })
@@ -76,6 +79,7 @@ impl fmt::Display for EndpointError {
             EndpointError::Data { path, bad } => write!(f, "{}:{}: {}", path.display(), bad.line, bad.message),
             EndpointError::Settings { endpoint, cause } => write!(f, "the endpoint {endpoint:?}: {cause}"),
             EndpointError::Servers(error) => error.fmt(f),
+            EndpointError::Read(error) => error.fmt(f),
             EndpointError::Service(error) => error.fmt(f),
             EndpointError::Table(error) => error.fmt(f),
         }

@@ -6,7 +6,7 @@
 //! without it, the cells of the latter count as written.
 
 use crate::error::TaskError;
-use crate::task::{AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Task};
+use crate::task::{AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, StoredLayout, Task};
 use rankd_column::{Column, Key, RowSet, Value};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
@@ -118,5 +118,9 @@ impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a> {
         let fetching = self.task.start(inputs, cx);
         Box::pin(async move { self.rules.apply(fetching.await?) })
+    }
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
+        self.task.layout(registry)
     }
 }

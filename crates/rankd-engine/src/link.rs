@@ -11,7 +11,7 @@ use crate::place::Way;
 use crate::request::Request;
 use crate::steps::{StepSpec, Steps};
 use crate::store::table::{IndexNeed, TableEndpoint, Tables};
-use crate::task::{LinkContext, Task};
+use crate::task::{LinkContext, StoredLayout, Task};
 use crate::tasks::Tasks;
 use rankd_column::expr::Program;
 use rankd_column::{Id, IdDictionary, IdTexts, Key, Value};
@@ -161,6 +161,16 @@ impl Linked {
     /// The tables that the plan names, each with the keys of its columns that the plan reads by name.
     pub fn tables(&self) -> &[(TableEndpoint, Vec<Key>)] {
         &self.tables
+    }
+
+    /// What its nodes read of stores by key. The registry is the one that it was linked with.
+    pub fn layouts(&self, registry: &Registry) -> Vec<StoredLayout<'_>> {
+        let steps = self.written.order.iter().map(|ix| self.written.step(*ix));
+        let layouts = steps.filter_map(|step| match &step.task {
+            Task::Fetch(task) => task.layout(registry),
+            Task::Compute(_) => None,
+        });
+        layouts.collect()
     }
 
     /// The indexes of tables that its nodes look rows up in.

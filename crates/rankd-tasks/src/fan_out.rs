@@ -1,13 +1,14 @@
 //! What `follow`, `recommendation` and `media` have in common: for each row a list of ids, which become new rows.
 
+use crate::misread::{Misreads, id_field};
 use rankd_column::kernel::join::pick;
 use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::store::KeyedEndpoint;
-use rankd_engine::task::{FetchContext, LinkContext};
-use rankd_plan::params;
+use rankd_engine::store::{KeyedEndpoint, KeyedRead};
+use rankd_engine::task::{FetchContext, KeyPattern, LinkContext, StoredLayout};
 use rankd_plan::signature::typed::Count;
 use rankd_plan::signature::*;
+use rankd_plan::{Registry, params};
 use std::sync::Arc;
 
 /// The key that remembers which row a new one came from.
@@ -47,6 +48,17 @@ pub(crate) struct FanOut {
 impl FanOut {
     pub(crate) fn make(params: Params, prefix: &'static str, cx: &LinkContext<'_>) -> FanOut {
         FanOut { params, prefix, parent_id: cx.key(PARENT_ID), id: cx.field(Key::ID).name }
+    }
+
+    /// The lists that it reads.
+    pub(crate) fn layout(&self, registry: &Registry) -> StoredLayout<'_> {
+        let id = id_field(registry);
+        StoredLayout {
+            endpoint: self.params.endpoint.0,
+            keys: KeyPattern::of_prefix(self.prefix, registry),
+            read: KeyedRead::List(self.params.fanout),
+            inspect: Box::new(move |replies, at, found| Misreads(found).ids(&id, replies.items(at).flatten())),
+        }
     }
 
     /// Reads the lists of all rows in one step.

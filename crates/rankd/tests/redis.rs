@@ -39,6 +39,8 @@ mod outages;
 mod program;
 #[path = "redis/proxy.rs"]
 mod proxy;
+#[path = "redis/sample.rs"]
+mod sample;
 #[path = "redis/second_tries.rs"]
 mod second_tries;
 #[path = "redis/secrets.rs"]

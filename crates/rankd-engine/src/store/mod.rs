@@ -16,6 +16,7 @@ pub mod memory;
 mod parcel;
 pub mod redis;
 mod replies;
+mod sample;
 pub mod table;
 pub mod tls;
 
@@ -24,6 +25,7 @@ pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, ReadBatch};
 pub use keys::{DistinctKeys, KeyBuffer, Keys, WrittenKeys};
 pub use replies::{Replies, parse_id};
+pub use sample::read_each;
 pub use table::{Table, TableEndpoint, TableVersions, Tables};
 
 use health::Health;

@@ -1,7 +1,8 @@
 //! What a task is to the engine. Which of the two traits it implements decides where it runs.
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
-//! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`, `table`. `decode` makes rows of what was read.
+//! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`, `table`. `decode` makes rows of what was read,
+//! and `layout` says what is read of a store.
 
 mod calls;
 mod context;
@@ -9,6 +10,7 @@ mod decode;
 mod ids;
 mod inputs;
 mod keyed;
+mod layout;
 mod table;
 
 pub use calls::ServiceCalls;
@@ -18,10 +20,12 @@ pub use decode::{Decoding, Load, PoolTrip, Unread};
 pub use ids::{IdKeys, code as code_id};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;
+pub use layout::{Inspect, KeyPattern, Misread, StoredLayout};
 
 use crate::error::TaskError;
 use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
+use rankd_plan::Registry;
 use rankd_plan::signature::typed::Params;
 use rankd_plan::signature::{Contract, Signature};
 use std::future::Future;
@@ -42,6 +46,11 @@ pub trait Compute: Send + Sync {
 /// Reads or waits: runs on the event loop and gives the loop back while it waits.
 pub trait Fetch: Send + Sync {
     fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> impl Future<Output = Result<RowSet, TaskError>>;
+
+    /// What it reads of a store, for those who want to look at some of it; `None` for what does not read by key.
+    fn layout(&self, _: &Registry) -> Option<StoredLayout<'_>> {
+        None
+    }
 }
 
 /// The rows of a fetch that is under way.
@@ -50,11 +59,17 @@ pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<RowSet, TaskError>> +
 /// `Fetch` for tasks of unlike types.
 pub trait AnyFetch: Send + Sync {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a>;
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>>;
 }
 
 impl<T: Fetch> AnyFetch for T {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a> {
         Box::pin(self.run(inputs, cx))
+    }
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
+        Fetch::layout(self, registry)
     }
 }
 

@@ -21,6 +21,7 @@
 use crate::data_endpoint::DataEndpoint;
 use crate::fan_out::{parent_column, with_carried};
 use crate::json_fields::{JsonFields, elements, push_json};
+use crate::misread::{Misreads, id_field, texts};
 use crate::row_keys::{NO_KEY, RowKeys, fill};
 use crate::stored::{IdReader, ScoreOrder, push_score};
 use crate::table_expand::TableExpand;
@@ -30,11 +31,13 @@ use rankd_column::{Batch, IdTexts, Key, RowSet};
 use rankd_engine::decode::push_text;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
-use rankd_engine::task::{self, Decide, Decoding, Fetch, FetchContext, Field, LinkContext, Load, Unread};
+use rankd_engine::task::{
+    self, Decide, Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, StoredLayout, Unread,
+};
 use rankd_plan::signature::typed::{Count, KeyMap, On, Pointer, TemplateText};
 use rankd_plan::signature::*;
 use rankd_plan::template::Template;
-use rankd_plan::{choices, params};
+use rankd_plan::{Registry, choices, params};
 use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -220,6 +223,13 @@ impl Fetch for Expand {
         let work = move |unread: &mut Unread| decoder.rows(&replies, &of_row, parents.as_ref(), texts, unread);
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
+        let (id, keys) = (id_field(registry), KeyPattern::of(&self.template, registry));
+        let inspect: Inspect<'_> =
+            Box::new(move |replies, _, found| self.decoder.inspect(replies, &id, Misreads(found)));
+        Some(StoredLayout { endpoint: self.endpoint.0, keys, read: self.decoder.read(), inspect })
+    }
 }
 
 /// An element of a collection.
@@ -240,7 +250,7 @@ struct Members<'r> {
     /// The cells of an element side by side: as they are stored, or as JSON.
     cells: Vec<Option<&'r [u8]>>,
     /// Elements that are no ids, and documents that cannot be read.
-    bad: u64,
+    bad: Vec<&'r [u8]>,
 }
 
 impl<'r> Members<'r> {
@@ -255,7 +265,7 @@ impl<'r> Members<'r> {
                 self.members.push(Member { id, bytes, cells: self.cells.len() });
                 self.cells.extend(cells);
             }
-            None => self.bad += 1,
+            None => self.bad.push(bytes),
         }
     }
 }
@@ -319,13 +329,13 @@ impl Decoder {
         let list = match array[0].filter(|_| read.is_some()) {
             // Neither is anything there to be read.
             None | Some("null") => {
-                all.bad += u64::from(read.is_none());
+                all.bad.extend(read.is_none().then_some(text));
                 return Ok(());
             }
             Some(array) => elements(array, self.fanout),
         };
         let Ok(Some(list)) = list else {
-            all.bad += 1;
+            all.bad.push(text);
             return Ok(());
         };
         let mut found = vec![None; of_row.len()];
@@ -340,6 +350,29 @@ impl Decoder {
         Ok(())
     }
 
+    /// Adds a cell. A value of another type than the key's becomes null, and the answer is false.
+    #[inline]
+    fn push(&self, column: &mut ColumnBuilder, field: &Field, cell: &[u8]) -> bool {
+        match self.what {
+            What::SortedSet { .. } => push_score(column, field.type_of, cell),
+            What::Json { .. } => push_json(column, std::str::from_utf8(cell).unwrap_or_default()),
+            What::List | What::Set | What::Hash => push_text(column, cell),
+        }
+    }
+
+    /// Names the elements that are no ids, and the values that become null.
+    fn inspect(&self, replies: &Replies, id: &Field, mut found: Misreads<'_>) {
+        let texts = texts(id);
+        // What fails here, as more ids than a run may meet, fails a run as well.
+        let Ok(members) = self.members(replies, &mut IdReader::new(texts.as_ref())) else { return };
+        members.bad.iter().for_each(|element| found.add(id, element));
+        for member in &members.members {
+            for (at, field) in self.fields.iter().enumerate() {
+                found.value(field, members.cells[member.cells + at], |column, cell| self.push(column, field, cell));
+            }
+        }
+    }
+
     /// New rows for each row of `of_row`, which has the place of its key.
     fn rows(
         &self,
@@ -350,7 +383,7 @@ impl Decoder {
         unread: &mut Unread,
     ) -> Result<RowSet, TaskError> {
         let members = self.members(replies, &mut IdReader::new(texts.as_deref()))?;
-        unread.count(&self.id, members.bad + replies.wrong_types().len() as u64);
+        unread.count(&self.id, (members.bad.len() + replies.wrong_types().len()) as u64);
         let of = |key: &u32| if *key == NO_KEY { &[][..] } else { members.of(*key as usize) };
         let count: usize = of_row.iter().map(|key| of(key).len()).sum();
         let mut new_ids = Vec::with_capacity(count);
@@ -360,18 +393,10 @@ impl Decoder {
             let mut column = ColumnBuilder::new(field.type_of, count);
             let mut bad = 0;
             for member in of_row.iter().flat_map(of) {
-                let good = match (members.cells[member.cells + at], &self.what) {
-                    (None, _) => {
-                        column.push_null();
-                        true
-                    }
-                    (Some(score), What::SortedSet { .. }) => push_score(&mut column, field.type_of, score),
-                    (Some(text), What::Json { .. }) => {
-                        push_json(&mut column, std::str::from_utf8(text).unwrap_or_default())
-                    }
-                    (Some(value), What::List | What::Set | What::Hash) => push_text(&mut column, value),
-                };
-                bad += u64::from(!good);
+                match members.cells[member.cells + at] {
+                    None => column.push_null(),
+                    Some(cell) => bad += u64::from(!self.push(&mut column, field, cell)),
+                }
             }
             unread.count(&field.name, bad);
             batch = batch.with(field.key, Arc::new(column.finish()));

@@ -27,6 +27,7 @@
 use crate::cells::{push_list, sorted};
 use crate::data_endpoint::DataEndpoint;
 use crate::json_fields::{JsonFields, push_json};
+use crate::misread::Misreads;
 use crate::row_keys::{NO_KEY, RowKeys, fill};
 use crate::stored::ScoreOrder;
 use crate::table_hydrate::TableHydrate;
@@ -37,11 +38,13 @@ use rankd_column::{Key, RowSet, Type};
 use rankd_engine::decode::{push_text, push_vector_f32};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
-use rankd_engine::task::{self, Decide, Decoding, Fetch, FetchContext, Field, LinkContext, Load, Unread};
+use rankd_engine::task::{
+    self, Decide, Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, StoredLayout, Unread,
+};
 use rankd_plan::signature::typed::{KeyMap, PlainText, TemplateText};
 use rankd_plan::signature::*;
 use rankd_plan::template::Template;
-use rankd_plan::{choices, params};
+use rankd_plan::{Registry, choices, params};
 use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -221,6 +224,15 @@ impl Fetch for Hydrate {
         let work = move |unread: &mut Unread| decoder.add(&rows, &replies, of_row.as_deref(), unread);
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
+        let keys = match &self.keys {
+            KeysFrom::Prefix(prefix) => KeyPattern::of_prefix(prefix, registry),
+            KeysFrom::Template(template) => KeyPattern::of(template, registry),
+        };
+        let inspect: Inspect<'_> = Box::new(|replies, at, found| self.decoder.inspect(replies, at, Misreads(found)));
+        Some(StoredLayout { endpoint: self.endpoint.0, keys, read: self.decoder.what.read(), inspect })
+    }
 }
 
 impl What {
@@ -276,11 +288,10 @@ impl Decoder {
         let mut hydrated = rows.clone();
         for (at, field) in self.fields.iter().enumerate() {
             let mut column = ColumnBuilder::new(field.type_of, places.len());
-            let as_f32 = matches!(field.type_of, Type::Vector(_));
             let mut skipped = 0;
             let bad = match &self.what {
                 What::Hash { vectors_f32, .. } => {
-                    let push = if *vectors_f32 && as_f32 { push_vector_f32 } else { push_text };
+                    let push = push_of(*vectors_f32, field.type_of);
                     each(&mut column, &mut |column, key| push_or_null(column, item(key, at), push))
                 }
                 What::Json(_) => each(&mut column, &mut |column, key| match &documents {
@@ -308,6 +319,38 @@ impl Decoder {
         }
         Ok(hydrated)
     }
+}
+
+impl Decoder {
+    /// Names the values of a reply that become null, or are left out of a list.
+    fn inspect(&self, replies: &Replies, key: usize, mut found: Misreads<'_>) {
+        let items = || replies.items(key);
+        let text = || items().next().flatten();
+        let documents = match &self.what {
+            What::Json(fields) => Some(Documents::read(fields, replies)),
+            _ => None,
+        };
+        for (at, field) in self.fields.iter().enumerate() {
+            match &self.what {
+                What::Hash { vectors_f32, .. } => {
+                    found.value(field, items().nth(at).flatten(), push_of(*vectors_f32, field.type_of));
+                }
+                What::Json(_) => match &documents {
+                    Some(documents) if !documents.bad[key] => found.json(field, documents.get(key, at)),
+                    _ => found.add(field, text().unwrap_or_default()),
+                },
+                What::Text => found.value(field, text(), push_text),
+                What::VectorF32 => found.value(field, text(), push_vector_f32),
+                What::List | What::Set => found.elements(field, items().flatten()),
+                What::SortedSet { .. } => found.elements(field, items().step_by(2).flatten()),
+            }
+        }
+    }
+}
+
+/// How a field of a hash is read.
+fn push_of(vectors_f32: bool, type_of: Type) -> fn(&mut ColumnBuilder, &[u8]) -> bool {
+    if vectors_f32 && matches!(type_of, Type::Vector(_)) { push_vector_f32 } else { push_text }
 }
 
 fn push_or_null(column: &mut ColumnBuilder, value: Option<&[u8]>, push: fn(&mut ColumnBuilder, &[u8]) -> bool) -> bool {
@@ -346,8 +389,12 @@ impl<'r> Documents<'r> {
         documents
     }
 
+    fn get(&self, key: usize, field: usize) -> Option<&'r str> {
+        self.fields[key * self.count + field]
+    }
+
     fn push(&self, column: &mut ColumnBuilder, key: usize, field: usize) -> bool {
-        match self.fields[key * self.count + field] {
+        match self.get(key, field) {
             Some(text) => push_json(column, text),
             None => {
                 column.push_null();

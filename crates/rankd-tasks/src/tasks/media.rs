@@ -22,7 +22,8 @@
 use crate::fan_out::{self, FanOut, Params};
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, StoredLayout};
+use rankd_plan::Registry;
 use rankd_plan::signature::Contract;
 
 pub(crate) const CONTRACT: Contract = fan_out::CONTRACT;
@@ -40,5 +41,9 @@ impl Make for Task {
 impl Fetch for Task {
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         self.0.read(&inputs[0], cx).await
+    }
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
+        Some(self.0.layout(registry))
     }
 }

@@ -12,14 +12,17 @@
 //! | 1 | DE | |
 //! ```
 
+use crate::misread::Misreads;
 use rankd_column::RowSet;
 use rankd_column::column::ColumnBuilder;
 use rankd_engine::decode;
 use rankd_engine::error::TaskError;
-use rankd_engine::store::KeyedEndpoint;
-use rankd_engine::task::{Decoding, Fetch, FetchContext, Field, LinkContext, Load, Make, Unread};
-use rankd_plan::params;
+use rankd_engine::store::{KeyedEndpoint, KeyedRead};
+use rankd_engine::task::{
+    Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, Make, StoredLayout, Unread,
+};
 use rankd_plan::signature::*;
+use rankd_plan::{Registry, params};
 use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -30,6 +33,9 @@ pub(crate) const CONTRACT: Contract = Contract {
     params: Params::PARAMS,
     cost: Cost::Unknown,
 };
+
+/// What stands before the user's id in the hash's name.
+const PREFIX: &str = "user";
 
 params! {
     pub(crate) struct Params {
@@ -56,7 +62,7 @@ impl Make for Task {
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let user = [cx.user_id()?];
-        let keys = cx.keys("user", &user)?;
+        let keys = cx.keys(PREFIX, &user)?;
         let replies = cx.keyed(self.endpoint).hash_all(keys.keys()).await?;
         let (mut batch, fields) = (cx.batch(user.to_vec()), self.fields.clone());
         let load = Load { rows: replies.items(0).len(), bytes: replies.byte_count() };
@@ -72,5 +78,17 @@ impl Fetch for Task {
             Ok(RowSet::new(batch))
         };
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
+    }
+
+    fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
+        let inspect: Inspect<'_> = Box::new(|replies, at, found| {
+            let mut items = replies.items(at);
+            while let (Some(name), Some(value)) = (items.next(), items.next()) {
+                let field = self.fields.iter().find(|field| name == Some(field.name.as_bytes()));
+                field.into_iter().for_each(|field| Misreads(found).value(field, value, decode::push_text));
+            }
+        });
+        let keys = KeyPattern::of_prefix(PREFIX, registry);
+        Some(StoredLayout { endpoint: self.endpoint.0, keys, read: KeyedRead::HashAll, inspect })
     }
 }

@@ -7,8 +7,9 @@ use rankd_edge::endpoints::EndpointError;
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
 use rankd_edge::registry_files::LoadedRegistry;
-use rankd_edge::sample::{self, Sample, UnreadableCell};
+use rankd_edge::sample::{self, Cause, Sample, Unreadable};
 use rankd_edge::tables::TableFiles;
+use rankd_engine::Linked;
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
@@ -34,7 +35,7 @@ pub(crate) struct CheckArgs {
     /// Also connect to every endpoint to check whether it can be used
     #[arg(long)]
     connect: bool,
-    /// Also read N hashes of each endpoint on Redis, and show the cells that are not of their key's type
+    /// Also read N keys of what each node of the plans reads by key, and show the values that it cannot use
     #[arg(long, value_name = "N", requires = "connect", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sample: Option<u32>,
 }
@@ -67,7 +68,10 @@ pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
         plans = load_plans(&paths, library, &loaded.registry);
     }
     loaded.check_other_environments(registry, env);
-    let probed = if args.connect && is_usable { probe(&loaded.registry, args.sample) } else { Vec::new() };
+    let probed = match args.connect && is_usable {
+        true => probe(&loaded.registry, args.sample.map(|count| (count, link(&plans, library, &loaded.registry)))),
+        false => Vec::new(),
+    };
     let reachable = probed.iter().all(|probed| probed.result.is_ok());
     let ok = !loaded.has_errors() && plans.iter().all(|plan| plan.checked.plan.is_some()) && reachable;
     if args.json {
@@ -86,11 +90,17 @@ pub(crate) struct Probed {
     result: Result<Option<Sample>, EndpointError>,
 }
 
-fn probe(registry: &Registry, count: Option<u32>) -> Vec<Probed> {
-    let probed = endpoints::probe(registry).into_iter().zip(registry.endpoints.list());
-    let probed = probed.map(|((name, result), endpoint)| {
-        let result = match (result, count) {
-            (Ok(()), Some(count)) => sample::read(endpoint, registry, count as usize),
+/// The plans that have no errors, as they would run. Whatever keeps one from being linked is found when it is run.
+fn link(plans: &[PlanFile], library: &Library, registry: &Registry) -> Vec<Linked> {
+    let plans = plans.iter().filter_map(|plan| plan.checked.plan.as_ref());
+    plans.filter_map(|plan| Linked::link(plan, library.tasks(), registry).ok()).collect()
+}
+
+fn probe(registry: &Registry, sampled: Option<(u32, Vec<Linked>)>) -> Vec<Probed> {
+    let probed = endpoints::probe(registry).into_iter().zip(registry.endpoints.list()).enumerate();
+    let probed = probed.map(|(at, ((name, result), endpoint))| {
+        let result = match (result, &sampled) {
+            (Ok(()), Some((count, plans))) => sample::read(at as u32, endpoint, plans, registry, *count as usize),
             (result, _) => result.map(|()| None),
         };
         Probed { name, result }
@@ -108,14 +118,26 @@ impl Probed {
             Err(why) => return format!("endpoint {name}: {why}"),
             Ok(Some(sample)) => sample,
         };
-        let Sample { hashes, cells, unreadable } = sample;
-        let count = unreadable.len();
-        let mut words = format!("endpoint {name}: ok; of {cells} cells in {hashes} hashes, {count} cannot be read");
-        for UnreadableCell { store_key, field, value, type_of } in unreadable.iter().take(SHOWN) {
-            words.push_str(&format!("\n  {}, {field}: {} is not {type_of}", quoted(store_key), quoted(value)));
+        let Sample { readers, keys, unreadable, kept } = sample;
+        if *readers == 0 {
+            return format!("endpoint {name}: ok; no plan reads keys from it");
         }
-        if count > SHOWN {
-            words.push_str(&format!("\n  … and {} more", count - SHOWN));
+        let mut words = format!(
+            "endpoint {name}: ok; {} read as {} of plans would, {} cannot be used",
+            counted(*keys, "key"),
+            counted(*readers, "node"),
+            counted(*unreadable, "value")
+        );
+        for Unreadable { store_key, cause } in kept.iter().take(SHOWN) {
+            let cause = match cause {
+                Cause::Value { field, type_of, value } => format!(", {field}: {} is not {type_of}", quoted(value)),
+                Cause::Stored(why) => format!(": {why}"),
+            };
+            words.push_str(&format!("\n  {}{cause}", quoted(store_key)));
+        }
+        let shown = kept.len().min(SHOWN);
+        if *unreadable > shown {
+            words.push_str(&format!("\n  … and {} more", unreadable - shown));
         }
         words
     }
@@ -127,13 +149,22 @@ impl Probed {
             Err(why) => {
                 w.field("message").string(&why.to_string());
             }
-            Ok(Some(Sample { hashes, cells, unreadable })) => {
-                w.field("hashes").int(*hashes as i64).field("cells").int(*cells as i64);
+            Ok(Some(Sample { readers, keys, unreadable, kept })) => {
+                w.field("readers").int(*readers as i64).field("keys").int(*keys as i64);
+                w.field("unreadable_count").int(*unreadable as i64);
                 w.field("unreadable").array(|w| {
-                    for UnreadableCell { store_key, field, value, type_of } in unreadable {
+                    for Unreadable { store_key, cause } in kept {
                         w.object(|w| {
-                            w.field("key").string(store_key).field("field").string(field);
-                            w.field("value").string(value).field("type").string(&type_of.to_string());
+                            w.field("key").string(store_key);
+                            match cause {
+                                Cause::Value { field, type_of, value } => {
+                                    w.field("field").string(field).field("value").string(value);
+                                    w.field("type").string(&type_of.to_string());
+                                }
+                                Cause::Stored(why) => {
+                                    w.field("message").string(why);
+                                }
+                            }
                         });
                     }
                 });
@@ -267,16 +298,19 @@ pub(crate) fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
         }
         match &plan.checked.plan {
             Some(checked) => {
-                let nodes = checked.nodes.len();
-                let nodes = format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" });
+                let nodes = counted(checked.nodes.len(), "node");
                 say::to_people(&format!("{}: ok, {} with {nodes}", plan.file(), checked.name));
             }
             None => {
                 let errors = plan.checked.diagnostics.errors();
-                say::to_people(&format!("{}: {errors} {}", plan.file(), if errors == 1 { "error" } else { "errors" }));
+                say::to_people(&format!("{}: {}", plan.file(), counted(errors, "error")));
             }
         }
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Shows what is wrong with the registry.

@@ -134,11 +134,10 @@ fn a_sample_shows_the_cells_that_cannot_be_read() {
     );
     let ran = folder.rankd(&["check", "--connect", "--sample", "10"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let said =
-        "endpoint store: ok; of 2 cells in 2 hashes, 1 cannot be read\n  \"user:1\", score: \"n/a\" is not float\n";
+    let said = "endpoint store: ok; 3 keys read as 2 nodes of plans would, 1 value cannot be used\n  \"user:1\", score: \"n/a\" is not float\n";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     let ran = folder.rankd(&["check", "--connect", "--sample", "10", "--json"]);
     let sampled = &Json::read(&ran.stdout).list("endpoints")[0].clone();
-    assert_eq!((sampled.number("cells"), sampled.list("unreadable")[0].text("value")), (2.0, "n/a"));
+    assert_eq!((sampled.number("keys"), sampled.list("unreadable")[0].text("value")), (3.0, "n/a"));
     assert_eq!(folder.rankd(&["check", "--sample", "10"]).code, 2, "a sample needs a connection");
 }

@@ -7,6 +7,7 @@ use crate::store::redis::greeting::{self, ErrorLine, Heard, Peer, Refusal, Socke
 use crate::store::redis::resp::push_command;
 use crate::store::redis::slots::{Layout, NodeName, SLOTS, slot_of};
 use crate::store::redis::{RedisEndpoint, Servers};
+use crate::task::KeyPattern;
 use hashbrown::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -20,13 +21,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that are sent before their replies are read.
 const BATCH: usize = 500;
 
-/// Hashes with more fields are not sampled.
-const SAMPLED_FIELDS_MAX: usize = 1_000;
-/// Pages of keys that are looked through for a sample.
-const SAMPLED_PAGES_MAX: usize = 100;
-
-/// A hash of a sample: its key, and its fields with their values.
-pub type SampledHash = (String, Vec<(Vec<u8>, Vec<u8>)>);
+/// Pages of keys that are looked through for some that fit a pattern.
+const PAGES_MAX: usize = 100;
 
 /// A key of a data file, and what it holds there.
 pub type Entry<'a> = (&'a str, &'a Held);
@@ -107,18 +103,18 @@ impl RedisEndpoint {
         block_on(async { self.targets().await.map(drop) })
     }
 
-    /// Some of the hashes that the servers hold, about as many of each server.
-    pub fn sample(&self, count: usize) -> Result<Vec<SampledHash>, SetUpError> {
+    /// Some of the keys that the servers hold and that fit, about as many of each server. Not all keys of a large server are looked at.
+    pub fn find_keys(&self, pattern: &KeyPattern, count: usize) -> Result<Vec<Vec<u8>>, SetUpError> {
         block_on(async {
             let mut targets = self.targets().await?;
-            let (each, mut sampled) = (count.div_ceil(targets.servers.len().max(1)), Vec::new());
+            let (each, mut found) = (count.div_ceil(targets.servers.len().max(1)), Vec::new());
             for server in &mut targets.servers {
                 let late = |_| Refusal::Words(format!("no answer within {} s", TIMEOUT.as_secs()));
-                let hashes = timeout(TIMEOUT, server.sample(each)).await.map_err(late).flatten();
-                sampled.extend(hashes.map_err(|why| from(&server.shown, &why))?);
+                let keys = timeout(TIMEOUT, server.find_keys(pattern, each)).await.map_err(late).flatten();
+                found.extend(keys.map_err(|why| from(&server.shown, &why))?);
             }
-            sampled.truncate(count);
-            Ok(sampled)
+            found.truncate(count);
+            Ok(found)
         })
     }
 
@@ -325,36 +321,24 @@ impl Target {
         Ok(replies)
     }
 
-    /// The first hashes that the server names, without those that are huge.
-    async fn sample(&mut self, count: usize) -> Result<Vec<SampledHash>, Refusal> {
-        let (mut sampled, mut cursor) = (Vec::new(), b"0".to_vec());
-        for _ in 0..SAMPLED_PAGES_MAX {
-            push_command(&mut self.out, [b"SCAN", &cursor[..], b"COUNT", b"500"]);
+    /// The first keys that the server names and that fit.
+    async fn find_keys(&mut self, pattern: &KeyPattern, count: usize) -> Result<Vec<Vec<u8>>, Refusal> {
+        let (glob, mut found, mut cursor) = (pattern.glob(), Vec::new(), b"0".to_vec());
+        for _ in 0..PAGES_MAX {
+            push_command(&mut self.out, [b"SCAN", &cursor[..], b"MATCH", &glob, b"COUNT", b"1000"]);
             let page = self.answers(1).await?.pop().unwrap_or_else(|| Ok(Vec::new()));
             let mut page = page.map_err(|ErrorLine(line)| Refusal::Line(line))?.into_iter();
             cursor = page.next().unwrap_or_else(|| b"0".to_vec());
-            let keys: Vec<Vec<u8>> = page.collect();
-            keys.iter().for_each(|key| push_command(&mut self.out, [b"HLEN", &key[..]]));
-            let lengths = self.answers(keys.len()).await?;
-            let is_sampled = |length: &Values| {
-                // What is no hash answers with an error.
-                let length =
-                    length.as_ref().ok().and_then(|values| std::str::from_utf8(values.first()?).ok()?.parse().ok());
-                length.is_some_and(|length: usize| (1..=SAMPLED_FIELDS_MAX).contains(&length))
-            };
-            let hashes = keys.iter().zip(&lengths).filter(|(_, length)| is_sampled(length)).map(|(key, _)| key);
-            let hashes: Vec<&Vec<u8>> = hashes.take(count - sampled.len()).collect();
-            hashes.iter().for_each(|key| push_command(&mut self.out, [b"HGETALL", &key[..]]));
-            for (key, values) in hashes.iter().zip(self.answers(hashes.len()).await?) {
-                let pairs = values.unwrap_or_default();
-                let fields = pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-                sampled.push((String::from_utf8_lossy(key).into_owned(), fields));
-            }
-            if sampled.len() == count || cursor == b"0" {
+            found.extend(page.filter(|key| pattern.matches(key)));
+            if found.len() >= count || cursor == b"0" {
                 break;
             }
         }
-        Ok(sampled)
+        // While a server moves its keys around it may name one twice.
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(count);
+        Ok(found)
     }
 
     async fn flush(&mut self) -> Result<(), Refusal> {

@@ -19,7 +19,7 @@ mod slots;
 mod trouble;
 
 pub use address::{Address, BadAddress};
-pub use load::{Entry, Preview, SampledHash, SetUpError};
+pub use load::{Entry, Preview, SetUpError};
 pub(crate) use resp::command;
 pub use trouble::Trouble;
 
