@@ -109,10 +109,10 @@ pub(crate) fn place<'s>(
 /// How many nanoseconds a step is predicted to take, if it may run on the loop and that is cheap.
 #[inline]
 pub(crate) fn cheap(step: &Step, policy: &Policy, params: &[Value], rows_in: impl FnOnce() -> usize) -> Option<f32> {
-    if !step.may_inline {
-        return None;
+    if step.always_cheap {
+        return Some(0.0);
     }
-    if has_pattern(step, params) {
+    if !step.may_inline || has_pattern(step, params) {
         return None;
     }
     if step.trivial {

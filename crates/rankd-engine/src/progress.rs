@@ -16,18 +16,19 @@ pub(crate) struct Progress {
     reads_left: Vec<u32>,
     slots: Vec<Option<RowSet>>,
     left: usize,
-    /// At least as many bytes as the rows take that the run has made and holds.
-    made_bytes: usize,
+    /// How many bytes of rows the run may hold, and how many more its steps may give before what it holds is added up.
+    bytes_max: usize,
+    bytes_left: usize,
 }
 
 impl Progress {
-    pub(crate) fn of(steps: &Steps) -> Progress {
+    pub(crate) fn of(steps: &Steps, bytes_max: usize) -> Progress {
         let mut progress = Progress::default();
-        progress.begin(steps);
+        progress.begin(steps, bytes_max);
         progress
     }
 
-    pub(crate) fn begin(&mut self, steps: &Steps) {
+    pub(crate) fn begin(&mut self, steps: &Steps, bytes_max: usize) {
         self.waiting.clear();
         self.waiting.extend_from_slice(&steps.waits);
         self.reads_left.clear();
@@ -35,7 +36,7 @@ impl Progress {
         // Left empty by the run before.
         self.slots.resize_with(steps.waits.len(), || None);
         self.left = steps.order.len();
-        self.made_bytes = 0;
+        (self.bytes_max, self.bytes_left) = (bytes_max, bytes_max);
     }
 
     /// Forgets the rows of a run that ended early.
@@ -99,36 +100,47 @@ impl Progress {
     pub(crate) fn release(&mut self, step: &Step, mut last: u64) {
         if let [input] = *step.inputs {
             if last != 0 {
-                self.slots[input as usize] = None;
+                self.empty(input);
             }
             return;
         }
         while last != 0 {
-            self.slots[step.inputs[last.trailing_zeros() as usize] as usize] = None;
+            self.empty(step.inputs[last.trailing_zeros() as usize]);
             last &= last - 1;
         }
     }
 
-    /// Keeps a step's rows. Someone reads them, or the step would not be needed. False where the run may now hold more than so many
-    /// bytes: look whether it [`Progress::holds_more_than`] that.
+    /// Most tasks have taken their rows along, and then there is nothing to write.
     #[inline(always)]
-    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet, bytes_max: usize) -> bool {
-        self.left -= 1;
-        // Rows that several steps give are counted for each, and none is counted out: only where that is too much it is looked
-        // at what there really is.
-        self.made_bytes = self.made_bytes.saturating_add(rows.batch().made_bytes());
-        self.slots[ix as usize] = Some(rows);
-        self.made_bytes <= bytes_max
+    fn empty(&mut self, ix: NodeIx) {
+        if let slot @ Some(_) = &mut self.slots[ix as usize] {
+            *slot = None;
+        }
     }
 
-    /// Whether the rows that are there take more than so many bytes. What several of them share counts once, and what is there anyway
-    /// does not count.
+    /// Keeps a step's rows. Someone reads them, or the step would not be needed. False where the run may now hold too many bytes:
+    /// see [`Progress::holds_too_much`].
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, ix: NodeIx, rows: RowSet) -> bool {
+        self.left -= 1;
+        let bytes = rows.batch().made_bytes();
+        self.slots[ix as usize] = Some(rows);
+        // Rows that several steps give are counted for each, and rows that were let go stay counted.
+        let (bytes_left, is_too_much) = self.bytes_left.overflowing_sub(bytes);
+        self.bytes_left = bytes_left;
+        !is_too_much
+    }
+
+    /// Whether the rows that are there take more bytes than they may. What several of them share counts once, and what is there
+    /// anyway does not count.
     #[cold]
-    pub(crate) fn holds_more_than(&mut self, bytes_max: usize) -> bool {
+    #[inline(never)]
+    pub(crate) fn holds_too_much(&mut self) -> bool {
         let mut seen = HashSet::new();
         let parts = self.slots.iter().flatten().flat_map(|rows| rows.batch().made_parts());
-        self.made_bytes = parts.filter(|(part, _)| seen.insert(*part)).map(|(_, bytes)| bytes).sum();
-        self.made_bytes > bytes_max
+        let held: usize = parts.filter(|(part, _)| seen.insert(*part)).map(|(_, bytes)| bytes).sum();
+        self.bytes_left = self.bytes_max.saturating_sub(held);
+        held > self.bytes_max
     }
 
     /// A step is done whose rows went straight to the next one.

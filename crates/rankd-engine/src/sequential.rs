@@ -51,7 +51,7 @@ impl Sequential {
     ) -> Result<Vec<RowSet>, RunFailure> {
         plan.accept(request, self.stores.id()).map_err(RunFailure::refused)?;
         let steps = &plan.written;
-        let mut progress = Progress::of(steps);
+        let mut progress = Progress::of(steps, limits.run_bytes_max);
         for &ix in &steps.order {
             let result = self.node(plan, request, limits, ix, &mut progress, recorder);
             settle(plan, &limits, &mut progress, recorder, ix, result)?;

@@ -68,15 +68,13 @@ pub(crate) fn settle(
     result: Result<RowSet, impl Into<NodeFailure>>,
 ) -> Result<(), RunFailure> {
     match result {
-        Ok(rows) => {
-            match progress.finish(node, rows, limits.run_bytes_max) || !progress.holds_more_than(limits.run_bytes_max) {
-                true => Ok(()),
-                false => {
-                    let failure = NodeFailure::Task(TaskError::too_large(limits.run_bytes_max));
-                    Err(end_run(plan, limits, recorder, node, failure))
-                }
+        Ok(rows) => match progress.finish(node, rows) || !progress.holds_too_much() {
+            true => Ok(()),
+            false => {
+                let failure = NodeFailure::Task(TaskError::too_large(limits.run_bytes_max));
+                Err(end_run(plan, limits, recorder, node, failure))
             }
-        }
+        },
         Err(failure) => Err(end_run(plan, limits, recorder, node, failure.into())),
     }
 }

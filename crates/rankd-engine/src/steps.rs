@@ -40,6 +40,8 @@ pub struct Step {
     /// A computation that may run on the event loop.
     pub may_inline: bool,
     pub trivial: bool,
+    /// Both of these, for any rows and any parameters.
+    pub(crate) always_cheap: bool,
     /// Whether it makes columns for the rows of its first input: a few rows of a large batch are gathered first.
     pub(crate) gathers: bool,
     /// Whether no input is there twice, so that one may be moved to the task.
@@ -110,17 +112,19 @@ impl Steps {
                 [next] if waits[next as usize] == 1 && computes[next as usize] && !is_output[at] => Some(next),
                 _ => None,
             };
+            let may_inline = computes[at] && part.scheduling.inline != Some(false);
             Step {
                 task: part.task,
                 distinct: part.inputs.len() == waits[at] as usize,
                 inputs: part.inputs.into(),
                 readers: readers.into(),
                 next,
+                always_cheap: may_inline && part.cost == Cost::Trivial && part.patterns.is_empty(),
                 patterns: part.patterns.into(),
                 nodes: part.nodes,
                 pass: part.pass,
                 timeout: part.timeout,
-                may_inline: computes[at] && part.scheduling.inline != Some(false),
+                may_inline,
                 trivial: part.cost == Cost::Trivial,
                 gathers: part.live.is_some(),
                 live: part.live.and_then(|live| live.keys()),

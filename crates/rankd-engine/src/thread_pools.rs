@@ -100,7 +100,7 @@ pub fn run(
         cpu,
         io,
         stats,
-        progress: Progress::of(&plan.written),
+        progress: Progress::of(&plan.written, limits.run_bytes_max),
         ready: plan.written.starts.iter().copied().collect(),
         in_flight: Vec::new(),
         sender,

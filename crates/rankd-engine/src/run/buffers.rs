@@ -39,8 +39,8 @@ pub(crate) struct RunBuffers {
 
 impl RunBuffers {
     /// Everything else is as the run before has left it: empty.
-    pub(super) fn begin(&mut self, steps: &Steps, keep_depths: bool) {
-        self.progress.begin(steps);
+    pub(super) fn begin(&mut self, steps: &Steps, bytes_max: usize, keep_depths: bool) {
+        self.progress.begin(steps, bytes_max);
         self.timeouts.begin(steps.node_count());
         self.depths.clear();
         if keep_depths {

@@ -75,7 +75,7 @@ pub async fn run(
     let mut borrowed = BorrowedBuffers::new(&context);
     let buffers = borrowed.get();
     let may_go_too_deep = (context.policy.max_inline_depth as usize) < steps.order.len();
-    buffers.begin(steps, recorder.is_on() || may_go_too_deep);
+    buffers.begin(steps, limits.run_bytes_max, recorder.is_on() || may_go_too_deep);
     let limits_nodes = limits.node_timeout.is_some() || steps.has_timeouts;
     let sample = plan.count_run();
     let timed = sample || recorder.is_on() || limits_nodes;

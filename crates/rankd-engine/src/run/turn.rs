@@ -14,6 +14,7 @@ use crate::cost::LearnedCost;
 use crate::deadline::{Deadline, Limit};
 use crate::error::TaskError;
 use crate::expand_passes::PassReport;
+use crate::link::Linked;
 use crate::place::cheap;
 use crate::settle::{NodeFailure, RunFailure, settle};
 use crate::task::{ComputeContext, Tally, Task};
@@ -82,7 +83,7 @@ pub(super) enum Look {
 impl Run<'_> {
     /// Calls ready steps one after the other, for as long as nothing else has to be done. The innermost loop of the engine.
     pub(super) fn call_ready(&mut self, scratch: &mut Scratch) -> Break {
-        let (steps, policy) = (self.steps, &self.context.policy);
+        let (plan, steps, policy): (&Linked, _, _) = (self.plan, self.steps, &self.context.policy);
         let RunBuffers { progress, startable, ready, next_ready, inline_clock, depths, .. } = &mut *self.buffers;
         if self.timed {
             return ready.get(*next_ready).map_or(Break::NothingIsReady, |(ix, _)| Break::Timed(*ix));
@@ -110,7 +111,7 @@ impl Run<'_> {
             let last = progress.claim(step);
             let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
             progress.release(step, last);
-            if let Err(failure) = settle(self.plan, &self.limits, progress, &mut self.recorder, ix, result) {
+            if let Err(failure) = settle(plan, &self.limits, progress, &mut self.recorder, ix, result) {
                 break Break::Failed(failure);
             }
             let mut all_straight = true;
