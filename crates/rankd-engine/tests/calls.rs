@@ -256,25 +256,27 @@ fn no_more_is_under_way_than_there_are_connections() {
 
 #[test]
 fn a_service_that_hangs_is_noticed_although_everybody_gives_up_earlier() {
-    let well = Arc::new(AtomicBool::new(false));
-    let is_well = well.clone();
-    let service = Service::start(move |_| if is_well.load(Ordering::SeqCst) { Reply::ok("[]") } else { Reply::Never });
-    let policy = HttpPolicy { request_timeout_ms: 100, ..patient() };
-    let client = Client::new(&service.url(), policy);
-    for at in 0..5 {
-        client.give_up(&format!("/{at}"), Duration::from_millis(5));
+    for hang in [|| Reply::Never, || Reply::Drip] {
+        let well = Arc::new(AtomicBool::new(false));
+        let is_well = well.clone();
+        let service = Service::start(move |_| if is_well.load(Ordering::SeqCst) { Reply::ok("[]") } else { hang() });
+        let policy = HttpPolicy { request_timeout_ms: 100, ..patient() };
+        let client = Client::new(&service.url(), policy);
+        for at in 0..5 {
+            client.give_up(&format!("/{at}"), Duration::from_millis(5));
+        }
+        client.rest(Duration::from_millis(150));
+        assert_eq!(client.health().breaker(), BreakerState::Open);
+        let asked = service.seen().len();
+        for at in 0..20 {
+            assert_eq!(code(&client.get(&format!("/later/{at}"))), ("E404", "upstream"));
+        }
+        let sent = service.seen().len() - asked;
+        assert!(sent < 10, "{sent} of 20 were sent, and not only single attempts");
+        well.store(true, Ordering::SeqCst);
+        until(|| client.get("/7").is_ok());
+        assert_eq!((client.health().breaker(), client.health().opened), (BreakerState::Closed, 1));
     }
-    client.rest(Duration::from_millis(150));
-    assert_eq!(client.health().breaker(), BreakerState::Open);
-    let asked = service.seen().len();
-    for at in 0..20 {
-        assert_eq!(code(&client.get(&format!("/later/{at}"))), ("E404", "upstream"));
-    }
-    let sent = service.seen().len() - asked;
-    assert!(sent < 10, "{sent} of 20 were sent, and not only single attempts");
-    well.store(true, Ordering::SeqCst);
-    until(|| client.get("/7").is_ok());
-    assert_eq!((client.health().breaker(), client.health().opened), (BreakerState::Closed, 1));
 }
 
 #[test]

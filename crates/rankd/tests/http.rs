@@ -25,6 +25,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_millis(100);
+/// An answer that comes later than this after the deadline is late.
+const SLACK: Duration = Duration::from_millis(20);
+/// Requests for each fault.
+const ASKED: i64 = 100;
 const PATIENT: Duration = Duration::from_secs(20);
 
 /// An engine with one endpoint on a service, and a plan.
@@ -191,8 +195,9 @@ fn a_path_may_name_the_row_and_its_values_are_encoded() {
 fn every_fault_of_a_service_is_an_error_in_time_and_the_breaker_closes_when_it_is_over() {
     /// What it is, what the service does, and which errors say so.
     type Fault = (&'static str, fn() -> Reply, &'static [(&'static str, &'static str)]);
-    let faults: [Fault; 8] = [
+    let faults: [Fault; 9] = [
         ("hangs", || Reply::Never, &[("E301", "timeout"), ("E404", "upstream")]),
+        ("drips", || Reply::Drip, &[("E301", "timeout"), ("E404", "upstream")]),
         ("500", || Reply::status(500, "no"), &[("E431", "upstream")]),
         ("429", || Reply::status(429, "slowly"), &[("E431", "upstream")]),
         ("401", || Reply::status(401, "who"), &[("E432", "task")]),
@@ -212,15 +217,21 @@ fn every_fault_of_a_service_is_an_error_in_time_and_the_breaker_closes_when_it_i
             let policy = format!("http2 = {http2}\nrequest_timeout_ms = 200\nbytes_max = 100000");
             let asker = Asker::new(&service.url(), &policy, &[SOURCE], Scheduler::Async, DEADLINE);
             let mut opened = false;
-            for at in 0..30 {
+            let mut times = Vec::new();
+            for at in 0..ASKED {
                 let started = Instant::now();
                 let error = asker.ask(at, &[], &[]).unwrap_err();
-                // A machine may be busy: this only catches a deadline that is not kept at all.
-                assert!(started.elapsed() < 10 * DEADLINE, "{name}: {:?}", started.elapsed());
+                times.push(started.elapsed());
                 assert!(expected.contains(&error), "{name}, http2 {http2}: {error:?}");
                 opened |= asker.health().breaker() != BreakerState::Closed;
             }
-            let is_the_services = matches!(name, "hangs" | "500" | "429" | "closes");
+            times.sort_unstable();
+            let late = times.iter().filter(|time| **time > DEADLINE + SLACK).count();
+            let [median, slowest] = [times[times.len() / 2], times[times.len() - 1]];
+            println!("{name}, http2 {http2}: {late} of {ASKED} late, median {median:?}, slowest {slowest:?}");
+            // A machine may be busy: this only catches a deadline that is not kept at all.
+            assert!(slowest < 10 * DEADLINE && late <= times.len() / 4, "{name}: {late} late, {slowest:?}");
+            let is_the_services = matches!(name, "hangs" | "drips" | "500" | "429" | "closes");
             assert_eq!(opened, is_the_services, "{name}, http2 {http2}: {:?}", asker.health());
             well.store(true, Ordering::SeqCst);
             let started = Instant::now();

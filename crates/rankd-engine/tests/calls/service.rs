@@ -41,6 +41,8 @@ pub(crate) enum Reply {
     After(Duration, Box<Reply>),
     /// So many pieces of 64 KiB of `a`, without saying beforehand how many.
     Stream(usize),
+    /// A space every 10 ms, without end.
+    Drip,
     /// No answer, ever.
     Never,
     /// The connection is closed.
@@ -204,6 +206,13 @@ async fn respond(mut reply: Reply) -> Answer {
             let piece = Bytes::from(vec![b'a'; 64 << 10]);
             let pieces = (0..pieces).map(move |_| Ok(Frame::data(piece.clone())));
             Ok(Response::new(UnsyncBoxBody::new(StreamBody::new(futures_util::stream::iter(pieces)))))
+        }
+        Reply::Drip => {
+            let pieces = futures_util::stream::unfold((), async |()| {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                Some((Ok(Frame::data(Bytes::from_static(b" "))), ()))
+            });
+            Ok(Response::new(UnsyncBoxBody::new(StreamBody::new(pieces))))
         }
         Reply::Never => std::future::pending().await,
         Reply::Close => Err(io::Error::other("the test wants the connection closed")),
