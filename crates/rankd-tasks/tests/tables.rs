@@ -134,6 +134,10 @@ const SCAN: &str = r#"{"node_id":"n0","op":"scan","params":{"endpoint":"example_
 const FILTER: &str = r#"{"node_id":"n1","op":"filter","inputs":["n0"],"params":{"pred":"p"}}"#;
 const VM: &str = r#"{"node_id":"n2","op":"vm","inputs":["n1"],"params":{"out_key":"score","expr":"e"}}"#;
 const SORT: &str = r#"{"node_id":"n3","op":"sort","inputs":["n2"],"params":{"key":"score","order":"desc"}}"#;
+const HYDRATE: &str = r#"{"node_id":"n4","op":"hydrate","inputs":["n2"],"params":{"endpoint":"example_table","fields":{"likes":"views"}}}"#;
+const SORT_HYDRATED: &str = r#"{"node_id":"n5","op":"sort","inputs":["n4"],"params":{"key":"score","order":"desc"}}"#;
+/// A hundred of all rows, scored, with another column of the table, in order.
+const FEW: [&str; 5] = [SCAN, FILTER, VM, HYDRATE, SORT_HYDRATED];
 
 fn more_likes_than(likes: usize) -> String {
     format!(
@@ -161,12 +165,13 @@ fn a_scan_gives_the_columns_of_the_table_itself() {
 fn a_hundred_of_a_million_rows_hold_little() {
     let _alone = ALONE.lock().unwrap();
     let rig = Rig::new(ROWS);
-    let plan = rig.plan(&[SCAN, FILTER, VM, SORT], "n3", &more_likes_than(ROWS - 100));
+    let plan = rig.plan(&FEW, "n5", &more_likes_than(ROWS - 100));
     for scheduler in EVERY {
         let engine = rig.engine(scheduler, usize::MAX);
         let first = rig.run(&engine, &plan);
         assert_eq!((first.len(), first.value(rig.key("likes"), 0)), (100, Value::Int(ROWS as i64 - 1)));
         assert_eq!(first.value(rig.key("title"), 0), Value::str("Alpha"));
+        assert_eq!(first.value(rig.key("views"), 99), Value::Int(ROWS as i64 - 100));
         let (rows, held) = held_by(|| rig.run(&engine, &plan));
         assert!(held <= 1 << 20, "{scheduler:?}: {held} bytes for {} rows", rows.len());
     }
@@ -176,7 +181,7 @@ fn a_hundred_of_a_million_rows_hold_little() {
 fn sixty_four_at_once_hold_little_more() {
     let _alone = ALONE.lock().unwrap();
     let rig = Rig::new(ROWS);
-    let plan = rig.plan(&[SCAN, FILTER, VM, SORT], "n3", &more_likes_than(ROWS - 100));
+    let plan = rig.plan(&FEW, "n5", &more_likes_than(ROWS - 100));
     let engine = rig.engine(Scheduler::Async, usize::MAX);
     rig.run(&engine, &plan);
     let ((), held) = held_by(|| {

@@ -1,4 +1,5 @@
-//! Tables whose files change under load: good, half-written, with a repeated id, without a column that a plan reads.
+//! Tables whose files change under load: good, half-written, with a repeated id, without a column that a plan reads. And what many
+//! requests for a large one take.
 
 use crate::client::{Line, get, metric, metrics_until, post};
 use crate::server::{Folder, Server, node, plan_text, repository};
@@ -127,4 +128,54 @@ fn a_refused_file_is_reported_and_the_last_good_one_stays() {
     assert_eq!(get(&server.url("/readyz")).body, r#"{"status":"ready"}"#);
     let rows = post(&server.url("/rank/all"), r#"{"user_id":1}"#).body;
     assert!(rows.contains(r#"{"id":9,"country":"DE"}"#), "{rows}");
+}
+
+/// Rows of a table that is looked at as a whole. A bench has one of a million.
+const MANY: usize = 200_000;
+const KEPT: usize = 100;
+const AT_ONCE: usize = 64;
+/// As many megabytes as 64 requests may take at most: with a copy of one column of the table each, it would be 100.
+const MORE_MAX: u64 = 64;
+
+#[test]
+fn sixty_four_requests_for_few_of_many_rows_take_little_memory() {
+    let (plans, registry) = (Folder::new(), registry());
+    let mut text = "id,title,likes,views\n".to_owned();
+    for id in 1..=MANY {
+        writeln!(text, "{id},title {},{id},{}", id % 500, id % 1000).unwrap();
+    }
+    registry.write("items.csv", &text);
+    let key = |name: &str| format!(r#"{{"op":"key_ref","key":"{name}"}}"#);
+    let number = |value: usize| format!(r#"{{"op":"const_number","value":{value}}}"#);
+    let nodes = [
+        node("n0", "scan", &[], "\"endpoint\":\"items\""),
+        node("n1", "filter", &["n0"], "\"pred\":\"few\""),
+        node("n2", "vm", &["n1"], "\"out_key\":\"score\",\"expr\":\"e\""),
+        node("n3", "hydrate", &["n2"], "\"endpoint\":\"items\",\"fields\":{\"title\":\"country\"}"),
+        // All of them have their rows at the same time.
+        node("n4", "sleep", &["n3"], "\"duration_ms\":1500"),
+        node("n5", "sort", &["n4"], "\"key\":\"score\",\"order\":\"desc\""),
+    ];
+    let few = format!(r#"{{"op":"cmp","cmp":">","a":{},"b":{}}}"#, key("likes"), number(MANY - KEPT));
+    let score = format!(r#"{{"op":"mul","a":{},"b":{}}}"#, key("likes"), number(2));
+    let plan = plan_text("few", &nodes, "n5")
+        .replace("\"expr_table\":{}", &format!("\"expr_table\":{{\"e\":{score}}}"))
+        .replace("\"pred_table\":{}", &format!("\"pred_table\":{{\"few\":{few}}}"));
+    plans.write("few.plan.json", &plan);
+    let server = Server::start(&plans.0, &["--registry", registry.0.to_str().unwrap()]);
+    let asked = r#"{"user_id":1,"output_keys":["score","country"]}"#;
+    assert_eq!(post(&server.url("/rank/few"), asked).status, 200);
+    let before = server.kilobytes("VmRSS:");
+    let mut lines: Vec<Line> = (0..AT_ONCE).map(|_| Line::open(&server.address)).collect();
+    lines.iter_mut().for_each(|line| line.post("/rank/few", asked).unwrap());
+    let last = format!(r#"{{"id":{MANY},"score":{}.0,"country":"title 0"}}"#, 2 * MANY);
+    for mut line in lines {
+        let answer = line.answer().unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert!(answer.body.contains(&last) && answer.json().list("candidates").len() == KEPT, "{}", answer.body);
+    }
+    // The most since the server started, so loading the table counts as well.
+    let more = (server.kilobytes("VmHWM:") - before) / 1024;
+    println!("{AT_ONCE} requests at once took at most {more} MB more than the {} MB before", before / 1024);
+    assert!(more < MORE_MAX, "{more} MB");
 }
