@@ -16,8 +16,9 @@ const TEXT_SHOWN: usize = 40;
 const ELEMENTS_SHOWN: usize = 3;
 
 impl Answer<'_> {
-    /// The first rows of each output as a table, and how many there are.
-    pub fn table(&self, outputs: &[RowSet]) -> String {
+    /// The first rows of each output as a table, and how many there are. Columns that do not fit into `width` cells of a terminal, where
+    /// there is one, are only named.
+    pub fn table(&self, outputs: &[RowSet], width: Option<usize>) -> String {
         let fields = self.fields(outputs);
         let mut text = String::new();
         let mut left = ROWS_SHOWN;
@@ -29,7 +30,12 @@ impl Answer<'_> {
             let shown = rows.len().min(left);
             left -= shown;
             if shown > 0 {
-                text.push_str(&listing(&fields, rows, shown).render());
+                let mut listing = listing(&fields, rows, shown);
+                let left_out = width.map(|width| listing.fit(width)).unwrap_or_default();
+                text.push_str(&listing.render());
+                if !left_out.is_empty() {
+                    text.push_str(&format!("… not shown: {}; --format json shows all\n", left_out.join(", ")));
+                }
             }
             let (count, rest) = (counted(rows.len()), rows.len() - shown);
             text.push_str(&match rest {

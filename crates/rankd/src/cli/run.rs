@@ -202,7 +202,7 @@ impl Session<'_> {
         let (registry, output_keys) = (&loaded.registry, output_keys.as_deref());
         let answer = Answer { request_id: &id, plan, registry, output_keys, with_trace };
         let response = match (self.format, &outcome.result) {
-            (Format::Table, Ok(outputs)) => answer.table(outputs).trim_end().into(),
+            (Format::Table, Ok(outputs)) => answer.table(outputs, say::terminal_width()).trim_end().into(),
             (Format::Pretty, Ok(_)) => answer::pretty(&answer.render(&outcome)),
             (Format::Json, Ok(_)) => answer.render(&outcome),
             (_, Err(error)) => self.failed(answer.render(&outcome), error),

@@ -50,6 +50,12 @@ pub(crate) fn programs_are_people() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// How many cells wide the terminal is that shows what is for programs; `None` where it is none, or does not say.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+}
+
 /// A line on a terminal that says how far something has come; nothing where nobody watches.
 pub(crate) struct Progress {
     what: String,
