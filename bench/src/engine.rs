@@ -11,13 +11,15 @@ use rankd_engine::deadline::Limits;
 use rankd_engine::error::TaskError;
 use rankd_engine::loop_context::LoopContext;
 use rankd_engine::pool::Pool;
+use rankd_engine::request::Candidates;
 use rankd_engine::run::{self, Cancel};
 use rankd_engine::stats::Stats;
-use rankd_engine::store::Stores;
+use rankd_engine::store::table::{OpenTable, TableData, TableIds};
+use rankd_engine::store::{Open, Stores, TableEndpoint, Tables};
 use rankd_engine::task::{Definition, Fetch, FetchContext, Maker};
 use rankd_engine::{Linked, Policy, Request, Tasks};
 use rankd_plan::Registry;
-use rankd_plan::registry::Text;
+use rankd_plan::registry::{Endpoint, Text};
 use rankd_plan::signature::{Contract, Cost, Inputs, RowEffect, Signature, Writes};
 use std::future::Future;
 use std::pin::pin;
@@ -55,6 +57,32 @@ const SOURCE: Definition = Definition {
     }),
 };
 
+/// Everything runs on the thread that polls.
+pub fn inline(fused: bool) -> Policy {
+    Policy { chaining: fused, inline_threshold_ns: u32::MAX, ..Policy::default() }
+}
+
+/// Where the rows of the four nodes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The source above, which hands them over as they are.
+    Given,
+    /// The request, which brings them along.
+    Candidates,
+    /// A table.
+    Scan,
+}
+
+impl Origin {
+    fn node(self) -> String {
+        match self {
+            Origin::Given => node("rows", "table", "", ""),
+            Origin::Candidates => node("rows", "candidates", "", ""),
+            Origin::Scan => node("rows", "scan", "", r#""endpoint":"items""#),
+        }
+    }
+}
+
 /// A linked plan and one loop's share of the engine.
 pub struct Engine {
     plan: Arc<Linked>,
@@ -65,26 +93,58 @@ pub struct Engine {
 impl Engine {
     /// `fused` is whether neighbours in the plan are done in one pass.
     pub fn new(table: &Table, fused: bool) -> Engine {
-        *ROWS.lock().expect("nobody panicked with it") = Some(rankd::rows(table));
-        let policy = Policy { chaining: fused, inline_threshold_ns: u32::MAX, ..Policy::default() };
-        Engine::of(&plan(table), &registry(), vec![Value::Float(table.w), Value::Float(table.x)], policy)
+        Engine::reading(Origin::Given, &rankd::rows(table), table, fused)
+    }
+
+    /// The four nodes on these rows, whose columns are shared and not copied.
+    pub fn reading(origin: Origin, rows: &RowSet, table: &Table, fused: bool) -> Engine {
+        *ROWS.lock().expect("nobody panicked with it") = Some(rows.clone());
+        let (registry, tables) = (registry(), Arc::new(Tables::default()));
+        if origin == Origin::Scan {
+            let ids = TableIds::Ints(rows.batch().ids().to_vec());
+            let data = TableData { ids, columns: rows.batch().columns().to_vec() };
+            let items = registry.endpoints.named("items").expect("the registry has it");
+            tables.swap(TableEndpoint(items), data).expect("ids are numbers");
+        }
+        let candidates = (origin == Origin::Candidates).then(|| Candidates::new(rows.clone()));
+        let params = vec![Value::Float(table.w), Value::Float(table.x)];
+        let request = Request { candidates, ..request(&registry, params) };
+        Engine::on(&plan(origin, table), &registry, request, &tables, inline(fused))
     }
 
     /// A plan of the project's tasks, and of the source above.
     pub fn of(text: &str, registry: &Registry, params: Vec<Value>, policy: Policy) -> Engine {
+        Engine::on(text, registry, request(registry, params), &Arc::default(), policy)
+    }
+
+    /// The same with a whole request, and tables as they are now. Every endpoint is one of the tables.
+    pub fn on(text: &str, registry: &Registry, request: Request, tables: &Arc<Tables>, policy: Policy) -> Engine {
         let tasks = Tasks::new(rankd_tasks::definitions().into_iter().chain([SOURCE])).expect("each op is there once");
         let checked = rankd_plan::check(text.as_bytes(), registry, tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
         let plan = Linked::link(&plan, &tasks, registry).expect("a checked plan can be linked");
-        let request = Request { user_id: 1.into(), params, registry: Some(registry.id()), ..Request::default() };
+        tables.prepare(&plan);
+        let request = plan.begin(request, Some(tables));
         let pool = Pool::start(1).expect("a thread can be started");
-        let context = LoopContext::new(Stores::open(&[]), Arc::new(pool), Arc::new(Stats::default()), policy);
-        Engine { plan: Arc::new(plan), request: Arc::new(request), context: Rc::new(context) }
+        let open = |endpoint: &Endpoint| -> Arc<dyn Open> { Arc::new(OpenTable::new(&endpoint.name, tables.clone())) };
+        let stores = Stores::open(&registry.endpoints.list().iter().map(open).collect::<Vec<_>>());
+        let context = LoopContext::new(stores, Arc::new(pool), Arc::new(Stats::default()), policy);
+        Engine { plan: Arc::new(plan), request, context: Rc::new(context) }
+    }
+
+    /// Another request for the same plan, with the tables of the first.
+    pub fn request(&self, candidates: RowSet) -> Arc<Request> {
+        let candidates = Some(Candidates::new(candidates));
+        Arc::new(Request { candidates, ..Request::clone(&self.request) })
     }
 
     pub fn run(&self) -> RowSet {
+        self.answer(&self.request)
+    }
+
+    pub fn answer(&self, request: &Arc<Request>) -> RowSet {
         let limits = Limits::from_start(clock::now(), None, None);
-        let (plan, request, context) = (self.plan.clone(), self.request.clone(), self.context.clone());
+        let (plan, request, context) = (self.plan.clone(), request.clone(), self.context.clone());
         let mut run = pin!(run::run(plan, request, context, limits, Arc::new(Cancel::default())));
         let mut cx = Context::from_waker(Waker::noop());
         loop {
@@ -95,6 +155,14 @@ impl Engine {
         }
     }
 }
+
+fn request(registry: &Registry, params: Vec<Value>) -> Request {
+    Request { user_id: 1.into(), params, registry: Some(registry.id()), ..Request::default() }
+}
+
+/// A table that is loaded from nowhere: what is in it is put there.
+pub const ITEMS: &str =
+    "[[endpoint]]\nendpoint_id = \"ep_0001\"\nname = \"items\"\nkind = \"table\"\nurl = \"file:items.csv\"\n";
 
 fn registry() -> Registry {
     let mut keys = String::from(
@@ -112,17 +180,18 @@ fn registry() -> Registry {
         );
     }
     let text = |file, text| Text { file, text };
-    let (registry, problems) = Registry::parse(text("keys", &keys), text("params", &params), text("endpoints", ""));
+    let (registry, problems) = Registry::parse(text("keys", &keys), text("params", &params), text("endpoints", ITEMS));
     assert!(problems.is_empty(), "{:?}", problems[0].diagnostics);
     registry
 }
 
-fn plan(table: &Table) -> String {
-    let node = |id: &str, op: &str, input: &str, params: &str| {
-        format!(r#"{{"node_id":"{id}","op":"{op}","inputs":[{input}],"params":{{{params}}}}}"#)
-    };
+fn node(id: &str, op: &str, input: &str, params: &str) -> String {
+    format!(r#"{{"node_id":"{id}","op":"{op}","inputs":[{input}],"params":{{{params}}}}}"#)
+}
+
+fn plan(origin: Origin, table: &Table) -> String {
     let nodes = [
-        node("rows", "table", "", ""),
+        origin.node(),
         node("score", "vm", "\"rows\"", r#""out_key":"score","expr":"e""#),
         node("good", "filter", "\"score\"", r#""pred":"p""#),
         node("sorted", "sort", "\"good\"", r#""key":"score","order":"desc""#),

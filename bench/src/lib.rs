@@ -1,7 +1,7 @@
 //! Measures what the engine is made of: ours, its floors and its peers.
 //!
 //! Reading order: [`harness`]; rows: [`data`], [`floor`], [`rankd`], [`mod@engine`], `peers` (behind the feature of that name);
-//! nodes: [`graph`], [`stage`]; reads: [`redis`]; the server: [`http`], [`faults`].
+//! tables: [`tables`], with [`python`] for their peers; nodes: [`graph`], [`stage`]; reads: [`redis`]; the server: [`http`], [`faults`].
 
 pub mod data;
 pub mod engine;
@@ -12,6 +12,8 @@ pub mod harness;
 pub mod http;
 #[cfg(feature = "peers")]
 pub mod peers;
+pub mod python;
 pub mod rankd;
 pub mod redis;
 pub mod stage;
+pub mod tables;

@@ -11,11 +11,14 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("nodes", &["--bin", "nodes"]),
     ("turns", &["--bin", "turns"]),
     ("rows", &["--bin", "rows", "--features", "peers"]),
+    ("tables", &["--bin", "tables"]),
+    ("vectors", &["--bin", "vectors"]),
     ("schedulers", &["--bin", "schedulers"]),
     ("redis", &["--bin", "redis", "--features", "redis-rs"]),
     ("outages", &["--bin", "outages"]),
     ("http", &["--bin", "http"]),
     ("faults", &["--bin", "faults"]),
+    ("service", &["--bin", "service"]),
 ];
 
 const HEADER: &str = "# Report\n\nWritten by `cargo xtask bench`. [README.md](README.md) tells the method, [FINDINGS.md](FINDINGS.md) what follows from it.\n";

@@ -1,19 +1,35 @@
 //! `dot`, `cosine` and `l2` of the vectors of a column with one vector, beside the time it takes to read the same bytes.
 //!
-//! Arguments: rows and dimension, 10000 and 64 by default. numpy takes part where `python3` has it.
+//! Arguments: rows and dimension, 10000 and 64 by default. numpy takes part where `PYTHON`, or else `python3`, has it.
 
 use rankd_bench::harness::{Contender, Time, part, race};
+use rankd_bench::python::{Python, introduce};
 use rankd_column::expr::{Call, Op, Program, RunValues, Schema, Scratch, Stop, Tree, Want, compute};
 use rankd_column::kernel::wide::wide;
 use rankd_column::{Batch, Cells, Column, Key, RowSet, Type, Value, Vectors};
-use std::process::Command;
 use std::sync::Arc;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const READ: &str = "floor: read the same bytes";
-const CALLS: [(&str, Call); 3] = [("rankd dot", Call::Dot), ("rankd cosine", Call::Cosine), ("rankd l2", Call::L2)];
+const DOT: &str = "rankd dot";
+/// `dot` may take so many times as long as reading the same bytes.
+const GOAL: f64 = 1.5;
+const CALLS: [(&str, Call); 3] = [(DOT, Call::Dot), ("rankd cosine", Call::Cosine), ("rankd l2", Call::L2)];
+
+/// Answers with the least and the median of microseconds a call.
+const NUMPY: &str = r#"
+import timeit
+np = there.get("numpy")
+rows, dimension = int(sys.argv[2]), int(sys.argv[3])
+def dot(_):
+    m = (np.arange(rows * dimension) * 7919 % 1009 / 504 - 1).astype(np.float32).reshape(rows, dimension)
+    v = np.linspace(-1, 1, dimension, dtype=np.float32)
+    times = sorted(time / 100 * 1e6 for time in timeit.repeat(lambda: m @ v, number=100, repeat=15))
+    return f"{times[0]} {times[len(times) // 2]}"
+answer(dot)
+"#;
 
 /// One key and one parameter, both vectors of this dimension.
 struct Types(u16);
@@ -47,17 +63,33 @@ fn main() {
         let run = move || compute(program, table, RunValues::of(params), scratch, Stop::default()).expect("finite");
         contenders.push((name, part(run)));
     }
-    let times = race(&mut contenders);
-    println!("{rows} vectors of {dimension} numbers, {} KiB. Microseconds a call.\n", rows * dimension * 4 / 1024);
-    println!("| | min | median | ÷ floor |\n|---|---|---|---|");
-    let floor = times[0].1.min;
-    for (name, Time { min, median }) in &times {
-        println!("| {name} | {min:.1} | {median:.1} | {:.2} |", min / floor);
+    let mut python = Python::start(&["numpy"], NUMPY, &[&rows.to_string(), &dimension.to_string()]);
+    let ours = race(&mut contenders);
+    println!(
+        "{rows} vectors of {dimension} numbers, {} KiB, one thread. Microseconds a call. numpy is `matrix @ vector`.\n",
+        rows * dimension * 4 / 1024
+    );
+    introduce(python.as_ref(), &["numpy"]);
+    let numpy = python.as_mut().filter(|python| python.has("numpy")).and_then(|python| python.ask("dot"));
+    let numpy = numpy.filter(|times| times.len() == 2).map(|times| Time { min: times[0], median: times[1] });
+    println!("| | min | median | ÷ floor | goal | met | numpy ÷ it |\n|---|---|---|---|---|---|---|");
+    let floor = ours[0].1.min;
+    for (name, time) in &ours {
+        let (goal, met) = match *name {
+            DOT if time.min / floor <= GOAL => (format!("≤ {GOAL}"), "yes"),
+            DOT => (format!("≤ {GOAL}"), "**no**"),
+            _ => Default::default(),
+        };
+        let peer = numpy.filter(|_| *name == DOT).map(|numpy| format!("{:.2}", numpy.min / time.min));
+        line(name, *time, floor, &goal, met, &peer.unwrap_or_default());
     }
-    match numpy(rows, dimension) {
-        Some(us) => println!("| numpy `matrix @ vector` | {us:.1} | | {:.2} |", us / floor),
-        None => println!("\nnumpy is not there: `python3 -c 'import numpy'` fails"),
+    if let Some(numpy) = numpy {
+        line("numpy", numpy, floor, "", "", "");
     }
+}
+
+fn line(name: &str, Time { min, median }: Time, floor: f64, goal: &str, met: &str, peer: &str) {
+    println!("| {name} | {min:.1} | {median:.1} | {:.2} | {goal} | {met} | {peer} |", min / floor);
 }
 
 fn program(call: Call, types: &Types) -> Program {
@@ -73,18 +105,4 @@ fn read(numbers: &[f32]) -> u32 {
         #[inline(always)]
         || numbers.iter().fold(0u32, |sum, number| sum.wrapping_add(number.to_bits())),
     )
-}
-
-/// The best of several rounds in microseconds, on one thread.
-fn numpy(rows: usize, dimension: usize) -> Option<f64> {
-    let code = format!(
-        "import numpy as np, timeit\n\
-         m = (np.arange({rows} * {dimension}) * 7919 % 1009 / 504 - 1).astype(np.float32).reshape({rows}, {dimension})\n\
-         v = np.linspace(-1, 1, {dimension}, dtype=np.float32)\n\
-         print(min(timeit.repeat(lambda: m @ v, number=100, repeat=15)) / 100 * 1e6)"
-    );
-    let mut python = Command::new("python3");
-    python.args(["-c", &code]).env("OPENBLAS_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").env("OMP_NUM_THREADS", "1");
-    let output = python.output().ok()?;
-    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }

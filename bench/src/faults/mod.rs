@@ -11,6 +11,7 @@ pub mod learned;
 pub mod load;
 pub mod overload;
 pub mod reload;
+pub mod service;
 pub mod slow;
 pub mod stage;
 pub mod stop;

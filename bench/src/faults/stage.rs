@@ -105,9 +105,14 @@ pub fn table() {
     println!("| what | figure | goal | met |\n|---|---|---|---|");
 }
 
+/// Whether a goal was reached, for a cell of a table.
+pub fn met(met: bool) -> &'static str {
+    if met { "yes" } else { "**no**" }
+}
+
 /// A line of the table.
-pub fn told(what: &str, figure: &str, goal: &str, met: bool) {
-    println!("| {what} | {figure} | {goal} | {} |", if met { "yes" } else { "**no**" });
+pub fn told(what: &str, figure: &str, goal: &str, reached: bool) {
+    println!("| {what} | {figure} | {goal} | {} |", met(reached));
 }
 
 /// A line without a goal.
