@@ -229,6 +229,10 @@ codes! {
         "the request's deadline passed before a node could start"
         "What came before took too long: look at the trace. Raise the deadline, or make the plan do less."
         "deadline before start: the request's 20 ms had passed"
+    E304 LEARNED_LIMIT Timeout Weather true
+        "a node with a fallback took longer than the request's deadline leaves it, by what nodes after it usually take"
+        "Look at what the node waits for. Raise the deadline, or give the node less to do."
+        "learned limit of 61.5 ms exceeded"
 
     E401 UNREACHABLE Upstream Weather true
         "an endpoint cannot be reached, or the connection to it was lost"

@@ -8,6 +8,8 @@ use std::time::Duration;
 pub enum Limit {
     Request,
     Node,
+    /// What the request's deadline leaves a node that has a fallback, by what nodes usually take.
+    Learned,
 }
 
 /// A moment, the limit that it comes from, and how long that limit is.

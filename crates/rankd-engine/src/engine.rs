@@ -234,7 +234,7 @@ impl Engine {
 }
 
 fn failed(error: RunError) -> Outcome {
-    Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO, cpu: Cpu::default() }
+    Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new() }
 }
 
 /// A request that is running.

@@ -40,6 +40,7 @@ impl RunError {
         let (code, which) = match deadline.limit {
             Limit::Request => (codes::REQUEST_DEADLINE, "request deadline"),
             Limit::Node => (codes::NODE_TIMEOUT, "node timeout"),
+            Limit::Learned => (codes::LEARNED_LIMIT, "learned limit"),
         };
         RunError::new(code, format!("{which} of {ms} ms exceeded"))
     }

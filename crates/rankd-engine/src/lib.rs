@@ -4,7 +4,7 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | [`codes`], [`error`] | why a run has no rows |
+//! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`request`], [`task`] | what a caller asks; what a task is to the engine |
 //! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
 //! | `defaults`, `fuse`, [`steps`] | what is written where there is no value; nodes joined into passes; the plan as schedulers walk it |
@@ -25,6 +25,7 @@ pub mod cost;
 pub mod deadline;
 pub mod decode;
 mod defaults;
+pub mod degraded;
 pub mod engine;
 pub mod error;
 #[cfg(target_os = "linux")]

@@ -24,6 +24,8 @@ pub struct Request {
     pub now_ms: Option<i64>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
+    /// Whether the first failure is the answer, whatever fallbacks the plan has.
+    pub strict: bool,
     /// Whether a trace of the run is recorded.
     pub trace: bool,
     /// What the run's ids are codes of, where ids are strings. A run gets its own when it begins, whatever is here.

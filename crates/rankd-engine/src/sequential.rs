@@ -39,7 +39,7 @@ impl Sequential {
         let result = self.walk(plan, request, limits, &mut recorder).map_err(RunFailure::into_error);
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
-        Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
+        Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default(), degraded: Vec::new() }
     }
 
     fn walk(

@@ -112,7 +112,7 @@ pub fn run(
     dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
-    Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
+    Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default(), degraded: Vec::new() }
 }
 
 struct Dispatch<'a> {

@@ -38,8 +38,35 @@ pub struct Node {
     pub scheduling: Scheduling,
     pub timeout_ms: Option<u32>,
     pub source: Option<SourceSpan>,
-    /// Whether some output needs it.
+    /// What its readers get when weather strikes it.
+    pub fallback: Option<Substitute>,
+    /// Why its fallback may let rows past a filter, in the author's words.
+    pub fail_open: Option<Arc<str>>,
+    /// When it runs; nothing where it always does.
+    pub condition: Option<Condition>,
+    /// Whether some output needs it, or may need it in place of another node.
     pub needed: bool,
+    /// Whether it is needed in place of other nodes only: it runs when the first of those cannot.
+    pub lazy: bool,
+}
+
+/// What the readers of a node get in place of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Substitute {
+    NoRows,
+    /// The rows of its first input, as they are.
+    FirstInput,
+    /// The rows of this node.
+    Node(NodeIx),
+}
+
+/// When a node runs, decided once at the start of a run.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// A predicate without keys.
+    pub pred: Arc<Program>,
+    /// What readers get where it is false.
+    pub otherwise: Substitute,
 }
 
 impl Node {

@@ -41,7 +41,7 @@ fn refused(refusal: Refusal) -> Outcome {
         Refusal::PlanLimit => (codes::PLAN_LIMIT, "this plan has reached its concurrency limit; try again"),
     };
     let result = Err(Box::new(RunError::new(code, message)));
-    Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default() }
+    Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new() }
 }
 
 /// Counts rows and nodes, and logs what operators should know.

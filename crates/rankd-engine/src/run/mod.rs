@@ -18,6 +18,7 @@ pub use usage::Cpu;
 
 use crate::clock;
 use crate::deadline::Limits;
+use crate::degraded::Degraded;
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext};
@@ -41,6 +42,8 @@ use usage::Usage;
 pub struct Outcome {
     /// The rows of each output, in the plan's order.
     pub result: Result<Vec<RowSet>, Box<RunError>>,
+    /// The fallbacks that were taken, in order of time.
+    pub degraded: Vec<Degraded>,
     pub trace: Option<Trace>,
     pub took: Duration,
     pub cpu: Cpu,
@@ -105,7 +108,7 @@ pub async fn run(
     let trace = run.recorder.take(&plan, steps, now);
     let cpu = run.usage.cpu(run.results.as_deref(), now);
     let result = result.map_err(RunFailure::into_error);
-    Outcome { result, trace, took: now.saturating_duration_since(began), cpu }
+    Outcome { result, trace, took: now.saturating_duration_since(began), cpu, degraded: Vec::new() }
 }
 
 struct Run<'r> {

@@ -170,7 +170,7 @@ impl Run<'_> {
             step.cost.learn(rows_in, took, threshold_ns);
         }
         // The request's own deadline is looked at before the next step, if there is one.
-        let timed_out = limit.filter(|limit| limit.limit == Limit::Node && limit.has_passed(ended));
+        let timed_out = limit.filter(|limit| limit.limit != Limit::Request && limit.has_passed(ended));
         if traced {
             let rows = result.as_ref().ok().filter(|_| timed_out.is_none());
             self.recorder.ended(ix, rows, (started, ended), Where::Loop, &Tally::default());

@@ -226,7 +226,11 @@ impl<'a> Checker<'a> {
                 scheduling: wire.scheduling,
                 timeout_ms: wire.timeout_ms,
                 source: draft.source,
+                fallback: None,
+                fail_open: None,
+                condition: None,
                 needed: needed[at],
+                lazy: false,
             });
         }
         let name = self.wire.plan_name.to_string();

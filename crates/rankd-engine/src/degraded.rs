@@ -1,0 +1,75 @@
+//! What is missing from an answer: the nodes that weather struck and whose fallbacks were taken.
+
+use crate::codes::{self, ErrorCode, ErrorKind};
+use crate::link::Linked;
+use rankd_plan::plan::{NodeIx, Substitute};
+use std::time::Duration;
+
+/// A node whose readers got its fallback.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Degraded {
+    pub node: NodeIx,
+    pub reason: Reason,
+    pub code: &'static ErrorCode,
+    pub fallback: Substitute,
+    /// How long after the start of the run.
+    pub after: Duration,
+}
+
+/// Why a fallback was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    Timeout,
+    Upstream,
+    /// It was not started, because it would hardly have ended in time.
+    NoTime,
+}
+
+impl Reason {
+    pub const ALL: &[Reason] = &[Reason::Timeout, Reason::Upstream, Reason::NoTime];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Timeout => "timeout",
+            Reason::Upstream => "upstream",
+            Reason::NoTime => "no_time",
+        }
+    }
+
+    /// The reason that a failure of this code is, where a fallback covers it: weather of a node's own. The request's deadline ends the
+    /// run, and a mistake must not be hidden.
+    pub fn of(code: &'static ErrorCode) -> Option<Reason> {
+        if code.cause != codes::Cause::Weather || code == codes::REQUEST_DEADLINE || code == codes::TOO_LATE_TO_START {
+            return None;
+        }
+        match code.kind {
+            ErrorKind::Timeout => Some(Reason::Timeout),
+            ErrorKind::Upstream => Some(Reason::Upstream),
+            ErrorKind::BadRequest
+            | ErrorKind::UnknownPlan
+            | ErrorKind::InvalidPlan
+            | ErrorKind::Task
+            | ErrorKind::Overloaded
+            | ErrorKind::Cancelled
+            | ErrorKind::Bug => None,
+        }
+    }
+}
+
+/// The fallback as a plan writes it: `none`, `input`, or the id of a node.
+pub fn fallback_name(plan: &Linked, fallback: Substitute) -> FallbackName<'_> {
+    match fallback {
+        Substitute::NoRows => FallbackName::Word("none"),
+        Substitute::FirstInput => FallbackName::Word("input"),
+        Substitute::Node(node) => FallbackName::Node(&plan.node(node).id),
+    }
+}
+
+/// How a plan writes a fallback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackName<'a> {
+    /// As a text.
+    Word(&'static str),
+    /// As `{"node": id}`.
+    Node(&'a str),
+}
