@@ -2,7 +2,7 @@
 //! again, and each has a case under `cases/`, from which `rankd code` and `docs/errors.md` take their example.
 //!
 //! P0 the file as JSON · P1 the artifact's shape · P2 limits · P3 names · P4 task parameters · P5 expressions · P6 the graph ·
-//! P7 the flow of keys · D plans in TypeScript · R registries.
+//! P7 the flow of keys · P8 fallbacks and conditions · D plans in TypeScript · R registries.
 
 use std::fmt;
 
@@ -149,7 +149,7 @@ codes! {
         "Remove the predicate, or compare with a key or a parameter. The plan still runs.";
 
     P601 Cycle Error "nodes that wait for each other"
-        "Remove one of the inputs in the circle that the message shows.";
+        "Remove one of the inputs, fallbacks or otherwises in the circle that the message shows.";
     P602 Unreachable Warning "a node that no output needs"
         "Remove the node, or add it to the outputs. It is not run.";
     P603 UnusedTable Warning "an expression or predicate that no node uses"
@@ -161,6 +161,29 @@ codes! {
         "Give the key a `default`, or make it nullable, in registry/keys.toml; or make sure that every row has a value. The plan runs as long as the data is complete.";
     P703 NoColumn Error "a column that the table does not have"
         "Correct the name; the message has the nearest one. A column has the name of its key: `columns` in the registry renames it.";
+
+    P801 BadSubstitute Error "a fallback or otherwise that is neither \"none\", \"input\" nor a node"
+        "Write `\"none\"` for no rows, `\"input\"` for the rows of the first input, or `{\"node\": id}` for the rows of another node.";
+    P802 BadReason Error "a fail_open that says nothing, or too much"
+        "Write in one sentence why rows may pass a filter here; `rankd check` lists these reasons.";
+    P803 NothingToReplace Error "an otherwise without a when, or a fail_open without a fallback or a when"
+        "Add the field that the message names, or remove this one.";
+    P804 KeyInWhen Error "a when that reads a key"
+        "Use parameters, `U.id` and `nowMs()` only: whether a node runs is decided before there are rows. To drop rows, use `filter`.";
+    P805 NoRowsOfInput Error "a fallback or otherwise \"none\" of a task that works on rows"
+        "Write `\"input\"`, with which the rows of the input go on, or name a node. `\"none\"` is for sources and fan-outs.";
+    P806 InputOfSource Error "a fallback or otherwise \"input\" of a task that makes rows of its own"
+        "Write `\"none\"`, or name a node whose rows can take the place of these.";
+    P807 FailsOpen Error "a fallback \"input\" with which rows pass a task that drops rows"
+        "Remove the fallback, or write in `fail_open` why rows may pass.";
+    P808 LeavesNoValue Error "a fallback or otherwise \"input\" that leaves a key without the value that it has to have"
+        "Give the key a `default`, or make it nullable, in registry/keys.toml; or name a node that writes the key.";
+    P809 SubstituteLacksKey Error "a fallback or otherwise whose rows cannot have a key that is read of them"
+        "Write the key in a node before the one that stands in, for example with `hydrate` or `vm`, or name another node.";
+    P810 OpensFilter Error "a node drops rows by what a fallback or otherwise before it may leave out"
+        "Give the key a `default` in registry/keys.toml with which the filter does what is right; or write in `fail_open`, on the node that the message names, why rows may pass.";
+    P811 DoubledRows Warning "rows that may be doubled, because one node stands in for several that meet again"
+        "Give one of them another fallback, or `\"none\"`. The plan still runs.";
 
     D001 SourceTooLarge Error "a TypeScript file, or all that a plan imports, larger than the limit"
         "Import less, and move large data into a store.";

@@ -35,6 +35,7 @@ limits! {
     REQUEST_PATTERN_COST_MAX = pattern::REQUEST.estimate, "estimated bytes to compile a regular expression in a request";
     NAME_BYTES_MAX = 128, "bytes of a plan name, a node id or a table id";
     LABEL_BYTES_MAX = 256, "bytes of a node's label for the trace";
+    REASON_BYTES_MAX = 512, "bytes of the reason why a node fails open";
     LITERAL_ROWS_MAX = 100_000, "rows of data written into a plan";
     LITERAL_VALUES_MAX = 250_000, "values written into the columns of a plan together, elements of lists and vectors included";
     LIST_ELEMENTS_MAX = value::ELEMENTS_MAX, "elements of a list";

@@ -1,56 +1,23 @@
 //! Which keys can be present after each node, and so which reads nothing can satisfy, and where a value may be missing.
 
+use crate::check::keys::Keys;
 use crate::check::{Draft, table_fields};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{Arg, ColumnData, Generator, NodeIx};
 use crate::registry::{Absent, Entry, Registry};
-use crate::signature::{ParamKind, ParamRef, RowEffect, Signature, Writes};
+use crate::signature::{Param, ParamKind, ParamRef, RowEffect, Signature, Writes};
 use crate::wire::WirePlan;
 use rankd_column::{Key, Value};
 
-/// A set of keys, a bit each.
-#[derive(Clone)]
-struct Keys(Vec<u64>);
-
-impl Keys {
-    fn none(registry: &Registry) -> Keys {
-        let mut keys = Keys(vec![0; registry.keys.list().len().div_ceil(64).max(1)]);
-        keys.add(Key::ID);
-        keys
-    }
-
-    fn add(&mut self, key: Key) {
-        self.0[key.0 as usize / 64] |= 1 << (key.0 % 64);
-    }
-
-    fn add_all(&mut self, other: &Keys) {
-        self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours |= theirs);
-    }
-
-    fn everything(&mut self) {
-        self.0.fill(u64::MAX);
-    }
-
-    /// The names of the keys, as help.
-    fn listed(&self, registry: &Registry) -> String {
-        let all = (0..registry.keys.list().len() as u32).map(Key);
-        let names: Vec<&str> = all.filter(|key| self.has(*key)).map(|key| registry.key(key).name.as_str()).collect();
-        format!("available here: {}", names.join(", "))
-    }
-
-    fn has(&self, key: Key) -> bool {
-        self.0[key.0 as usize / 64] >> (key.0 % 64) & 1 == 1
-    }
-}
-
+/// Reports reads that nothing can satisfy and values that may be missing. Gives the keys that can be present after each node.
 pub(super) fn check(
     wire: &WirePlan<'_>,
     drafts: &[Draft],
     order: &[NodeIx],
     registry: &Registry,
     found: &mut Diagnostics,
-) {
+) -> Vec<Keys> {
     let mut after: Vec<Option<Keys>> = vec![None; drafts.len()];
     for &at in order {
         let draft = &drafts[at as usize];
@@ -76,35 +43,44 @@ pub(super) fn check(
             if !signature.contract.rows.keeps_columns() {
                 keys = Keys::none(registry);
             }
-            write(&mut keys, draft, signature, registry);
+            write(&mut keys, draft, signature, registry, Keys::everything);
         }
         if anything {
             keys.everything();
         }
         after[at as usize] = Some(keys);
     }
+    // The order has every node.
+    after.into_iter().flatten().collect()
 }
 
-fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Registry) {
+/// Adds the keys that a node writes; where they are not known, `unknown` says what is added.
+pub(super) fn write(
+    keys: &mut Keys,
+    draft: &Draft,
+    signature: Signature,
+    registry: &Registry,
+    unknown: fn(&mut Keys),
+) {
     // New rows of a table have its columns, unless the node names those that it wants.
     let names_them = draft.args.iter().flatten().any(|arg| matches!(arg, Arg::KeyMap(_)));
     if signature.contract.rows == RowEffect::FanOut && !names_them {
         match table_fields::columns(draft, registry) {
             Some(Some(columns)) => columns.iter().for_each(|key| keys.add(*key)),
-            Some(None) => keys.everything(),
+            Some(None) => unknown(keys),
             None => {}
         }
     }
     let (names, params): (&[&str], &[ParamRef]) = match signature.contract.writes {
         Writes::Nothing => return,
-        Writes::AnyKey => return keys.everything(),
+        Writes::AnyKey => return unknown(keys),
         Writes::Table(table) => {
             let columns =
                 arg(draft, signature, table).and_then(Arg::endpoint).and_then(|at| registry.known_columns(at));
             return match columns {
                 Some(columns) => columns.iter().for_each(|key| keys.add(*key)),
                 // Nobody has looked at the file.
-                None => keys.everything(),
+                None => unknown(keys),
             };
         }
         Writes::Params(params) => (&[], params),
@@ -114,8 +90,35 @@ fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Regist
     names.iter().filter_map(|name| registry.keys.named(name)).for_each(|key| keys.add(Key(key)));
     params.iter().for_each(|param| match arg(draft, signature, *param) {
         Some(arg) => arg.keys().into_iter().for_each(|key| keys.add(key)),
-        None => keys.everything(),
+        None => unknown(keys),
     });
+}
+
+/// The keys that a node reads of the rows at hand, with the parameter that names them.
+pub(super) fn reads(draft: &Draft, signature: Signature) -> impl Iterator<Item = (&'static Param, Vec<Key>)> {
+    signature.contract.params.iter().zip(&draft.args).filter_map(move |(param, value)| {
+        let keys = match value.as_ref()? {
+            Arg::Expr(program) | Arg::Pred(program) => program.keys(),
+            Arg::Template(template) => template.keys(),
+            arg if signature.contract.reads_from(param) => arg.keys(),
+            _ => return None,
+        };
+        Some((param, keys))
+    })
+}
+
+/// The keys that a node reads of the rows of a node-valued parameter, with the parameter that names them.
+pub(super) fn right_reads(draft: &Draft, signature: Signature) -> impl Iterator<Item = (&'static Param, Vec<Key>)> {
+    let args = signature.contract.params.iter().zip(&draft.args);
+    args.map(|(param, value)| (param, value.as_ref().map(Arg::right_keys).unwrap_or_default()))
+}
+
+/// The parameter that is a node, and the position of its rows among the inputs.
+pub(super) fn right_input(draft: &Draft, signature: Signature) -> Option<(&'static Param, usize)> {
+    signature.contract.params.iter().zip(&draft.args).find_map(|(param, value)| match value {
+        Some(Arg::Node(input)) => Some((param, *input)),
+        _ => None,
+    })
 }
 
 fn report_reads(
@@ -127,13 +130,7 @@ fn report_reads(
     registry: &Registry,
     found: &mut Diagnostics,
 ) {
-    for (param, value) in signature.contract.params.iter().zip(&draft.args) {
-        let keys = match value {
-            Some(Arg::Expr(program) | Arg::Pred(program)) => program.keys(),
-            Some(Arg::Template(template)) => template.keys(),
-            Some(arg) if signature.contract.reads_from(param) => arg.keys(),
-            _ => continue,
-        };
+    for (param, keys) in reads(draft, signature) {
         for key in keys.into_iter().filter(|key| !present.has(*key)) {
             let what = format!("{:?}, which nothing before it can have written", registry.key(key).name);
             found.push(unwritten(wire, at, draft, signature, param.name, &what).help(present.listed(registry)));
@@ -151,17 +148,12 @@ fn report_right_reads(
     registry: &Registry,
     found: &mut Diagnostics,
 ) {
-    let args = || signature.contract.params.iter().zip(&draft.args);
-    let Some((rows, right)) = args().find_map(|(param, value)| match value {
-        Some(Arg::Node(input)) => Some((param.name, inputs.get(*input)?)),
-        _ => None,
-    }) else {
+    let Some((rows, right)) = right_input(draft, signature).and_then(|(rows, at)| Some((rows, inputs.get(at)?))) else {
         return;
     };
-    for (param, value) in args() {
-        let keys = value.as_ref().map(Arg::right_keys).unwrap_or_default();
+    for (param, keys) in right_reads(draft, signature) {
         for key in keys.into_iter().filter(|key| !right.has(*key)) {
-            let what = format!("{:?} of {rows}, whose rows cannot have it", registry.key(key).name);
+            let what = format!("{:?} of {}, whose rows cannot have it", registry.key(key).name, rows.name);
             found.push(unwritten(wire, at, draft, signature, param.name, &what).help(right.listed(registry)));
         }
     }

@@ -8,13 +8,13 @@ use crate::wire::WirePlan;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Every node after its inputs, as near to the artifact's order as that allows. `None` where nodes wait for each other.
+/// Every node after its inputs and after those that it names in place of its own rows, as near to the artifact's order as that allows. `None` where nodes wait for each other.
 pub(super) fn order(wire: &WirePlan<'_>, drafts: &[Draft], found: &mut Diagnostics) -> Option<Vec<NodeIx>> {
-    let mut waiting: Vec<usize> = drafts.iter().map(|draft| draft.inputs.iter().flatten().count()).collect();
+    let mut waiting: Vec<usize> = drafts.iter().map(|draft| draft.waits_for().count()).collect();
     let mut readers: Vec<Vec<NodeIx>> = vec![Vec::new(); drafts.len()];
     for (at, draft) in drafts.iter().enumerate() {
-        for input in draft.inputs.iter().flatten() {
-            readers[*input as usize].push(at as NodeIx);
+        for (_, other) in draft.waits_for() {
+            readers[other as usize].push(at as NodeIx);
         }
     }
     let mut ready: BinaryHeap<Reverse<NodeIx>> =
@@ -46,9 +46,9 @@ fn report_cycles(wire: &WirePlan<'_>, drafts: &[Draft], waiting: &[usize], found
         while !visited[at] {
             visited[at] = true;
             path.push(at);
-            let next = drafts[at].inputs.iter().flatten().find(|input| waiting[**input as usize] > 0);
+            let next = drafts[at].waits_for().find(|(_, other)| waiting[*other as usize] > 0);
             match next {
-                Some(next) => at = *next as usize,
+                Some((_, next)) => at = next as usize,
                 None => break,
             }
         }
@@ -57,26 +57,43 @@ fn report_cycles(wire: &WirePlan<'_>, drafts: &[Draft], waiting: &[usize], found
         let shown: Vec<&str> = cycle.iter().rev().take(10).map(|at| &*wire.nodes[*at].node_id).collect();
         let more = if cycle.len() > 10 { " → …" } else { "" };
         let message = format!("{}{more} → {} wait for each other", shown.join(" → "), shown[0]);
-        let pointer = format!("/nodes/{}/inputs", cycle[cycle.len() - 1]);
-        let source = drafts[cycle[cycle.len() - 1]].source.clone();
+        let last = cycle[cycle.len() - 1];
+        let field = drafts[last].waits_for().find(|(_, other)| *other as usize == at).map_or("inputs", |(field, _)| field);
+        let pointer = format!("/nodes/{last}/{field}");
+        let source = drafts[last].source.clone();
         found.push(Diagnostic::new(Code::Cycle, pointer, message).source(source));
     }
 }
 
-/// Which nodes some output needs; the others are warned of.
-pub(super) fn needed(wire: &WirePlan<'_>, drafts: &[Draft], outputs: &[NodeIx], found: &mut Diagnostics) -> Vec<bool> {
-    let mut needed = vec![false; drafts.len()];
-    let mut open: Vec<NodeIx> = outputs.to_vec();
-    while let Some(at) = open.pop() {
-        if !std::mem::replace(&mut needed[at as usize], true) {
-            open.extend(drafts[at as usize].inputs.iter().flatten());
-        }
-    }
+/// Which nodes matter.
+pub(super) struct Reach {
+    /// Those that some output needs, or may need in place of other nodes.
+    pub(super) needed: Vec<bool>,
+    /// Those that some output needs by inputs alone.
+    pub(super) eager: Vec<bool>,
+}
+
+/// Finds which nodes matter, and warns of the others.
+pub(super) fn reach(wire: &WirePlan<'_>, drafts: &[Draft], outputs: &[NodeIx], found: &mut Diagnostics) -> Reach {
+    let eager = reached(drafts, outputs, |draft, open| open.extend(draft.inputs.iter().flatten()));
+    let needed = reached(drafts, outputs, |draft, open| open.extend(draft.waits_for().map(|(_, other)| other)));
     // Without outputs nothing is needed, and that has been reported.
     for at in (0..drafts.len()).filter(|at| !needed[*at] && !outputs.is_empty()) {
         let message = format!("no output needs the node {}", quoted(&wire.nodes[at].node_id));
         let unreachable = Diagnostic::new(Code::Unreachable, format!("/nodes/{at}"), message);
         found.push(unreachable.source(drafts[at].source.clone()));
     }
-    needed
+    Reach { needed, eager }
+}
+
+/// The nodes that are reached from some; `next` adds those that are one step away.
+fn reached(drafts: &[Draft], from: &[NodeIx], next: impl Fn(&Draft, &mut Vec<NodeIx>)) -> Vec<bool> {
+    let mut reached = vec![false; drafts.len()];
+    let mut open = from.to_vec();
+    while let Some(at) = open.pop() {
+        if !std::mem::replace(&mut reached[at as usize], true) {
+            next(&drafts[at as usize], &mut open);
+        }
+    }
+    reached
 }

@@ -1,12 +1,16 @@
 //! All checks of a plan. Each pass goes as far as it can and reports everything; only a plan without errors comes out.
 //!
-//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `template` and [`uses`] (which of them go together), [`graph`] (order and reach), [`flow`] (which
-//! keys are where).
+//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `template` and [`uses`] (which of them go together), `substitutes` (rows in place of a node's own), [`graph`] (order and reach), [`flow`] (which
+//! keys are where), `substitute_flow` and `doubled` (the same for rows in place of a node's own).
 
 mod args;
+mod doubled;
 mod flow;
 mod graph;
+mod keys;
 pub(crate) mod names;
+mod substitute_flow;
+mod substitutes;
 mod table_fields;
 mod tables;
 mod template;
@@ -18,13 +22,15 @@ use crate::json::Fault;
 use crate::limits::FILE_BYTES_MAX;
 use crate::plan::{Arg, Node, NodeIx, Plan};
 use crate::registry::Registry;
-use crate::signature::Signature;
+use crate::signature::{RowEffect, Signature};
 use crate::signatures::Signatures;
 use crate::wire::{self, WirePlan};
+use graph::Reach;
 use names::Names;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use substitutes::Substitutes;
 use tables::Tables;
 
 /// The outcome of checking one text: a plan if nothing is wrong with it, and what there is to say about it.
@@ -94,7 +100,28 @@ struct Draft {
     /// In the signature's order; `None` where the value is wrong.
     args: Vec<Option<Arg>>,
     label: Option<String>,
+    substitutes: Substitutes,
     source: Option<SourceSpan>,
+}
+
+impl Draft {
+    /// What becomes of the rows, given the node's parameters: never "fewer where".
+    fn rows(&self) -> Option<RowEffect> {
+        let contract = self.signature?.contract;
+        let RowEffect::FewerWhere(when) = contract.rows else { return Some(contract.rows) };
+        let word = contract.param(when.param).and_then(|(at, _)| match self.args.get(at)?.as_ref()? {
+            Arg::Text(word) => Some(&**word),
+            _ => None,
+        });
+        Some(if when.words.contains(&word.unwrap_or("")) { RowEffect::Fewer } else { RowEffect::Same })
+    }
+
+    /// The nodes that come before it in every order: its inputs, and those whose rows it names in place of its own. Each with the
+    /// field that names it.
+    fn waits_for(&self) -> impl Iterator<Item = (&'static str, NodeIx)> {
+        let inputs = self.inputs.iter().flatten().map(|input| ("inputs", *input));
+        inputs.chain(self.substitutes.nodes())
+    }
 }
 
 struct Checker<'a> {
@@ -133,14 +160,16 @@ impl<'a> Checker<'a> {
         tables.report_unused(found);
         let outputs = self.outputs(found);
         let order = graph::order(self.wire, &drafts, found);
-        let needed = graph::needed(self.wire, &drafts, &outputs, found);
+        let reach = graph::reach(self.wire, &drafts, &outputs, found);
         if let Some(order) = &order {
-            flow::check(self.wire, &drafts, order, self.names.registry, found);
+            let after = flow::check(self.wire, &drafts, order, self.names.registry, found);
+            substitute_flow::check(self.wire, &drafts, order, &after, self.names.registry, found);
+            doubled::check(self.wire, &drafts, order, found);
         }
         if found.has_errors() {
             return None;
         }
-        self.build(drafts, outputs, order?, &needed)
+        self.build(drafts, outputs, order?, &reach)
     }
 
     fn index_ids(&mut self, found: &mut Diagnostics) {
@@ -168,13 +197,21 @@ impl<'a> Checker<'a> {
         let inputs = (node.inputs.iter().enumerate())
             .map(|(input, id)| self.node(id, || format!("/nodes/{at}/inputs/{input}"), found))
             .collect();
-        let mut draft = Draft { signature: None, inputs, args: Vec::new(), label: None, source };
-        let Some(op) = &node.op else { return draft };
+        let mut draft =
+            Draft { signature: None, inputs, args: Vec::new(), label: None, substitutes: Substitutes::default(), source };
+        self.read_task(at, tables, &mut draft, found);
+        draft.substitutes = substitutes::read(self, at, &draft, tables, found);
+        draft
+    }
+
+    fn read_task(&self, at: usize, tables: &mut Tables<'_>, draft: &mut Draft, found: &mut Diagnostics) {
+        let node = &self.wire.nodes[at];
+        let Some(op) = &node.op else { return };
         let Some(signature) = self.tasks.get(op) else {
             let unknown =
                 Diagnostic::new(Code::UnknownOp, format!("/nodes/{at}/op"), format!("there is no task {}", quoted(op)));
             found.push(unknown.nearest(op, self.tasks.iter().map(|task| task.op)));
-            return draft;
+            return;
         };
         draft.signature = Some(*signature);
         let wanted = signature.contract.inputs.range();
@@ -184,8 +221,7 @@ impl<'a> Checker<'a> {
             let message = format!("{op} takes {count} {}, not {}", plural(most, "input"), node.inputs.len());
             found.push(Diagnostic::new(Code::WrongInputs, format!("/nodes/{at}/inputs"), message));
         }
-        args::read(self, at, *signature, tables, &mut draft, found);
-        draft
+        args::read(self, at, *signature, tables, draft, found);
     }
 
     /// The position of the node with this id.
@@ -213,7 +249,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Puts the plan together. Everything is there, since nothing was reported.
-    fn build(&self, drafts: Vec<Draft>, outputs: Vec<NodeIx>, order: Vec<NodeIx>, needed: &[bool]) -> Option<Plan> {
+    fn build(&self, drafts: Vec<Draft>, outputs: Vec<NodeIx>, order: Vec<NodeIx>, reach: &Reach) -> Option<Plan> {
         let mut nodes = Vec::with_capacity(drafts.len());
         for (at, draft) in drafts.into_iter().enumerate() {
             let wire = &self.wire.nodes[at];
@@ -226,11 +262,11 @@ impl<'a> Checker<'a> {
                 scheduling: wire.scheduling,
                 timeout_ms: wire.timeout_ms,
                 source: draft.source,
-                fallback: None,
-                fail_open: None,
-                condition: None,
-                needed: needed[at],
-                lazy: false,
+                fallback: draft.substitutes.fallback,
+                fail_open: wire.fail_open.as_deref().map(Arc::from),
+                condition: draft.substitutes.condition,
+                needed: reach.needed[at],
+                lazy: reach.needed[at] && !reach.eager[at],
             });
         }
         let name = self.wire.plan_name.to_string();

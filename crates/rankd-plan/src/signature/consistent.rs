@@ -3,7 +3,7 @@
 //! Everything here can run while the program is built, so that a contract in a constant that does not hold together does not
 //! compile. It reports the first problem, not all: it is read by the task's author, with the compiler at hand.
 
-use super::{Contract, Inputs, Literal, Need, Param, ParamKind, ParamRef, ParamUse, RowEffect, TRACE, Writes};
+use super::{Contract, Inputs, Literal, Need, Param, ParamKind, ParamRef, ParamUse, RowEffect, TRACE, When, Writes};
 
 impl Contract {
     /// The contract, if it holds together. In a constant, a mistake is an error of the build.
@@ -43,6 +43,11 @@ impl Contract {
                 None => return Some("`reads` refers to a parameter that is not there"),
             }
             at += 1;
+        }
+        if let RowEffect::FewerWhere(when) = self.rows
+            && let Some(problem) = self.problem_of_when(&when)
+        {
+            return Some(problem);
         }
         if let Writes::Table(table) = self.writes
             && !matches!(self.kind_of(table, self.params.len()), Some(ParamKind::Endpoint(_)))
@@ -132,23 +137,31 @@ impl Contract {
             }
             let (mut of, when) = (0, uses[at].when);
             while of < when.len() {
-                let known = match self.kind_of(when[of].param, self.params.len()) {
-                    None if is_same(when[of].param.name(), ParamRef::INPUT.name()) => &["given"],
-                    Some(ParamKind::Choice(words) | ParamKind::Endpoint(words)) => words,
-                    Some(_) => return Some("what a parameter goes together with is neither a choice nor an endpoint"),
-                    None => return Some("what a parameter goes together with is not there"),
-                };
-                let mut word = 0;
-                while word < when[of].words.len() {
-                    let wanted = when[of].words[word];
-                    if !wanted.is_empty() && !is_one_of(wanted, known) {
-                        return Some("what a parameter goes together with is not one of the choices");
-                    }
-                    word += 1;
+                if let Some(problem) = self.problem_of_when(&when[of]) {
+                    return Some(problem);
                 }
                 of += 1;
             }
             at += 1;
+        }
+        None
+    }
+
+    /// What is wrong with what another parameter has to be.
+    const fn problem_of_when(&self, when: &When) -> Option<&'static str> {
+        let known = match self.kind_of(when.param, self.params.len()) {
+            None if is_same(when.param.name(), ParamRef::INPUT.name()) => &["given"],
+            Some(ParamKind::Choice(words) | ParamKind::Endpoint(words)) => words,
+            Some(_) => return Some("what a parameter goes together with is neither a choice nor an endpoint"),
+            None => return Some("what a parameter goes together with is not there"),
+        };
+        let mut word = 0;
+        while word < when.words.len() {
+            let wanted = when.words[word];
+            if !wanted.is_empty() && !is_one_of(wanted, known) {
+                return Some("what a parameter goes together with is not one of the choices");
+            }
+            word += 1;
         }
         None
     }
@@ -226,7 +239,7 @@ const fn is_same(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::{Cost, KeyTypes, When};
+    use crate::signature::{Cost, KeyTypes};
 
     const fn param(name: &'static str, kind: ParamKind) -> Param {
         Param { name, kind, need: Need::Required, doc: "", uses: &[] }

@@ -142,6 +142,8 @@ pub enum RowEffect {
     Same,
     /// Some of the rows, in order.
     Fewer,
+    /// The same where this holds of the node's parameters; elsewhere all of the rows, in order.
+    FewerWhere(When),
     /// All rows in another order.
     Reordered,
     /// The rows of the input, then those of the node-valued parameter.
@@ -154,7 +156,7 @@ impl RowEffect {
             RowEffect::Source => "source",
             RowEffect::FanOut => "fan-out",
             RowEffect::Same => "same",
-            RowEffect::Fewer => "fewer",
+            RowEffect::Fewer | RowEffect::FewerWhere(_) => "fewer",
             RowEffect::Reordered => "reordered",
             RowEffect::Appended => "appended",
         }

@@ -5,6 +5,9 @@
 
 pub(crate) mod cursor;
 pub(crate) mod expression;
+mod substitute;
+
+pub use substitute::WireSubstitute;
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};
@@ -41,6 +44,11 @@ pub struct WireNode<'a> {
     pub params: Vec<(Cow<'a, str>, &'a str)>,
     pub scheduling: Scheduling,
     pub timeout_ms: Option<u32>,
+    pub fallback: Option<WireSubstitute<'a>>,
+    pub fail_open: Option<Cow<'a, str>>,
+    /// The id of a predicate.
+    pub when: Option<Cow<'a, str>>,
+    pub otherwise: Option<WireSubstitute<'a>>,
     pub source: Option<u32>,
 }
 
@@ -75,7 +83,19 @@ impl Sources {
 
 const PLAN_FIELDS: &[&str] =
     &["schema_version", "plan_name", "nodes", "outputs", "expr_table", "pred_table", "sources", "built_by"];
-const NODE_FIELDS: &[&str] = &["node_id", "op", "inputs", "params", "scheduling", "timeout_ms", "source"];
+const NODE_FIELDS: &[&str] = &[
+    "node_id",
+    "op",
+    "inputs",
+    "params",
+    "scheduling",
+    "timeout_ms",
+    "fallback",
+    "fail_open",
+    "when",
+    "otherwise",
+    "source",
+];
 /// The longest time-out that a plan can ask for: a day.
 const TIMEOUT_MS_MAX: i64 = 86_400_000;
 
@@ -153,7 +173,7 @@ fn nodes<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Vec<WireNode<'a>>, Fault> {
 
 fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
     let mut node = WireNode::default();
-    let mut has_id = false;
+    let (mut has_id, mut has_fallback, mut has_when) = (false, false, false);
     cursor.object(NODE_FIELDS, |cursor, field| {
         match field {
             "node_id" => {
@@ -182,6 +202,16 @@ fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
                 Ok(true)
             })?,
             "timeout_ms" => node.timeout_ms = cursor.int(1, TIMEOUT_MS_MAX)?.map(|ms| ms as u32),
+            "fallback" => {
+                has_fallback = true;
+                node.fallback = substitute::read(cursor)?;
+            }
+            "fail_open" => node.fail_open = substitute::read_reason(cursor)?,
+            "when" => {
+                has_when = true;
+                node.when = cursor.text()?;
+            }
+            "otherwise" => node.otherwise = substitute::read(cursor)?,
             "source" => node.source = cursor.int(0, u32::MAX.into())?.map(|at| at as u32),
             _ => return Ok(false),
         }
@@ -192,6 +222,13 @@ fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
     }
     if node.op.is_none() && !cursor.reported_below("op") {
         cursor.missing("op");
+    }
+    if node.otherwise.is_some() && !has_when {
+        let message = "otherwise is what readers get where when is false, and there is no when";
+        substitute::nothing_to_replace(cursor, "otherwise", message);
+    }
+    if node.fail_open.is_some() && !has_fallback && !has_when {
+        substitute::nothing_to_replace(cursor, "fail_open", "fail_open goes with a fallback or a when, and there is none");
     }
     Ok(node)
 }

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
-    rows: RowEffect::Fewer,
+    rows: RowEffect::FewerWhere(When { param: Params::how, words: &["inner"] }),
     reads: &[Params::on],
     writes: Writes::Params(&[Params::keys]),
     params: Params::PARAMS,
