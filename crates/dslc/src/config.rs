@@ -11,6 +11,17 @@ use rankd_plan::signature::{Need, Param, ParamKind, Signature};
 /// Problems that the runtime keeps; more would not help.
 const PROBLEMS_MAX: i64 = 100;
 
+/// The fields of a node beside its parameters, which every task takes as options: as the artifact has them, in its order, and what reads
+/// them.
+pub(crate) const NODE_OPTIONS: &[(&str, &str)] = &[
+    ("scheduling", "scheduling"),
+    ("timeout_ms", "int"),
+    ("fallback", "substitute"),
+    ("fail_open", "text"),
+    ("when", "pred"),
+    ("otherwise", "substitute"),
+];
+
 /// The longest list that the engine's own functions are given.
 const LIST_ITEMS_MAX: i64 = 1_000_000;
 
@@ -65,6 +76,15 @@ pub(crate) fn config(tasks: &[Signature], registry: &Registry) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("tasks").array(|w| tasks.iter().for_each(|signature| task(w, signature)));
+        w.field("nodeOptions").array(|w| {
+            for (name, reader) in NODE_OPTIONS {
+                w.object(|w| {
+                    w.field("name").string(name);
+                    w.field("option").string(&camel(name));
+                    w.field("kind").string(reader);
+                });
+            }
+        });
         w.field("keys").array(|w| entries(w, &registry.keys));
         w.field("params").array(|w| entries(w, &registry.params));
         w.field("idType").string(&registry.key(Key::ID).type_of.to_string());

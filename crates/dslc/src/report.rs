@@ -1,6 +1,6 @@
 //! What is wrong with a plan, reported at the line where its author wrote it.
 
-use crate::config::{GLOBALS, camel};
+use crate::config::{GLOBALS, NODE_OPTIONS, camel};
 use crate::emit::Artifact;
 use crate::operations;
 use crate::parse::Module;
@@ -147,8 +147,10 @@ impl Reporter<'_> {
                     let node = node.parse::<usize>().ok().and_then(|node| artifact.nodes.get(node)).copied();
                     let option = match field {
                         "params" => param.map(camel),
-                        "timeout_ms" | "scheduling" => Some(camel(field)),
-                        _ => None,
+                        field => {
+                            let is_option = NODE_OPTIONS.iter().any(|(name, _)| *name == field);
+                            is_option.then(|| camel(field))
+                        }
                     };
                     node.zip(option).and_then(|(node, option)| self.place(node, Some(&option), false))
                 }

@@ -68,7 +68,21 @@ declare module "@ranking-dsl/runtime" {
     scheduling?: { inline?: boolean; costEstimateUs?: number };
     /** The longest that the node may take. */
     timeoutMs?: number;
+    /**
+     * What the readers of the node get when it is late or its store fails: no rows, the rows of its input as they are, or the
+     * rows of another task, which runs only then. A mistake in the plan or in the data is never covered.
+     */
+    fallback?: Substitute;
+    /** Why rows may pass a filter when the fallback is taken, or `when` is false. `rankd check` lists these reasons. */
+    failOpen?: string;
+    /** Whether the node runs, decided once for each request: a condition of parameters, `U.id` and `nowMs()`. */
+    when?: boolean;
+    /** What the readers get where `when` is false: by default no rows of a task that makes rows, otherwise the rows of its input. */
+    otherwise?: Substitute;
   }
+
+  /** What the readers of a node get in place of its rows: no rows, the rows of its first input, or those of another task. */
+  export type Substitute = "none" | "input" | Rows;
 
   /** A value of literal data; an array is a list or a vector. */
   export type Cell = Expr | readonly number[] | readonly string[];

@@ -137,6 +137,30 @@ export const readers = {
     const text = isPlain(x) ? plainData(x, 0) : null;
     return text ?? wrongOption(at, option, `${option} takes an object of plain values by key name, not ${describe(x)}`);
   },
+  // What readers of a node get in place of its rows.
+  substitute(x, { at, option, plan }) {
+    if (x === "none" || x === "input") return json(x);
+    if (Rows.is(x)) {
+      const node = input(plan, x, at, option);
+      return node === null ? null : `{"node":${node}}`;
+    }
+    const message = `${option} takes "none", "input" or a set of rows, not ${describe(x)}`;
+    if (typeof x === "string") return (record("D017", at, message, { option, wrong: x, known: ["none", "input"] }), null);
+    return wrongOption(at, option, message);
+  },
+  scheduling(x, { at }) {
+    const wrong = (message, help) => wrongOption(at, "scheduling", message, help);
+    if (!isPlain(x)) return wrong(`scheduling takes an object, not ${describe(x)}`, "{ inline: false, costEstimateUs: 50 }");
+    const fields = [];
+    for (const name of keys(x)) {
+      if (name === "inline" && typeof x.inline === "boolean") fields.push(`"inline":${x.inline}`);
+      else if (name === "costEstimateUs" && isSafeInteger(x.costEstimateUs)) fields.push(`"cost_estimate_us":${x.costEstimateUs}`);
+      else if (name === "inline") return wrong(`inline takes true or false, not ${describe(x.inline)}`);
+      else if (name === "costEstimateUs") return wrong(`costEstimateUs takes a whole number, not ${describe(x.costEstimateUs)}`);
+      else return (report("D015", at, `scheduling has no option ${name}`, { option: "scheduling", wrong: name, known: ["inline", "costEstimateUs"] }), null);
+    }
+    return `{${fields.join(",")}}`;
+  },
 };
 // The id of the node that gives these rows.
 export function input(plan, rows, at, option) {
@@ -174,17 +198,3 @@ export const textOf = (ir) => {
   }
   return `${text},"source":${typeof ir.at === "number" ? ir.at : json(ir.at)}}`;
 };
-
-export function scheduling(x, at) {
-  const wrong = (message, help) => wrongOption(at, "scheduling", message, help);
-  if (!isPlain(x)) return wrong(`scheduling takes an object, not ${describe(x)}`, "{ inline: false, costEstimateUs: 50 }");
-  const fields = [];
-  for (const name of keys(x)) {
-    if (name === "inline" && typeof x.inline === "boolean") fields.push(`"inline":${x.inline}`);
-    else if (name === "costEstimateUs" && isSafeInteger(x.costEstimateUs)) fields.push(`"cost_estimate_us":${x.costEstimateUs}`);
-    else if (name === "inline") return wrong(`inline takes true or false, not ${describe(x.inline)}`);
-    else if (name === "costEstimateUs") return wrong(`costEstimateUs takes a whole number, not ${describe(x.costEstimateUs)}`);
-    else return (report("D015", at, `scheduling has no option ${name}`, { option: "scheduling", wrong: name, known: ["inline", "costEstimateUs"] }), null);
-  }
-  return `{${fields.join(",")}}`;
-}

@@ -2,20 +2,23 @@
 import { config } from "rankd:config";
 import { describe, isBroken, NOTHING, report } from "rankd:expressions";
 import { Context, NO_VALUE, NO_VALUE_HELP, Rows } from "rankd:handles";
-import { input, isPlain, readers, scheduling, wrongOption } from "rankd:options";
+import { input, isPlain, readers, wrongOption } from "rankd:options";
 import { HERE, current, limits, problems, stop } from "rankd:problems";
 
 const { create, freeze, hasOwn, keys, setPrototypeOf } = Object;
 const { Proxy } = globalThis;
 
-const COMMON = { __proto__: null, trace: true, scheduling: true, timeoutMs: true };
+// What every task takes: the label, and the fields of a node beside its parameters.
+const fields = create(null);
+config.nodeOptions.forEach((field, position) => (fields[field.option] = { ...field, position }));
+const common = ["trace", ...keys(fields)];
 function run(task, plan, from, list, at) {
   if (plan.closed) stop("D018", at, "this plan is built already", { help: "use ctx and its rows inside build only" });
   if (list.length > 1) report("D017", at, `${task.method} takes one object with its options, not ${list.length} arguments`);
   const given = list.length === 0 ? {} : list[0];
   const inputs = from === null ? "" : (input(plan, from, at) ?? "");
   const texts = [];
-  let more = "";
+  const more = [];
   let trace = null;
   // A predicate that becomes a filter after the task.
   let filter = null;
@@ -27,17 +30,17 @@ function run(task, plan, from, list, at) {
   for (const option of keys(given)) {
     const param = task.byOption[option];
     const x = given[option];
-    if (param === undefined && COMMON[option] === undefined) {
-      const known = [...task.params.map((it) => it.option), ...keys(COMMON)];
+    const field = fields[option];
+    if (param === undefined && !common.includes(option)) {
+      const known = [...task.params.map((it) => it.option), ...common];
       report("D015", at, `${task.method} has no option ${option}`, { option, onName: true, wrong: option, known });
     } else if (x === undefined) {
       wrongOption(at, option, `${option} is undefined`, "give it a value, or leave it out");
     } else if (isBroken(x)) {
       continue;
-    } else if (option === "scheduling") {
-      more = `,"scheduling":${scheduling(x, at)}${more}`;
-    } else if (option === "timeoutMs") {
-      more += `,"timeout_ms":${readers.int(x, { at, option })}`;
+    } else if (field !== undefined) {
+      const text = readers[field.kind](x, { at, option, plan });
+      if (text !== null) more[field.position] = `,"${field.name}":${text}`;
     } else if (option === "trace") {
       trace = readers.text(x, { at, option });
     } else if (param.kind === "where") {
@@ -56,7 +59,7 @@ function run(task, plan, from, list, at) {
   let params = "";
   for (let i = 0; i < texts.length; i++) if (texts[i] !== undefined) params += `${params === "" ? "" : ","}${texts[i]}`;
   if (trace !== null) params += `${params === "" ? "" : ","}"trace":${trace}`;
-  const rows = add(plan, task.op, inputs, params, more, at);
+  const rows = add(plan, task.op, inputs, params, more.join(""), at);
   return filter === null ? rows : add(plan, "filter", input(plan, rows, at), `"pred":${filter}`, "", at);
 }
 // Adds a node.

@@ -63,6 +63,16 @@ export const tests = {
       { op: "keep_some", inputs: ["n0"], params: { count: 2 }, scheduling: { inline: false }, timeout_ms: 7, source: 3 },
     ]);
   },
+  "a node says what stands in for its rows, in the artifact's order"() {
+    const plan = built((ctx) => {
+      const other = ctx.begin({ count: 1 });
+      return ctx
+        .begin({ count: 3, otherwise: "none", when: P.weight > 1, failOpen: "demo", fallback: other, timeoutMs: 7 })
+        .keepSome({ count: 2, fallback: "input", failOpen: "why" });
+    });
+    equal(JSON.stringify(plan.nodes[1]), '{"op":"begin","inputs":[],"params":{"count":3},"timeout_ms":7,"fallback":{"node":"n0"},"fail_open":"demo","when":"p0","otherwise":"none","source":3}');
+    equal(JSON.stringify(plan.nodes[2]), '{"op":"keep_some","inputs":["n1"],"params":{"count":2},"fallback":"input","fail_open":"why","source":3}');
+  },
   "several outputs are a list"() {
     equal(built((ctx) => [ctx.begin({ count: 1 }), ctx.begin({ count: 2 })]).outputs, ["n0", "n1"]);
   },
@@ -73,6 +83,11 @@ export const tests = {
     equal(of((ctx) => ctx.begin({ count: undefined })), ["D017 3: count is undefined"]);
     equal(of((ctx) => ctx.begin({ count: 1 }, 2)), ["D017 3: begin takes one object with its options, not 2 arguments"]);
     equal(of((ctx) => ctx.begin({ count: 1, scheduling: { inlined: true } })), ["D015 3: scheduling has no option inlined"]);
+    equal(of((ctx) => ctx.begin({ count: 1, fallback: "nothing" })), ['D017 3: fallback takes "none", "input" or a set of rows, not "nothing"']);
+    equal(of((ctx) => ctx.begin({ count: 1, fallback: null })), ['D017 3: fallback takes "none", "input" or a set of rows, not null']);
+    equal(of((ctx) => ctx.begin({ count: 1, otherwise: 1 })), ['D017 3: otherwise takes "none", "input" or a set of rows, not 1']);
+    equal(of((ctx) => ctx.begin({ count: 1, failOpen: 1 })), ["D017 3: failOpen takes a text, not 1"]);
+    equal(of((ctx) => ctx.begin({ count: 1, when: 1 })), ["D012 3:when: 1 is not a condition"]);
   },
   "a task is called on what it belongs to"() {
     const of = (use) => reported(() => built((ctx) => use(ctx)));
