@@ -7,7 +7,7 @@ use rankd_plan::json::Writer;
 use std::fmt::Write;
 
 /// What plans find beside the functions.
-const NAMES: &[&str] = &["definePlan", "Key", "P", "U", "EP", "E", "Pred"];
+const NAMES: &[&str] = &["definePlan", "Key", "P", "U", "EP", "E", "Pred", "dial"];
 
 /// Every name that plans can import.
 pub(crate) fn exports() -> Vec<&'static str> {

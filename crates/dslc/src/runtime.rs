@@ -51,7 +51,7 @@ pub(crate) fn code(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::config;
+    use crate::config::{NODE_OPTIONS, config};
     use crate::sandbox::{Modules, evaluate, start};
     use rankd_plan::Registry;
     use rankd_plan::registry::Text;
@@ -123,11 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_parameter_has_a_reader() {
-        let has = |kind: &ParamKind| {
-            format!("if (typeof readers.{0} !== \"function\") throw new Error(\"{0}\");", kind.row().reader)
+    fn every_kind_of_option_has_a_reader() {
+        let has = |reader: &str| {
+            format!("if (typeof readers.{reader} !== \"function\") throw new Error(\"{reader}\");")
         };
-        let looks: String = ParamKind::EACH.iter().map(has).collect();
+        let kinds = ParamKind::EACH.iter().map(|kind| kind.row().reader);
+        let looks: String = kinds.chain(NODE_OPTIONS.iter().map(|(_, reader)| *reader)).map(has).collect();
         let code =
             format!("import {{ readers }} from \"rankd:options\"; export const tests = {{ all() {{ {looks} }} }};");
         assert_eq!(failures("rankd:tests/main", &code), Vec::<String>::new());

@@ -8,6 +8,7 @@ declare const U: typeof import("@ranking-dsl/runtime").U;
 declare const P: typeof import("@ranking-dsl/runtime").P;
 declare const E: typeof import("@ranking-dsl/runtime").E;
 declare const Pred: typeof import("@ranking-dsl/runtime").Pred;
+declare const dial: typeof import("@ranking-dsl/runtime").dial;
 // (globals)
 
 declare module "@ranking-dsl/runtime" {
@@ -17,6 +18,7 @@ declare module "@ranking-dsl/runtime" {
   const endpointBrand: unique symbol;
   const rowsBrand: unique symbol;
   const planBrand: unique symbol;
+  const dialBrand: unique symbol;
   const listBrand: unique symbol;
   const vectorBrand: unique symbol;
 
@@ -83,6 +85,16 @@ declare module "@ranking-dsl/runtime" {
 
   /** What the readers of a node get in place of its rows: no rows, the rows of its first input, or those of another task. */
   export type Substitute = "none" | "input" | Rows;
+
+  /** A number of a task that follows the load. */
+  export interface Dial {
+    readonly [dialBrand]: true;
+  }
+  /**
+   * A number that follows the load, where a task takes one: the first value at rest, less under load, `min` under full load. Both are
+   * in the range of the option.
+   */
+  export function dial(first: number | bigint, range: { min: number | bigint }): Dial;
 
   /** A value of literal data; an array is a list or a vector. */
   export type Cell = Expr | readonly number[] | readonly string[];

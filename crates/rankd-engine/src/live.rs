@@ -93,6 +93,7 @@ fn names_keys_itself(kind: ParamKind) -> bool {
     match kind {
         ParamKind::Endpoint(_)
         | ParamKind::Int { .. }
+        | ParamKind::Dial { .. }
         | ParamKind::Float { .. }
         | ParamKind::Bool
         | ParamKind::Text

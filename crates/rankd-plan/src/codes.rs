@@ -135,6 +135,9 @@ codes! {
     P407 BadTemplate Error "a template that cannot be used"
         "Correct the template: `{id}`, `{user_id}`, `{param.NAME}` and `{key.NAME}` are filled in, and braces are written `{{` and `}}`.";
 
+    P408 BadDial Error "a dial whose least value is more than its first"
+        "Give a `min` that is at most the first value: a dial goes down under load, and up again.";
+
     P501 UnknownOperation Error "an operation that expressions do not have"
         "Correct the name; docs/expressions.md lists the operations.";
     P502 TypeMismatch Error "an operation on operands of the wrong type"

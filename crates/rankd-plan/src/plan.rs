@@ -20,6 +20,8 @@ pub struct Plan {
     pub outputs: Vec<NodeIx>,
     /// Every node after all that it waits for; ties in the order of the artifact.
     pub order: Vec<NodeIx>,
+    /// The numbers that follow the load, by their position in [`Dial`].
+    pub dials: Vec<PlanDial>,
     pub sources: Sources,
     /// The registry whose positions the plan has.
     pub registry: RegistryId,
@@ -86,12 +88,50 @@ pub struct KeyPair {
     pub right: Key,
 }
 
+/// A number of a node that follows the load: `first` at rest, `min` under full load. A number that does not is a dial, too, as far as
+/// its task is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dial {
+    first: i64,
+    /// Its position among the plan's dials; none where it stays as it is.
+    position: Option<u32>,
+}
+
+impl Dial {
+    pub(crate) fn new(first: i64, position: Option<u32>) -> Dial {
+        Dial { first, position }
+    }
+
+    /// The value in a run whose dials are at these values: the first one where the run does not say.
+    pub fn at(&self, dials: &[i64]) -> i64 {
+        let turned = self.position.and_then(|at| dials.get(at as usize));
+        turned.copied().unwrap_or(self.first)
+    }
+
+    /// The same as a number of rows.
+    pub fn count(&self, dials: &[i64]) -> usize {
+        usize::try_from(self.at(dials).max(0)).unwrap_or(usize::MAX)
+    }
+}
+
+/// A dial of a plan: where it is, and how far it goes. `min` is at most `first`, and both are in the parameter's range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanDial {
+    pub node: NodeIx,
+    /// The parameter's name.
+    pub param: &'static str,
+    pub first: i64,
+    pub min: i64,
+}
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
     /// Optional and not given.
     Absent,
     Int(i64),
+    /// In place of an int.
+    Dial(Dial),
     Float(f64),
     Bool(bool),
     Text(Arc<str>),
@@ -124,6 +164,7 @@ impl Arg {
             Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
             Arg::Absent
             | Arg::Int(_)
+            | Arg::Dial(_)
             | Arg::Float(_)
             | Arg::Bool(_)
             | Arg::Text(_)
@@ -144,6 +185,7 @@ impl Arg {
             Arg::On(pair) => vec![pair.right],
             Arg::Absent
             | Arg::Int(_)
+            | Arg::Dial(_)
             | Arg::Float(_)
             | Arg::Bool(_)
             | Arg::Text(_)

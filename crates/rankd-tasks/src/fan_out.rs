@@ -6,7 +6,7 @@ use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead};
 use rankd_engine::task::{FetchContext, KeyPattern, LinkContext, StoredLayout};
-use rankd_plan::signature::typed::Count;
+use rankd_plan::signature::typed::Dial;
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, params};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ params! {
         endpoint: KeyedEndpoint,
         /// How many ids to read for each input row
         #[range(1..=10_000)]
-        fanout: Count = 100,
+        fanout: Dial = 100,
         /// The keys of the input row that each new row gets, too
         carry: Option<Vec<Key>>,
     }
@@ -56,7 +56,7 @@ impl FanOut {
         StoredLayout {
             endpoint: self.params.endpoint.0,
             keys: KeyPattern::of_prefix(self.prefix, registry),
-            read: KeyedRead::List(self.params.fanout),
+            read: KeyedRead::List(self.params.fanout.count(&[])),
             inspect: Box::new(move |replies, at, found| Misreads(found).ids(&id, replies.items(at).flatten())),
         }
     }
@@ -69,7 +69,7 @@ impl FanOut {
         }
         let Params { endpoint, fanout, carry } = &self.params;
         let keys = cx.keys(self.prefix, &parents)?;
-        let replies = cx.keyed(*endpoint).list_head(keys.keys(), *fanout).await?;
+        let replies = cx.keyed(*endpoint).list_head(keys.keys(), fanout.count(&[])).await?;
         cx.keyed(*endpoint).count_unread(&self.id, replies.skipped());
         let counts = (0..parents.len()).map(|at| replies.ids(at).len());
         let column = self.parent_id.map(|key| (key, parent_column(&parents, counts, cx.id_texts())));

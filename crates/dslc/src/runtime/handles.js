@@ -1,4 +1,4 @@
-// What plan code holds and cannot look into: rows, the context that starts them, endpoints and plans.
+// What plan code holds and cannot look into: rows, the context that starts them, endpoints, dials and plans.
 //
 // The meaning is in private fields, and no class can be constructed from outside. `tasks.js` gives rows and contexts their methods.
 import { HERE, stop } from "rankd:problems";
@@ -56,6 +56,23 @@ export class Endpoint {
   }
 }
 
+// A number that follows the load. The texts are those of whole numbers.
+export class Dial {
+  #first;
+  #min;
+  constructor(first, min) {
+    this.#first = first;
+    this.#min = min;
+    freeze(this);
+  }
+  static is(x) {
+    return typeof x === "object" && x !== null && #first in x;
+  }
+  static text(x) {
+    return `{"dial":${x.#first},"min":${x.#min}}`;
+  }
+}
+
 export class Plan {
   #text;
   constructor(text) {
@@ -69,7 +86,7 @@ export class Plan {
     return x.#text;
   }
 }
-for (const type of [Endpoint, Plan]) {
+for (const type of [Endpoint, Dial, Plan]) {
   delete type.prototype.constructor;
   freeze(type.prototype);
 }

@@ -9,6 +9,7 @@ import { guardLanguage } from "rankd:guards";
 import { Plan } from "rankd:handles";
 import { EP, Key, P, U } from "rankd:names";
 import { operators } from "rankd:operators";
+import { dial } from "rankd:options";
 import { definePlan, usage } from "rankd:plan";
 import { HERE, REPORTED, argument, current, limits, problems, stop } from "rankd:problems";
 import { E, Pred, among } from "rankd:spelled_out";
@@ -17,7 +18,7 @@ import "rankd:tasks";
 const { defineProperty, freeze, getOwnPropertyNames, getPrototypeOf, keys } = Object;
 const json = JSON.stringify;
 
-const exported = { definePlan, Key, P, U, EP, E, Pred, regex, ...math, ...calls, ...tests };
+const exported = { definePlan, Key, P, U, EP, E, Pred, dial, regex, ...math, ...calls, ...tests };
 for (const fn of Object.values({ ...math, ...calls, ...tests })) freeze(fn);
 const functions = [() => {}, async () => {}, function* () {}, async function* () {}];
 for (const fn of functions) delete getPrototypeOf(fn).constructor;

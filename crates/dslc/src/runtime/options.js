@@ -1,8 +1,8 @@
 // The options of a task, read by their kind into the JSON text of a parameter.
-import { BROKEN_IR, describe, irOf, isBroken, isExpression, report } from "rankd:expressions";
-import { Endpoint, Rows } from "rankd:handles";
+import { BROKEN, BROKEN_IR, describe, irOf, isBroken, isExpression, report } from "rankd:expressions";
+import { Dial, Endpoint, Rows } from "rankd:handles";
 import { intText, numberText, pred, written } from "rankd:operands";
-import { limits, record, stop } from "rankd:problems";
+import { argument, current, limits, record, stop } from "rankd:problems";
 
 const { keys } = Object;
 const { isArray } = Array;
@@ -11,7 +11,7 @@ const json = JSON.stringify;
 
 export const wrongOption = (at, option, message, help) => (record("D017", at, message, { option, help }), null);
 // An object that is neither an expression nor one of the handles.
-export const isPlain = (x) => typeof x === "object" && x !== null && !isExpression(x) && !Rows.is(x) && !Endpoint.is(x) && !isArray(x);
+export const isPlain = (x) => typeof x === "object" && x !== null && !isExpression(x) && !Rows.is(x) && !Endpoint.is(x) && !Dial.is(x) && !isArray(x);
 
 // Plain data as JSON text; keys of objects are the author's.
 function plainData(x, depth) {
@@ -34,6 +34,27 @@ function plainData(x, depth) {
   return `{${fields.join(",")}}`;
 }
 
+// The digits of a whole number.
+function whole(x) {
+  if (typeof x === "number" && isSafeInteger(x)) return numberText(x + 0);
+  return typeof x === "bigint" ? intText(x) : null;
+}
+// A number of a task that follows the load.
+export function dial(...list) {
+  const { at, count } = current;
+  const help = "dial(100, { min: 20 }) is 100 at rest, and 20 under full load";
+  const wrong = (message, position) => report("D017", argument(at, count, position), message, { help });
+  const [first, more] = list;
+  if (list.length !== 2) return wrong(`dial takes a number and its min, not ${list.length} argument${list.length === 1 ? "" : "s"}`, -1);
+  if (isBroken(first) || isBroken(more)) return BROKEN;
+  if (whole(first) === null) return wrong(`dial takes a whole number, not ${describe(first)}`, 0);
+  if (!isPlain(more)) return wrong(`dial takes its min as an object, not ${describe(more)}`, 1);
+  for (const name of keys(more)) if (name !== "min") return wrong(`dial has min, and no option ${name}`, 1);
+  if (isBroken(more.min)) return BROKEN;
+  if (whole(more.min) === null) return wrong(`min takes a whole number, not ${describe(more.min)}`, 1);
+  return new Dial(whole(first), whole(more.min));
+}
+
 // By kind of parameter: the JSON text of an option; null where a problem was reported.
 export const readers = {
   endpoint(x, { at, option }) {
@@ -41,11 +62,12 @@ export const readers = {
     return wrongOption(at, option, `${option} takes an endpoint, not ${describe(x)}`, "EP.redis.redis_default is one");
   },
   int(x, { at, option }) {
-    if (typeof x === "number" && isSafeInteger(x)) return numberText(x + 0);
-    if (typeof x === "bigint" && intText(x) !== null) return intText(x);
+    if (whole(x) !== null) return whole(x);
+    if (Dial.is(x)) return wrongOption(at, option, `${option} takes a whole number, and no dial`);
     const help = isExpression(x) ? "it must be known when the plan is compiled: expressions belong into vm and filter" : undefined;
     return wrongOption(at, option, `${option} takes a whole number, not ${describe(x)}`, help);
   },
+  dial: (x, context) => (Dial.is(x) ? Dial.text(x) : readers.int(x, context)),
   float(x, { at, option }) {
     if (typeof x === "number" && isFinite(x)) return numberText(x);
     if (typeof x === "bigint" && intText(x) !== null) return intText(x);

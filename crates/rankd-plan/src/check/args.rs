@@ -9,7 +9,7 @@ use crate::json::{Fault, Kind, Number, Reader, segment};
 use crate::limits::{
     LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX, TEXTS_MAX,
 };
-use crate::plan::{Arg, ColumnData, Generator, KeyPair, NamedKeys};
+use crate::plan::{Arg, ColumnData, Dial, Generator, KeyPair, NamedKeys, NodeIx, PlanDial};
 use crate::signature::{
     Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
@@ -48,7 +48,7 @@ pub(super) fn read(
     }
     let has_input = !node.inputs.is_empty();
     let given = node.params.iter().map(|(name, _)| name.as_ref()).collect();
-    let mut reading = Reading { checker, contract, given, tables, draft, base, has_input };
+    let mut reading = Reading { checker, at: at as NodeIx, contract, given, tables, draft, base, has_input };
     for param in contract.params {
         let given = node.params.iter().find(|(name, _)| name == param.name);
         let arg = match (given, &param.need) {
@@ -73,6 +73,7 @@ pub(super) fn read(
 
 struct Reading<'c, 'a, 't, 'd> {
     checker: &'c Checker<'a>,
+    at: NodeIx,
     contract: &'static Contract,
     /// The parameters that the plan gives.
     given: Vec<&'c str>,
@@ -108,6 +109,10 @@ impl Reading<'_, '_, '_, '_> {
         Ok(match param.kind {
             ParamKind::Endpoint(kinds) => self.checker.names.endpoint(&mut cursor, kinds)?.map(Arg::Endpoint),
             ParamKind::Int { min, max } => int(&mut cursor, param, min, max)?.map(Arg::Int),
+            ParamKind::Dial { min, max } => match kind {
+                Kind::Object => self.dial(&mut cursor, param, min, max)?.map(Arg::Dial),
+                _ => int(&mut cursor, param, min, max)?.map(Arg::Int),
+            },
             ParamKind::Float { min, max } => float(&mut cursor, param, min, max)?.map(Arg::Float),
             ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
             ParamKind::Text => plain_text(&mut cursor, param.name)?.map(Arg::Text),
@@ -157,6 +162,36 @@ impl Reading<'_, '_, '_, '_> {
                 Some(Arg::Node(self.draft.inputs.len() - 1))
             }
         })
+    }
+
+    /// A number that follows the load: `{"dial": first, "min": least}`.
+    fn dial(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &'static Param,
+        min: i64,
+        max: i64,
+    ) -> Result<Option<Dial>, Fault> {
+        let (before, mut first, mut least) = (cursor.errors(), None, None);
+        cursor.object(&["dial", "min"], |cursor, field| {
+            let value = if cursor.expect(Kind::Number)? { int(cursor, param, min, max)? } else { None };
+            *(if field == "dial" { &mut first } else { &mut least }) = value;
+            Ok(())
+        })?;
+        let Some((first, least)) = first.zip(least) else {
+            if cursor.errors() == before {
+                cursor.report(Code::MissingField, "a dial has the fields dial and min");
+            }
+            return Ok(None);
+        };
+        if least > first {
+            let message = format!("the dial starts at {first} and goes down, so its min is at most that, not {least}");
+            cursor.report(Code::BadDial, message);
+            return Ok(None);
+        }
+        let mut dials = self.checker.dials.borrow_mut();
+        dials.push(PlanDial { node: self.at, param: param.name, first, min: least });
+        Ok(Some(Dial::new(first, Some(dials.len() as u32 - 1))))
     }
 
     /// The argument of a parameter that was read before.

@@ -20,14 +20,14 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};
 use crate::json::Fault;
 use crate::limits::FILE_BYTES_MAX;
-use crate::plan::{Arg, Node, NodeIx, Plan};
+use crate::plan::{Arg, Node, NodeIx, Plan, PlanDial};
 use crate::registry::Registry;
 use crate::signature::{RowEffect, Signature};
 use crate::signatures::Signatures;
 use crate::wire::{self, WirePlan};
 use graph::Reach;
 use names::Names;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use substitutes::Substitutes;
@@ -131,6 +131,8 @@ struct Checker<'a> {
     by_id: HashMap<&'a str, NodeIx>,
     /// How much data the plan contains, so far.
     data: Cell<Data>,
+    /// The numbers that follow the load, so far.
+    dials: RefCell<Vec<PlanDial>>,
 }
 
 /// How much data is in a plan.
@@ -144,7 +146,7 @@ struct Data {
 
 impl<'a> Checker<'a> {
     fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'a Signatures) -> Checker<'a> {
-        Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new(), data: Cell::default() }
+        Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new(), data: Cell::default(), dials: RefCell::default() }
     }
 
     fn run(mut self, found: &mut Diagnostics) -> Option<Plan> {
@@ -271,7 +273,7 @@ impl<'a> Checker<'a> {
         }
         let name = self.wire.plan_name.to_string();
         let (sources, registry) = (self.wire.sources.clone(), self.names.registry.id());
-        Some(Plan { name, nodes, outputs, order, sources, registry })
+        Some(Plan { name, nodes, outputs, order, dials: self.dials.take(), sources, registry })
     }
 }
 

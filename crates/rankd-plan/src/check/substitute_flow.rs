@@ -181,6 +181,9 @@ impl Pass<'_> {
                     Substitute::FirstInput => {
                         let missing = self.missing_of_input(draft, signature, &sure);
                         self.report_no_value(at, draft, field, &missing, found);
+                        let mut gone = Keys::none(self.registry);
+                        missing.iter().for_each(|key| gone.add(*key));
+                        has.remove(&gone);
                         if self.wire.nodes[at as usize].fail_open.is_none() {
                             out.add_keys(missing.into_iter().map(|key| (key, at)));
                         }

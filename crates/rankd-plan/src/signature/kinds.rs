@@ -35,12 +35,10 @@ impl ParamKind {
                 let types: Vec<String> = kinds.iter().map(|kind| format!("Endpoint<{kind:?}>")).collect();
                 row(&format!("{} endpoint", kinds.join(" or ")), &[Text], &types.join(" | "), "endpoint")
             }
-            ParamKind::Int { min, max } => {
-                let name = match max {
-                    i64::MAX => format!("int ≥ {min}"),
-                    max => format!("int {min}..={max}"),
-                };
-                row(&name, &[Number], "number | bigint", "int")
+            ParamKind::Int { min, max } => row(&int_in(min, max), &[Number], "number | bigint", "int"),
+            ParamKind::Dial { min, max } => {
+                let name = format!("{} or a dial", int_in(min, max));
+                row(&name, &[Number, Object], "number | bigint | Dial", "dial")
             }
             ParamKind::Float { min, max } => {
                 let name = match (min == f64::MIN, max == f64::MAX) {
@@ -90,6 +88,7 @@ impl ParamKind {
     pub const EACH: &[ParamKind] = &[
         ParamKind::Endpoint(&["redis"]),
         ParamKind::Int { min: 0, max: 9 },
+        ParamKind::Dial { min: 0, max: 9 },
         ParamKind::Float { min: 0.0, max: 1.0 },
         ParamKind::Bool,
         ParamKind::Text,
@@ -111,4 +110,11 @@ impl ParamKind {
         ParamKind::Ids { rows: None },
         ParamKind::Columns { rows: None },
     ];
+}
+
+fn int_in(min: i64, max: i64) -> String {
+    match max {
+        i64::MAX => format!("int ≥ {min}"),
+        max => format!("int {min}..={max}"),
+    }
 }

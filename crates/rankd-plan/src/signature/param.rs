@@ -111,6 +111,11 @@ pub enum ParamKind {
         min: i64,
         max: i64,
     },
+    /// An int that may follow the load: a first value and a least one in place of a number.
+    Dial {
+        min: i64,
+        max: i64,
+    },
     Float {
         min: f64,
         max: f64,
@@ -165,6 +170,7 @@ impl ParamKind {
     pub const fn within(self, min: i64, max: i64) -> ParamKind {
         match self {
             ParamKind::Int { .. } => ParamKind::Int { min, max },
+            ParamKind::Dial { .. } => ParamKind::Dial { min, max },
             ParamKind::Float { .. } => panic!("the range of a float is written with floats, such as 0.0..=1.0"),
             _ => panic!("only a number has a range"),
         }
@@ -174,7 +180,7 @@ impl ParamKind {
     pub const fn within_floats(self, min: f64, max: f64) -> ParamKind {
         match self {
             ParamKind::Float { .. } => ParamKind::Float { min, max },
-            ParamKind::Int { .. } => panic!("the range of an int is written with ints, such as 1..=10"),
+            ParamKind::Int { .. } | ParamKind::Dial { .. } => panic!("the range of an int is written with ints, such as 1..=10"),
             _ => panic!("only a number has a range"),
         }
     }

@@ -5,6 +5,7 @@
 //! task does not check again.
 
 use super::{Literal, Param, ParamKind, ParamRef};
+pub use crate::plan::Dial;
 use crate::plan::{Arg, ColumnData, KeyPair, NamedKeys};
 use crate::template::Template;
 use rankd_column::expr::Program;
@@ -272,6 +273,20 @@ impl<T: ParamType> ParamType for Option<T> {
         match arg {
             Arg::Absent => Some(None),
             arg => T::read(arg).map(Some),
+        }
+    }
+}
+
+/// An int that is not negative and may follow the load: what it is, is known in a run.
+impl ParamType for Dial {
+    type Value = Dial;
+    const KIND: ParamKind = ParamKind::Dial { min: 0, max: i64::MAX };
+
+    fn read(arg: &Arg) -> Option<Dial> {
+        match arg {
+            Arg::Int(value) => Some(Dial::new(*value, None)),
+            Arg::Dial(dial) => Some(*dial),
+            _ => None,
         }
     }
 }

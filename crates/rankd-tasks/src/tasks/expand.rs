@@ -34,7 +34,7 @@ use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
 use rankd_engine::task::{
     self, Decide, Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, StoredLayout, Unread,
 };
-use rankd_plan::signature::typed::{Count, KeyMap, On, Pointer, TemplateText};
+use rankd_plan::signature::typed::{Dial, KeyMap, On, Pointer, TemplateText};
 use rankd_plan::signature::*;
 use rankd_plan::template::Template;
 use rankd_plan::{Registry, choices, params};
@@ -77,7 +77,7 @@ params! {
         key: Option<TemplateText>,
         /// How many elements to read for each input row
         #[range(1..=10_000)]
-        fanout: Count = 100,
+        fanout: Dial = 100,
         /// From which end of the scores the sorted set is read; asc when not given
         #[only(from: "zset")]
         order: Option<ScoreOrder>,
@@ -123,8 +123,8 @@ impl Decide for Task {
     fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
         if let (Some(table), Some(on)) = (params.endpoint.table(cx), params.on) {
             let fields = params.fields.map(|fields| table_rows::columns(&fields, cx));
-            let carry = params.carry.unwrap_or_default();
-            return task::Task::Compute(Arc::new(TableExpand::make(table, on, params.fanout, fields, carry, cx)));
+            let (carry, fanout) = (params.carry.unwrap_or_default(), params.fanout.count(&[]));
+            return task::Task::Compute(Arc::new(TableExpand::make(table, on, fanout, fields, carry, cx)));
         }
         task::Task::Fetch(Arc::new(Expand::make(params, cx)))
     }
@@ -199,7 +199,7 @@ impl Expand {
         let per_row_ns = if from == Collection::Json { 60.0 } else { 25.0 };
         let decoder = Decoder {
             what,
-            fanout,
+            fanout: fanout.count(&[]),
             fields: written.map(|key| cx.field(key)).collect(),
             parent_id: cx.key(PARENT_ID),
             carry: carry.unwrap_or_default(),

@@ -20,7 +20,7 @@ use rankd_column::expr::pass::Part;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::params;
-use rankd_plan::signature::typed::Count;
+use rankd_plan::signature::typed::Dial;
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -36,16 +36,16 @@ params! {
     pub(crate) struct Task {
         /// How many rows to keep
         #[range(1..)]
-        count: Count,
+        count: Dial,
     }
 }
 
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Ok(inputs[0].take(self.count))
+        Ok(inputs[0].take(self.count.count(&[])))
     }
 
     fn as_part(&self) -> Option<Part> {
-        Some(Part::Take { count: self.count })
+        Some(Part::Take { count: self.count.count(&[]) })
     }
 }

@@ -13,6 +13,7 @@ use rankd_engine::Linked;
 use rankd_plan::diagnostic::quoted;
 use rankd_plan::json::Writer;
 use rankd_plan::limits;
+use rankd_plan::plan::{Node, Plan};
 use rankd_plan::registry::{Backend, EndpointSettings};
 use rankd_plan::render::Report;
 use rankd_plan::{Code, Diagnostic, Diagnostics, Registry};
@@ -274,6 +275,19 @@ pub(crate) fn print_json(ok: bool, loaded: &LoadedRegistry, plans: &[PlanFile], 
                 plan.report(|report| report.for_programs(w));
             }
         });
+        if plans.iter().any(|plan| failing_open(plan).next().is_some()) {
+            w.field("fail_open").array(|w| {
+                for (plan, node, reason) in plans.iter().flat_map(failing_open) {
+                    w.object(|w| {
+                        w.field("plan").string(&plan.name).field("node").string(&node.id);
+                        w.field("op").string(node.signature.op).field("reason").string(reason);
+                        if let Some(source) = &node.source {
+                            w.field("at").string(&source.at());
+                        }
+                    });
+                }
+            });
+        }
         if !probed.is_empty() {
             w.field("endpoints").array(|w| {
                 for probed in probed {
@@ -300,6 +314,11 @@ pub(crate) fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
             Some(checked) => {
                 let nodes = counted(checked.nodes.len(), "node");
                 say::to_people(&format!("{}: ok, {} with {nodes}", plan.file(), checked.name));
+                for (_, node, reason) in failing_open(plan) {
+                    let at = node.source.as_ref().map(|source| format!(" at {}", source.at())).unwrap_or_default();
+                    let (op, id) = (node.signature.op, quoted(&node.id));
+                    say::to_people(&format!("  {op} {id}{at} fails open: {}", quoted(reason)));
+                }
             }
             None => {
                 let errors = plan.checked.diagnostics.errors();
@@ -307,6 +326,12 @@ pub(crate) fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
             }
         }
     }
+}
+
+/// The nodes of a plan that say why their fallbacks may let rows pass a filter.
+fn failing_open(plan: &PlanFile) -> impl Iterator<Item = (&Plan, &Node, &str)> {
+    let plan = plan.checked.plan.as_ref();
+    plan.into_iter().flat_map(|plan| plan.nodes.iter().filter_map(move |node| Some((plan, node, node.fail_open.as_deref()?))))
 }
 
 fn counted(count: usize, what: &str) -> String {

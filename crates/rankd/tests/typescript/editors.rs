@@ -75,6 +75,11 @@ fn tsc_and_the_compiler_agree() {
         "Key.id == 1790012345678901235 ? 1 : 0",
         "Key.id == E.const(5n) || Pred.in(Key.id, [1, 2n]) ? 1 : 0",
         "regex(Key.title, /^a/u) ? 1 : 0",
+        "1, fallback: \"input\"",
+        "1, fallback: ctx.candidates({ fallback: \"none\" }), failOpen: \"it is a demo\"",
+        "1, when: P.weight > 1 && U.id > 3 && nowMs() > 0, otherwise: \"input\"",
+        "1, when: P.allow_nsfw, otherwise: ctx.candidates()",
+        "1 }).take({ count: dial(10, { min: 2 })",
     ];
     let bad = [
         "Key.country * 2",
@@ -95,6 +100,14 @@ fn tsc_and_the_compiler_agree() {
         "1 }).sort({ key: 3",
         "1 }).hydrate({ endpoint: EP.redis.redis_default, prefix: \"user\", keys: [Key.id]",
         "1 }).filter({ pred: Key.age",
+        "1, fallback: \"nothing\"",
+        "1, fallback: { node: \"n0\" }",
+        "1, otherwise: 3, when: P.allow_nsfw",
+        "1, fallback: \"input\", failOpen: true",
+        "1, when: P.weight",
+        "1 }).take({ count: dial(10)",
+        "1 }).take({ count: dial(10, { min: \"2\" })",
+        "1 }).sleep({ durationMs: dial(5, { min: 1 })",
     ];
     let plan = |at: usize, expr: &str| {
         format!(

@@ -2,7 +2,7 @@
 import { equal, reported } from "rankd:tests/checks";
 import { Context, Plan, Rows } from "rankd:handles";
 import { EP, Key, P } from "rankd:names";
-import { readers } from "rankd:options";
+import { dial, readers } from "rankd:options";
 import { definePlan } from "rankd:plan";
 import { current } from "rankd:problems";
 import "rankd:tasks";
@@ -30,6 +30,17 @@ export const tests = {
     equal([read("float", 0.5), read("float", 2), read("float", 2n), read("texts", ["a", "b"])], ["0.5", "2", "2", '["a","b"]']);
     equal(read("key_map", { title: Key.title, "/meta/age": Key.age }), '{"title":"title","/meta/age":"age"}');
     equal(read("columns", { age: [1, null], title: { cycle: ["a"] } }), '{"age":[1,null],"title":{"cycle":["a"]}}');
+  },
+  "a dial is a number and its min"() {
+    current.at = 4;
+    equal([read("dial", dial(100, { min: 20 })), read("dial", 7)], ['{"dial":100,"min":20}', "7"]);
+    equal(reported(() => read("int", dial(1, { min: 1 }))), ["D017 5: it takes a whole number, and no dial"]);
+    equal(reported(() => dial(1)), ["D017 4: dial takes a number and its min, not 1 argument"]);
+    equal(reported(() => dial(1.5, { min: 1 })), ["D017 4: dial takes a whole number, not 1.5"]);
+    equal(reported(() => dial(1, 1)), ["D017 4: dial takes its min as an object, not 1"]);
+    equal(reported(() => dial(1, { mni: 1 })), ["D017 4: dial has min, and no option mni"]);
+    equal(reported(() => dial(1, {})), ["D017 4: min takes a whole number, not undefined"]);
+    equal(reported(() => read("dial", "x")), ['D017 5: it takes a whole number, not "x"']);
   },
   "an option of another kind is refused"() {
     equal(reported(() => read("endpoint", "redis")), ['D017 5: it takes an endpoint, not "redis"']);
