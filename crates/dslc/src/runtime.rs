@@ -124,9 +124,8 @@ mod tests {
 
     #[test]
     fn every_kind_of_option_has_a_reader() {
-        let has = |reader: &str| {
-            format!("if (typeof readers.{reader} !== \"function\") throw new Error(\"{reader}\");")
-        };
+        let has =
+            |reader: &str| format!("if (typeof readers.{reader} !== \"function\") throw new Error(\"{reader}\");");
         let kinds = ParamKind::EACH.iter().map(|kind| kind.row().reader);
         let looks: String = kinds.chain(NODE_OPTIONS.iter().map(|(_, reader)| *reader)).map(has).collect();
         let code =

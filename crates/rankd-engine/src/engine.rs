@@ -234,7 +234,13 @@ impl Engine {
 }
 
 fn failed(error: RunError) -> Outcome {
-    Outcome { result: Err(Box::new(error)), trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new() }
+    Outcome {
+        result: Err(Box::new(error)),
+        trace: None,
+        took: Duration::ZERO,
+        cpu: Cpu::default(),
+        degraded: Vec::new(),
+    }
 }
 
 /// A request that is running.

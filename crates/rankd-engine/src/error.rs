@@ -8,6 +8,7 @@ use rankd_column::expr::{EvalError, Fault, Program};
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::NodeIx;
 use std::fmt;
+use std::time::Duration;
 
 /// A failed run.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +37,11 @@ impl RunError {
     }
 
     pub fn timeout(deadline: &Deadline) -> RunError {
-        let ms = deadline.allowed.as_secs_f64() * 1e3;
+        let ms = match deadline.limit {
+            Limit::Request | Limit::Node => deadline.allowed.as_secs_f64() * 1e3,
+            // It was not chosen by anybody, and has no round figure.
+            Limit::Learned => (deadline.allowed.as_secs_f64() * 1e4).round() / 10.0,
+        };
         let (code, which) = match deadline.limit {
             Limit::Request => (codes::REQUEST_DEADLINE, "request deadline"),
             Limit::Node => (codes::NODE_TIMEOUT, "node timeout"),
@@ -49,6 +54,14 @@ impl RunError {
     pub fn too_late_to_start(deadline: &Deadline) -> RunError {
         let ms = deadline.allowed.as_secs_f64() * 1e3;
         RunError::new(codes::TOO_LATE_TO_START, format!("deadline before start: the request's {ms} ms had passed"))
+    }
+
+    /// A node that was not started because it would hardly have ended in time.
+    pub fn no_time(left: Duration, usual: Duration) -> RunError {
+        let [left, usual] = [left, usual].map(|time| (time.as_secs_f64() * 1e4).round() / 10.0);
+        let message =
+            format!("learned limit: {left} ms are left, and it usually takes {usual} ms, so it was not started");
+        RunError::new(codes::LEARNED_LIMIT, message)
     }
 
     pub fn cancelled() -> RunError {

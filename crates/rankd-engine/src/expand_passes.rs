@@ -46,10 +46,10 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, report: &PassReport) -> N
     let (node, last) = (step.nodes[at], record.node);
     let failed = match record.end {
         End::Failed => step.nodes.iter().position(|ix| Some(*ix) == report.failed).unwrap_or(0),
-        End::Done | End::Abandoned => step.nodes.len(),
+        End::Done | End::Abandoned | End::Skipped => step.nodes.len(),
     };
     let end = match record.end {
-        End::Abandoned => End::Abandoned,
+        End::Abandoned | End::Skipped => record.end,
         _ if at < failed => End::Done,
         _ if at == failed => End::Failed,
         _ => End::Abandoned,

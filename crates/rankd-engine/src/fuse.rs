@@ -1,13 +1,14 @@
 //! Nodes that one pass over the rows can do are made one step, once, when a plan is linked.
 //!
 //! A run of parts is a line of computations that each say what part of a pass they are, each the only reader of the one before. It
-//! is cut into as few passes as it takes. Borders: an output, rows that several nodes read, a node that must stay off the
-//! event loop and a node with a time-out of its own, because those are promises about one node alone. For the same reason a
-//! run whose nodes have a time limit each walks the plan as written.
+//! is cut into as few passes as it takes. Borders: an output, rows that several nodes read or that may stand in for those of another
+//! node, a node that must stay off the event loop, and a node with a time-out, a fallback or a condition of its own, because those are
+//! promises about one node alone. For the same reason a run whose nodes have a time limit each walks the plan as written.
 
 use crate::error::TaskError;
 use crate::live::LiveKeys;
 use crate::steps::StepSpec;
+use crate::substitutes::{Substitutes, source};
 use crate::task::{Compute, ComputeContext, InputRows, Task};
 use rankd_column::RowSet;
 use rankd_column::expr::pass::{self, Pass};
@@ -41,10 +42,11 @@ pub(crate) fn fuse(
     live: &LiveKeys,
     order: &[NodeIx],
     outputs: &[NodeIx],
+    substitutes: Option<&Substitutes>,
 ) -> Option<Vec<StepSpec>> {
     let mut parts: Vec<StepSpec> = written.to_vec();
     let mut joined = false;
-    for run_of_parts in runs_of_parts(written, order, outputs) {
+    for run_of_parts in runs_of_parts(written, order, outputs, substitutes) {
         let steps: Vec<pass::Part> = run_of_parts.iter().filter_map(|ix| part_of(&written[*ix as usize])).collect();
         let mut from = 0;
         while from < steps.len() {
@@ -71,17 +73,28 @@ fn part_of(part: &StepSpec) -> Option<pass::Part> {
 }
 
 /// Lines of nodes that may be joined, each the only reader of the one before.
-fn runs_of_parts(parts: &[StepSpec], order: &[NodeIx], outputs: &[NodeIx]) -> Vec<Vec<NodeIx>> {
+fn runs_of_parts(
+    parts: &[StepSpec],
+    order: &[NodeIx],
+    outputs: &[NodeIx],
+    substitutes: Option<&Substitutes>,
+) -> Vec<Vec<NodeIx>> {
     let mut reads = vec![0u32; parts.len()];
     let running = order.iter().filter(|ix| parts[**ix as usize].runs);
     let read = running.clone().flat_map(|ix| &parts[*ix as usize].inputs).chain(outputs);
     read.for_each(|input| reads[*input as usize] += 1);
+    let is_border = |ix: NodeIx| substitutes.is_some_and(|substitutes| substitutes.of_node(ix).is_border());
+    for (&ix, of_node) in running.clone().filter_map(|ix| Some((ix, substitutes?.of_node(*ix)))) {
+        let of = [of_node.fallback, of_node.condition.as_ref().map(|condition| condition.otherwise)];
+        let sources = of.into_iter().flatten().filter_map(|of| source(of, &parts[ix as usize].inputs));
+        sources.for_each(|source| reads[source as usize] += 1);
+    }
     // By node: the run of parts that it is the last of.
     let mut ends: Vec<Option<usize>> = vec![None; parts.len()];
     let mut runs_of_parts: Vec<Vec<NodeIx>> = Vec::new();
     for &ix in running {
         let part = &parts[ix as usize];
-        if part_of(part).is_none() {
+        if is_border(ix) || part_of(part).is_none() {
             continue;
         }
         let before = part.inputs.first().map(|input| *input as usize);

@@ -7,9 +7,9 @@
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`request`], [`task`] | what a caller asks; what a task is to the engine |
 //! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
-//! | `defaults`, `fuse`, [`steps`] | what is written where there is no value; nodes joined into passes; the plan as schedulers walk it |
+//! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
-//! | [`cost`], [`place`] | what a step takes; where it runs |
+//! | [`cost`], [`place`], [`learned_times`] | what a step costs; where it runs; how long it takes, and the limits that follow |
 //! | [`clock`], `exact`, [`deadline`] | time, a loop's timers, limits |
 //! | [`store`], [`decode`], [`pool`] | where reads go; what they bring as cells; the CPU pool |
 //! | `call` | how a task's code is called |
@@ -32,6 +32,7 @@ pub mod error;
 mod exact;
 mod expand_passes;
 mod fuse;
+pub mod learned_times;
 pub mod link;
 mod live;
 pub mod loop_context;
@@ -46,6 +47,7 @@ mod settle;
 pub mod stats;
 pub mod steps;
 pub mod store;
+mod substitutes;
 pub mod task;
 pub mod tasks;
 pub mod thread_pools;

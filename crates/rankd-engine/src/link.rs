@@ -11,13 +11,14 @@ use crate::place::Way;
 use crate::request::Request;
 use crate::steps::{StepSpec, Steps};
 use crate::store::table::{IndexNeed, TableEndpoint, Tables};
+use crate::substitutes::Substitutes;
 use crate::task::{LinkContext, StoredLayout, Task};
 use crate::tasks::Tasks;
 use rankd_column::expr::Program;
 use rankd_column::{Id, IdDictionary, IdTexts, Key, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
-use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
+use rankd_plan::plan::{Arg, Node, NodeIx, Plan, Substitute};
 use rankd_plan::registry::{Absent, EndpointSettings, EndpointsId, RegistryId};
 use rankd_plan::signature::{RowEffect, Writes};
 use rankd_plan::wire::Sources;
@@ -65,6 +66,12 @@ pub struct LinkedNode {
     pub inputs: Vec<NodeIx>,
     /// Whether some output needs it; other nodes never run.
     pub needed: bool,
+    /// What its readers get when weather strikes it.
+    pub fallback: Option<Substitute>,
+    /// Whether it is needed in place of other nodes only.
+    pub lazy: bool,
+    /// Whether a condition of the plan decides if it runs.
+    pub has_condition: bool,
     at: Option<String>,
 }
 
@@ -107,13 +114,17 @@ impl Linked {
                 label: node.label.clone(),
                 inputs: node.inputs.clone(),
                 needed: node.needed,
+                fallback: node.fallback,
+                lazy: node.lazy,
+                has_condition: node.condition.is_some(),
                 at: node.source.as_ref().map(|span| span.at()),
             });
         }
         let tables = tables_named(plan, registry, &live);
-        let fused = fuse(&parts, &live, &plan.order, &plan.outputs);
-        let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs));
-        let written = Steps::new(parts, &plan.order, &plan.outputs);
+        let substitutes = Substitutes::of(plan, registry);
+        let fused = fuse(&parts, &live, &plan.order, &plan.outputs, substitutes.as_deref());
+        let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs, substitutes.clone()));
+        let written = Steps::new(parts, &plan.order, &plan.outputs, substitutes);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
         let required = required(plan, registry);
         let reads_now = programs(plan).any(|program| program.reads_now());
@@ -318,21 +329,21 @@ fn tables_named(plan: &Plan, registry: &Registry, live: &LiveKeys) -> Vec<(Table
 
 /// The expressions and predicates of needed nodes.
 fn programs(plan: &Plan) -> impl Iterator<Item = &Program> {
-    let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
-    args.filter_map(|arg| match arg {
+    let needed = || plan.nodes.iter().filter(|node| node.needed);
+    let args = needed().flat_map(|node| &node.args);
+    let of_args = args.filter_map(|arg| match arg {
         Arg::Expr(program) | Arg::Pred(program) => Some(&**program),
         _ => None,
-    })
+    });
+    of_args.chain(needed().filter_map(|node| Some(&*node.condition.as_ref()?.pred)))
 }
 
 /// The parameters that needed nodes read and that have neither a default nor null to fall back on, each once.
 fn required(plan: &Plan, registry: &Registry) -> Vec<(u32, String)> {
     let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
-    let read = args.flat_map(|arg| match arg {
-        Arg::Expr(program) | Arg::Pred(program) => program.params(),
-        Arg::Template(template) => template.params(),
-        _ => Vec::new(),
-    });
+    let of_templates =
+        args.flat_map(|arg| if let Arg::Template(template) = arg { template.params() } else { Vec::new() });
+    let read = programs(plan).flat_map(Program::params).chain(of_templates);
     let mut read: Vec<u32> = read.filter(|at| registry.params.get(*at).absent() == Absent::Refused).collect();
     read.sort_unstable();
     read.dedup();

@@ -4,6 +4,7 @@
 //! lacks a column which a plan reads does not take the place of one that has it. What reaches an output is needed whole, because
 //! a request may ask for any key of it.
 
+use crate::substitutes::source;
 use rankd_column::Key;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
 use rankd_plan::signature::{ParamKind, RowEffect, Writes};
@@ -49,8 +50,14 @@ impl LiveKeys {
             if !node.needed {
                 continue;
             }
-            let taken = taken(node, &live.given[ix as usize]);
+            let given = live.given[ix as usize].clone();
+            let taken = taken(node, &given);
             node.inputs.iter().for_each(|input: &NodeIx| live.given[*input as usize].add(&taken));
+            // What stands in for its rows is read as they are.
+            let substitutes = [node.fallback, node.condition.as_ref().map(|condition| condition.otherwise)];
+            for source in substitutes.into_iter().flatten().filter_map(|of| source(of, &node.inputs)) {
+                live.given[source as usize].add(&given);
+            }
             live.taken[ix as usize] = taken;
         }
         live

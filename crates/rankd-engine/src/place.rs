@@ -199,7 +199,7 @@ mod tests {
             live: None,
             runs: true,
         };
-        Steps::new(vec![spec], &[0], &[0])
+        Steps::new(vec![spec], &[0], &[0], None)
     }
 
     fn is_inline(step: &Step, rows: u64) -> bool {

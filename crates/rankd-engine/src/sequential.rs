@@ -4,16 +4,17 @@ use crate::call;
 use crate::clock;
 use crate::deadline::Limits;
 use crate::link::Linked;
-use crate::progress::Progress;
+use crate::progress::{News, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
-use crate::settle::{NodeFailure, RunFailure, settle};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crate::task::{InputRows, Tally, Task};
 use crate::trace::{Recorder, Where};
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -36,10 +37,12 @@ impl Sequential {
     pub fn run(&self, plan: &Arc<Linked>, request: &Arc<Request>, limits: Limits) -> Outcome {
         let began = clock::now();
         let mut recorder = Recorder::new(plan, request.trace, began);
-        let result = self.walk(plan, request, limits, &mut recorder).map_err(RunFailure::into_error);
+        let mut progress = Progress::of(&plan.written, limits.run_bytes_max);
+        let result = self.walk(plan, request, limits, &mut progress, &mut recorder).map_err(RunFailure::into_error);
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
-        Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default(), degraded: Vec::new() }
+        let degraded = progress.take_degraded();
+        Outcome { result, degraded, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
     }
 
     fn walk(
@@ -47,16 +50,32 @@ impl Sequential {
         plan: &Arc<Linked>,
         request: &Arc<Request>,
         limits: Limits,
+        progress: &mut Progress,
         recorder: &mut Recorder,
     ) -> Result<Vec<RowSet>, RunFailure> {
         plan.accept(request, self.stores.id()).map_err(RunFailure::refused)?;
         let steps = &plan.written;
-        let mut progress = Progress::of(steps, limits.run_bytes_max);
-        for &ix in &steps.order {
-            let result = self.node(plan, request, limits, ix, &mut progress, recorder);
-            settle(plan, &limits, &mut progress, recorder, ix, result)?;
+        begin_substitution(plan, steps, request, progress, recorder, &self.stats)?;
+        // Of the nodes that can run, always the first in the plan's order.
+        let mut position = vec![0; steps.node_count()];
+        steps.order.iter().enumerate().for_each(|(at, ix)| position[*ix as usize] = at);
+        let mut ready: BTreeSet<usize> =
+            steps.starts.iter().filter(|ix| progress.is_ready(**ix)).map(|ix| position[*ix as usize]).collect();
+        loop {
+            while let Some(news) = progress.next_news() {
+                ready.extend(started_by(news, steps, progress).into_iter().map(|ix| position[ix as usize]));
+            }
+            let Some(at) = ready.pop_first() else { return progress.outputs(&plan.outputs) };
+            let ix = steps.order[at];
+            let result = self.node(plan, request, limits, ix, progress, recorder);
+            match settle(plan, steps, &limits, progress, recorder, ix, result)? {
+                Settled::News => {}
+                Settled::Rows => {
+                    let started = started_by(News::HasRows(ix), steps, progress);
+                    ready.extend(started.into_iter().map(|ix| position[ix as usize]));
+                }
+            }
         }
-        progress.outputs(&plan.outputs)
     }
 
     /// Runs one node to its end.

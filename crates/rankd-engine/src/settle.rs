@@ -1,18 +1,25 @@
 //! What becomes of a run when one of its nodes has ended: decided here and nowhere else, for all three schedulers.
 //!
 //! Until it gets here, a failure is data: a chain on the pool stops at it and brings it back, and a scheduler hands over whatever
-//! it learned, be it an error of the task, a limit that passed or an input that is missing. [`settle`] either puts rows in the
-//! node's place, and then the run goes on, or ends the run. Only this file can make a [`RunFailure`], so nothing else can.
+//! it learned, be it an error of the task, a limit that passed or an input that is missing. [`settle`] either sees to it that there
+//! are rows in the node's place, its own or those of its fallback, and then the run goes on, or ends the run. Only this file can
+//! make a [`RunFailure`], so nothing else can.
 
+use crate::call;
 use crate::clock;
 use crate::codes::ErrorKind;
 use crate::deadline::{Deadline, Limits};
+use crate::degraded::Reason;
 use crate::error::{RunError, TaskError};
 use crate::link::Linked;
-use crate::progress::Progress;
+use crate::progress::{News, Progress};
+use crate::request::Request;
+use crate::stats::Stats;
+use crate::steps::Steps;
 use crate::trace::Recorder;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
+use std::time::Duration;
 
 /// Why a node has no rows.
 #[derive(Debug)]
@@ -23,6 +30,8 @@ pub(crate) enum NodeFailure {
     TimedOut(Deadline),
     /// The request's deadline had passed when the node was about to start.
     TooLate(Deadline),
+    /// It was not started, because it usually takes longer than this learned limit.
+    NoTime { left: Duration, usual: Duration },
     /// The rows of this input are not there, which is a bug in the engine.
     InputMissing(NodeIx),
 }
@@ -52,43 +61,86 @@ impl RunFailure {
         RunFailure(Box::new(RunError::bug(message)))
     }
 
+    /// Nothing is left to answer with: the error that the first fallback was taken for is the answer.
+    pub(crate) fn nothing_left(error: RunError) -> RunFailure {
+        RunFailure(Box::new(error))
+    }
+
     pub(crate) fn into_error(self) -> Box<RunError> {
         self.0
     }
 }
 
-/// Takes in how a node has ended. After `Ok` its rows are there, and the nodes that read them can be counted down.
+/// What to do when a node was settled.
+#[must_use]
+pub(crate) enum Settled {
+    /// Its rows are there: the nodes that read them can be counted down.
+    Rows,
+    /// Other nodes may have rows now or have to start, and it may have none yet: [`Progress::next_news`] says which.
+    News,
+}
+
+/// Takes in how a node has ended.
 #[inline(always)]
 pub(crate) fn settle(
     plan: &Linked,
+    steps: &Steps,
     limits: &Limits,
     progress: &mut Progress,
     recorder: &mut Recorder,
     node: NodeIx,
     result: Result<RowSet, impl Into<NodeFailure>>,
-) -> Result<(), RunFailure> {
+) -> Result<Settled, RunFailure> {
     match result {
-        Ok(rows) => match progress.finish(node, rows) || !progress.holds_too_much() {
-            true => Ok(()),
-            false => {
+        Ok(rows) => {
+            if !progress.finish(node, rows) && progress.holds_too_much() {
                 let failure = NodeFailure::Task(TaskError::too_large(limits.run_bytes_max));
-                Err(end_run(plan, limits, recorder, node, failure))
+                return fail(plan, steps, limits, progress, recorder, node, failure);
             }
-        },
-        Err(failure) => Err(end_run(plan, limits, recorder, node, failure.into())),
+            if steps.step(node).watched {
+                progress.has_rows(steps, node);
+                return Ok(Settled::News);
+            }
+            Ok(Settled::Rows)
+        }
+        Err(failure) => fail(plan, steps, limits, progress, recorder, node, failure.into()),
     }
 }
 
-/// Every failure ends the run.
+/// A failure that a fallback covers is covered; every other one ends the run.
 #[cold]
 #[inline(never)]
-fn end_run(plan: &Linked, limits: &Limits, recorder: &mut Recorder, node: NodeIx, failure: NodeFailure) -> RunFailure {
+fn fail(
+    plan: &Linked,
+    steps: &Steps,
+    limits: &Limits,
+    progress: &mut Progress,
+    recorder: &mut Recorder,
+    node: NodeIx,
+    failure: NodeFailure,
+) -> Result<Settled, RunFailure> {
     recorder.failure(match &failure {
         // Of the nodes of a pass, the one at fault.
         NodeFailure::Task(error) => error.node.unwrap_or(node),
-        NodeFailure::TimedOut(_) | NodeFailure::TooLate(_) | NodeFailure::InputMissing(_) => node,
+        NodeFailure::TimedOut(_)
+        | NodeFailure::TooLate(_)
+        | NodeFailure::NoTime { .. }
+        | NodeFailure::InputMissing(_) => node,
     });
-    RunFailure(Box::new(match failure {
+    let not_started = matches!(failure, NodeFailure::NoTime { .. });
+    let error = run_error(plan, limits, node, failure);
+    let reason = if not_started { Some(Reason::NoTime) } else { Reason::of(error.code) };
+    match reason.zip(progress.fallback_of(node)) {
+        Some(taken) => {
+            progress.fall_back(steps, node, taken, error, clock::now());
+            Ok(Settled::News)
+        }
+        None => Err(RunFailure(Box::new(progress.blame(plan, node, error)))),
+    }
+}
+
+fn run_error(plan: &Linked, limits: &Limits, node: NodeIx, failure: NodeFailure) -> RunError {
+    match failure {
         // A task that was stopped at the deadline has no other reason.
         NodeFailure::Task(error) if error.code.kind == ErrorKind::Cancelled => match limits.request {
             Some(request) if request.has_passed(clock::now()) => plan.at_node(node, RunError::timeout(&request)),
@@ -97,10 +149,44 @@ fn end_run(plan: &Linked, limits: &Limits, recorder: &mut Recorder, node: NodeIx
         NodeFailure::Task(error) => plan.blame(node, error),
         NodeFailure::TimedOut(limit) => plan.at_node(node, RunError::timeout(&limit)),
         NodeFailure::TooLate(deadline) => plan.at_node(node, RunError::too_late_to_start(&deadline)),
+        NodeFailure::NoTime { left, usual } => plan.at_node(node, RunError::no_time(left, usual)),
         NodeFailure::InputMissing(input) => plan.at_node(node, RunError::bug(missing(input))),
-    }))
+    }
 }
 
 pub(crate) fn missing(node: NodeIx) -> String {
     format!("the rows of node {node} were read when they were not there")
+}
+
+/// Begins a run of a plan whose nodes may have substitutes: finds the nodes that are to be skipped, and what stands in for them.
+pub(crate) fn begin_substitution(
+    plan: &Linked,
+    steps: &Steps,
+    request: &Request,
+    progress: &mut Progress,
+    recorder: &mut Recorder,
+    stats: &Stats,
+) -> Result<(), RunFailure> {
+    let Some(substitutes) = &steps.substitutes else { return Ok(()) };
+    let began = clock::now();
+    let mut skipped = Vec::new();
+    if substitutes.has_conditions {
+        let decided = call::with_scratch(stats, |scratch| substitutes.skipped(request.values(), scratch));
+        skipped = match decided {
+            Ok(Ok(skipped)) => skipped,
+            Ok(Err((node, error))) => return Err(RunFailure(Box::new(plan.blame(node, error)))),
+            Err(panic) => return Err(RunFailure::bug(panic.message)),
+        };
+    }
+    progress.begin_substitution(steps, &plan.outputs, &skipped, request.strict, began);
+    progress.skipped().for_each(|node| recorder.skipped(node, began));
+    Ok(())
+}
+
+/// The steps that can start because of this.
+pub(crate) fn started_by(news: News, steps: &Steps, progress: &mut Progress) -> Vec<NodeIx> {
+    match news {
+        News::HasRows(node) => steps.step(node).readers.iter().copied().filter(|ix| progress.count_down(*ix)).collect(),
+        News::Woken(node) => Some(node).filter(|node| progress.count_down(*node)).into_iter().collect(),
+    }
 }

@@ -4,7 +4,9 @@
 //! have no step that starts. What the nodes are called, and where their author wrote them, is in [`crate::link`].
 
 use crate::cost::LearnedCost;
+use crate::learned_times::{LearnedTimes, UsualTimes};
 use crate::live::Live;
+use crate::substitutes::{Substitutes, source};
 use crate::task::Task;
 use rankd_column::expr::pass::Pass;
 use rankd_column::{Key, RowSet};
@@ -25,6 +27,15 @@ pub struct Steps {
     /// By node: how many steps it waits for, and how often its rows are read.
     pub(crate) waits: Vec<u32>,
     pub(crate) reads: Vec<u32>,
+    /// How many of the steps run in every run.
+    pub(crate) eager_count: usize,
+    /// By node: whether it runs only when another node needs it, and how many may.
+    pub(crate) lazy: Vec<bool>,
+    pub(crate) users: Vec<u32>,
+    /// What stands in for nodes; `None` for most plans.
+    pub(crate) substitutes: Option<Arc<Substitutes>>,
+    /// How long steps take, where one has a fallback.
+    pub(crate) times: Option<LearnedTimes>,
     /// Whether a step has a time-out of its own.
     pub(crate) has_timeouts: bool,
 }
@@ -42,6 +53,8 @@ pub struct Step {
     pub trivial: bool,
     /// Both of these, for any rows and any parameters.
     pub(crate) always_cheap: bool,
+    /// Whether others have to do with it besides its readers: it stands in for a node, or another may stand in for it.
+    pub(crate) watched: bool,
     /// Whether it makes columns for the rows of its first input: a few rows of a large batch are gathered first.
     pub(crate) gathers: bool,
     /// Whether no input is there twice, so that one may be moved to the task.
@@ -56,6 +69,8 @@ pub struct Step {
     /// What those do, where there are several.
     pub pass: Option<Arc<Pass>>,
     pub timeout: Option<Duration>,
+    /// Whether it has a fallback.
+    pub(crate) has_fallback: bool,
     /// The columns that gathered rows take along; `None` for all.
     live: Option<Arc<[Key]>>,
 }
@@ -87,7 +102,12 @@ pub(crate) struct StepSpec {
 
 impl Steps {
     /// `order` has every node after all of its inputs.
-    pub(crate) fn new(parts: Vec<StepSpec>, order: &[NodeIx], outputs: &[NodeIx]) -> Steps {
+    pub(crate) fn new(
+        parts: Vec<StepSpec>,
+        order: &[NodeIx],
+        outputs: &[NodeIx],
+        substitutes: Option<Arc<Substitutes>>,
+    ) -> Steps {
         let order: Vec<NodeIx> = order.iter().copied().filter(|ix| parts[*ix as usize].runs).collect();
         let mut readers: Vec<Vec<NodeIx>> = parts.iter().map(|_| Vec::new()).collect();
         let (mut waits, mut reads) = (vec![0; parts.len()], vec![0; parts.len()]);
@@ -100,22 +120,64 @@ impl Steps {
                 }
             }
         }
-        let mut is_output = vec![false; parts.len()];
+        // Rows that are wanted by others than the readers.
+        let mut is_wanted = vec![false; parts.len()];
         for &output in outputs {
             reads[output as usize] += 1;
-            is_output[output as usize] = true;
+            is_wanted[output as usize] = true;
         }
+        let data_waits = waits.clone();
+        let (mut lazy, mut users, mut watched) = (Vec::new(), Vec::new(), vec![false; parts.len()]);
+        let is_border =
+            |ix: NodeIx| substitutes.as_ref().is_some_and(|substitutes| substitutes.of_node(ix).is_border());
+        let has_fallback =
+            |ix: NodeIx| substitutes.as_ref().is_some_and(|substitutes| substitutes.of_node(ix).fallback.is_some());
+        if let Some(substitutes) = &substitutes {
+            lazy = (0..parts.len()).map(|at| substitutes.of_node(at as NodeIx).lazy).collect();
+            users = vec![0; parts.len()];
+            for &ix in &order {
+                let (at, of_node) = (ix as usize, substitutes.of_node(ix));
+                let inputs = &parts[at].inputs;
+                if lazy[at] {
+                    // It also waits for being needed.
+                    waits[at] += 1;
+                    watched[at] = true;
+                }
+                if let Some(source) = of_node.fallback.and_then(|of| source(of, inputs)) {
+                    // Its rows are kept for as long as they may have to stand in.
+                    reads[source as usize] += 1;
+                    users[source as usize] += 1;
+                    (is_wanted[source as usize], watched[source as usize]) = (true, true);
+                }
+                if let Some(source) = of_node.condition.as_ref().and_then(|of| source(of.otherwise, inputs)) {
+                    (is_wanted[source as usize], watched[source as usize]) = (true, true);
+                }
+                watched[at] |= of_node.is_border();
+            }
+            for &ix in order.iter().filter(|ix| lazy[**ix as usize]) {
+                let inputs = &parts[ix as usize].inputs;
+                let distinct = inputs.iter().enumerate().filter(|(at, input)| !inputs[..*at].contains(input));
+                distinct.for_each(|(_, input)| users[*input as usize] += 1);
+            }
+        }
+        let eager_count = order.iter().filter(|ix| !lazy.get(**ix as usize).is_some_and(|lazy| *lazy)).count();
         let starts = order.iter().copied().filter(|ix| waits[*ix as usize] == 0).collect();
         let computes: Vec<bool> = parts.iter().map(|part| matches!(part.task, Task::Compute(_))).collect();
         let steps = parts.into_iter().zip(readers).enumerate().map(|(at, (part, readers))| {
             let next = match readers[..] {
-                [next] if waits[next as usize] == 1 && computes[next as usize] && !is_output[at] => Some(next),
+                [next] if data_waits[next as usize] == 1 && computes[next as usize] && !is_wanted[at] => {
+                    Some(next).filter(|next| !is_border(*next) && !is_border(at as NodeIx))
+                }
                 _ => None,
             };
-            let may_inline = computes[at] && part.scheduling.inline != Some(false);
+            // What can be cut must not hold the loop.
+            let has_fallback = has_fallback(at as NodeIx);
+            let may_inline = computes[at] && part.scheduling.inline != Some(false) && !has_fallback;
             Step {
                 task: part.task,
-                distinct: part.inputs.len() == waits[at] as usize,
+                distinct: part.inputs.len() == data_waits[at] as usize,
+                watched: watched[at],
+                has_fallback,
                 inputs: part.inputs.into(),
                 readers: readers.into(),
                 next,
@@ -133,7 +195,9 @@ impl Steps {
         });
         let steps: Vec<Step> = steps.collect();
         let has_timeouts = order.iter().any(|ix| steps[*ix as usize].timeout.is_some());
-        Steps { has_timeouts, steps, order, starts, waits, reads }
+        let learns = substitutes.as_ref().is_some_and(|substitutes| substitutes.has_fallbacks);
+        let times = learns.then(|| LearnedTimes::new(steps.len()));
+        Steps { has_timeouts, steps, order, starts, waits, reads, eager_count, lazy, users, substitutes, times }
     }
 
     /// How many nodes the plan has, fused or not.
@@ -144,6 +208,11 @@ impl Steps {
     #[inline]
     pub fn step(&self, ix: NodeIx) -> &Step {
         &self.steps[ix as usize]
+    }
+
+    /// How long a step usually takes, and what follows it; `None` in a plan without fallbacks.
+    pub fn usual_times(&self, ix: NodeIx) -> Option<UsualTimes> {
+        self.times.as_ref().map(|times| times.usual(ix))
     }
 
     /// How many other steps a step waits for.

@@ -8,10 +8,10 @@ use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
-use crate::progress::Progress;
+use crate::progress::{News, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
-use crate::settle::{NodeFailure, RunFailure, settle};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
 use crate::stats::Stats;
 use crate::store::{Open, Stores, identify};
 use crate::task::{InputRows, Tally, Task};
@@ -103,6 +103,7 @@ pub fn run(
         progress: Progress::of(&plan.written, limits.run_bytes_max),
         ready: plan.written.starts.iter().copied().collect(),
         in_flight: Vec::new(),
+        job_stops: Vec::new(),
         sender,
         results,
         over,
@@ -112,7 +113,8 @@ pub fn run(
     dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
-    Outcome { result, trace, took: now.saturating_duration_since(began), cpu: Cpu::default(), degraded: Vec::new() }
+    let degraded = dispatch.progress.take_degraded();
+    Outcome { result, degraded, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
 }
 
 struct Dispatch<'a> {
@@ -125,6 +127,8 @@ struct Dispatch<'a> {
     progress: Progress,
     ready: VecDeque<NodeIx>,
     in_flight: Vec<(NodeIx, Option<Deadline>)>,
+    /// Computations with a fallback: each can be stopped by itself.
+    job_stops: Vec<(NodeIx, Arc<AtomicBool>)>,
     sender: Sender<StepResult>,
     results: Receiver<StepResult>,
     over: Arc<Over>,
@@ -149,6 +153,11 @@ struct Over {
 impl Dispatch<'_> {
     fn walk(&mut self) -> Result<Vec<RowSet>, RunFailure> {
         self.plan.accept(self.request, self.io.endpoints).map_err(RunFailure::refused)?;
+        let (progress, recorder) = (&mut self.progress, &mut self.recorder);
+        begin_substitution(self.plan, &self.plan.written, self.request, progress, recorder, self.stats)?;
+        let progress = &self.progress;
+        self.ready.retain(|ix| progress.is_ready(*ix));
+        self.take_news();
         // The first failure is the one that counts.
         let mut failure = None;
         loop {
@@ -168,12 +177,18 @@ impl Dispatch<'_> {
                     if let Err(error) = self.take_in(finished) {
                         // Computations stop early; reads are short.
                         self.over.stop.store(true, Ordering::Relaxed);
+                        self.job_stops.iter().for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
                         failure = failure.or(Some(error));
                     }
                 }
                 DispatchEvent::TimedOut(node, limit) => {
                     let settled = self.settle(node, Err(NodeFailure::TimedOut(limit)));
                     settled.map_err(|error| failure.take().unwrap_or(error))?;
+                    self.recorder.ended_now(node, clock::now());
+                    // Its fallback was taken: it is not waited for.
+                    self.in_flight.retain(|(of, _)| *of != node);
+                    let stops = self.job_stops.iter().filter(|(of, _)| *of == node);
+                    stops.for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
                 }
                 DispatchEvent::ThreadsGone => return Err(RunFailure::bug("all threads of a pool are gone")),
             }
@@ -224,11 +239,14 @@ impl Dispatch<'_> {
             Task::Compute(_) => {
                 self.stats.count_offloads(1);
                 let plan = self.plan.clone();
+                let stop = step.has_fallback.then(Arc::<AtomicBool>::default);
+                self.job_stops.extend(stop.clone().map(|stop| (ix, stop)));
                 self.cpu.submit(Box::new(move |worker: Worker| {
                     let started = clock::now();
                     let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
                     let inputs = &mut InputRows::owned(&mut slots);
-                    let result = call::compute(plan.written.step(ix), inputs, &request, &over.stop, None, &stats);
+                    let stop = stop.as_deref().unwrap_or(&over.stop);
+                    let result = call::compute(plan.written.step(ix), inputs, &request, stop, None, &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
                     deliver(
@@ -245,6 +263,7 @@ impl Dispatch<'_> {
     /// The run has answered: what still comes is late.
     fn close(&self) {
         self.over.stop.store(true, Ordering::Relaxed);
+        self.job_stops.iter().for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
         let mut answered = self.over.answered.lock().unwrap_or_else(PoisonError::into_inner);
         *answered = true;
         for late in self.results.try_iter() {
@@ -266,6 +285,10 @@ impl Dispatch<'_> {
     }
 
     fn take_in(&mut self, finished: StepResult) -> Result<(), RunFailure> {
+        if self.progress.has_given_up(finished.step) {
+            self.stats.count_late(finished.took_ns());
+            return Ok(());
+        }
         let StepResult { step, result, started, ended, on, tally, .. } = finished;
         self.in_flight.retain(|(of, _)| *of != step);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
@@ -274,16 +297,31 @@ impl Dispatch<'_> {
 
     /// Settles a node. Those that waited only for it can be started.
     fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
-        settle(self.plan, &self.limits, &mut self.progress, &mut self.recorder, ix, result)?;
-        let now = self.recorder.is_on().then(clock::now);
-        for &reader in &self.plan.written.step(ix).readers {
-            if self.progress.count_down(reader) {
-                if let Some(now) = now {
-                    self.recorder.ready(reader, Some(ix), now);
-                }
-                self.ready.push_back(reader);
-            }
+        let (progress, recorder) = (&mut self.progress, &mut self.recorder);
+        match settle(self.plan, &self.plan.written, &self.limits, progress, recorder, ix, result)? {
+            Settled::News => self.take_news(),
+            Settled::Rows => self.start_after(News::HasRows(ix)),
         }
         Ok(())
+    }
+
+    fn take_news(&mut self) {
+        while let Some(news) = self.progress.next_news() {
+            self.start_after(news);
+        }
+    }
+
+    fn start_after(&mut self, news: News) {
+        let after = match news {
+            News::HasRows(node) => Some(node),
+            News::Woken(_) => None,
+        };
+        let now = self.recorder.is_on().then(clock::now);
+        for ix in started_by(news, &self.plan.written, &mut self.progress) {
+            if let Some(now) = now {
+                self.recorder.ready(ix, after, now);
+            }
+            self.ready.push_back(ix);
+        }
     }
 }

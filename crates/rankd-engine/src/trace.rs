@@ -42,6 +42,8 @@ pub enum End {
     Failed,
     /// The run answered before the node did.
     Abandoned,
+    /// Its condition did not hold, so it did not run.
+    Skipped,
 }
 
 impl End {
@@ -50,6 +52,7 @@ impl End {
             End::Done => "done",
             End::Failed => "failed",
             End::Abandoned => "abandoned",
+            End::Skipped => "skipped",
         }
     }
 }
@@ -296,6 +299,12 @@ impl Recorder {
         if let Some(rows) = rows {
             record.keys_out = on.keys.of(rows);
         }
+    }
+
+    /// A node whose condition does not hold.
+    pub(crate) fn skipped(&mut self, node: NodeIx, now: Instant) {
+        self.started(node, [], Where::Caller, now);
+        self.note(node, |record| record.end = End::Skipped);
     }
 
     /// A failure that was settled.

@@ -35,16 +35,23 @@ static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, &[], Writes:
 /// Looks up a key for each row.
 static LOOK_UP: Contract = contract(Inputs::One, RowEffect::Same, &[], Writes::Params(&[OUT]), &[OUT_PARAM]);
 /// Computes a key from another.
-static COMPUTE: Contract = contract(Inputs::One, RowEffect::Same, &[KEY], Writes::Params(&[OUT]), &[KEY_PARAM, OUT_PARAM]);
+static COMPUTE: Contract =
+    contract(Inputs::One, RowEffect::Same, &[KEY], Writes::Params(&[OUT]), &[KEY_PARAM, OUT_PARAM]);
 /// Drops rows by a key.
 static FILTER: Contract = contract(Inputs::One, RowEffect::Fewer, &[KEY], Writes::Nothing, &[KEY_PARAM]);
 /// Drops rows by the rows of another node.
 static ONLY: Contract =
     contract(Inputs::One, RowEffect::Fewer, &[ON], Writes::Nothing, &[RHS, required("on", ParamKind::On)]);
 static APPEND: Contract = contract(Inputs::One, RowEffect::Appended, &[], Writes::Nothing, &[RHS]);
-static FAN_OUT: Contract = contract(Inputs::One, RowEffect::FanOut, &[KEY], Writes::Params(&[OUT]), &[KEY_PARAM, OUT_PARAM]);
-static TURN: Contract =
-    contract(Inputs::One, RowEffect::Same, &[], Writes::Nothing, &[required("count", ParamKind::Dial { min: 1, max: 100 })]);
+static FAN_OUT: Contract =
+    contract(Inputs::One, RowEffect::FanOut, &[KEY], Writes::Params(&[OUT]), &[KEY_PARAM, OUT_PARAM]);
+static TURN: Contract = contract(
+    Inputs::One,
+    RowEffect::Same,
+    &[],
+    Writes::Nothing,
+    &[required("count", ParamKind::Dial { min: 1, max: 100 })],
+);
 
 static TASKS: &[Signature] = &[
     Signature { op: "source", summary: "", contract: &SOURCE },
@@ -61,10 +68,15 @@ static TASKS: &[Signature] = &[
 const KEYS: [&str; 4] = ["a", "b", "c", "d"];
 
 fn registry() -> Registry {
-    let mut keys = "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n".to_owned();
+    let mut keys =
+        "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n"
+            .to_owned();
     for (at, name) in KEYS.iter().enumerate() {
         let default = if *name == "d" { "default = 0\n" } else { "" };
-        keys += &format!("[[key]]\nkey_id = {}\nname = \"{name}\"\ntype = \"int\"\nnullable = true\ndoc = \"\"\n{default}", at + 2);
+        keys += &format!(
+            "[[key]]\nkey_id = {}\nname = \"{name}\"\ntype = \"int\"\nnullable = true\ndoc = \"\"\n{default}",
+            at + 2
+        );
     }
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(&keys), text(""), text(""));
@@ -107,7 +119,8 @@ fn what_only_stands_in_is_lazy_and_comes_first() {
     assert_eq!(those(|node| !node.needed), ["unread"]);
     assert_eq!(plan.nodes[0].fallback, Some(Substitute::Node(1)));
     let place = |id: &str| plan.order.iter().position(|at| &*plan.nodes[*at as usize].id == id).expect("it is there");
-    for [first, later] in [["lazy", "eager"], ["deep", "lazy"], ["deeper", "deep"], ["both", "other"], ["eager", "end"]] {
+    for [first, later] in [["lazy", "eager"], ["deep", "lazy"], ["deeper", "deep"], ["both", "other"], ["eager", "end"]]
+    {
         assert!(place(first) < place(later), "{first} comes before {later}");
     }
 }
@@ -137,7 +150,13 @@ fn ten_thousand_nodes_that_stand_in_are_checked_in_time() {
     for at in (1..9_999).step_by(2) {
         let fallback = format!(r#","fallback":{{"node":"n{}"}}"#, at / 3 * 2);
         nodes.push(node(&format!("n{at}"), "source", "", r#""out":"a""#, &fallback));
-        nodes.push(node(&format!("n{}", at + 1), "append", &format!(r#""n{}""#, at - 1), &format!(r#""rhs":"n{at}""#), ""));
+        nodes.push(node(
+            &format!("n{}", at + 1),
+            "append",
+            &format!(r#""n{}""#, at - 1),
+            &format!(r#""rhs":"n{at}""#),
+            "",
+        ));
     }
     let (plan, codes) = checked(&nodes, r#""n9998""#);
     assert!(plan.is_some(), "{:?}", codes.first());

@@ -12,8 +12,25 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
 
-pub(crate) type PendingRead = Pin<Box<dyn Future<Output = StepResult>>>;
+pub(crate) type Reading = Pin<Box<dyn Future<Output = StepResult>>>;
+
+/// A read in flight.
+pub(crate) struct PendingRead {
+    pub(super) step: NodeIx,
+    /// Nothing once it was dropped; then it never ends.
+    pub(super) reading: Option<Reading>,
+}
+
+impl Future for PendingRead {
+    type Output = StepResult;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StepResult> {
+        self.reading.as_mut().map_or(Poll::Pending, |reading| reading.as_mut().poll(cx))
+    }
+}
 
 /// In the order in which a step passes through them.
 #[derive(Default)]
@@ -32,6 +49,8 @@ pub(crate) struct RunBuffers {
     pub(super) reads: FuturesUnordered<PendingRead>,
     /// Chains on the pool by their first step, for the trace.
     pub(super) chains: Vec<(NodeIx, Arc<JobProgress>)>,
+    /// Jobs of steps with a fallback: each can be stopped by itself.
+    pub(super) job_stops: Vec<(NodeIx, Arc<AtomicBool>)>,
     pub(super) timeouts: Timeouts,
     /// Steps that have ended elsewhere and have not been taken in.
     pub(super) finished: VecDeque<StepResult>,

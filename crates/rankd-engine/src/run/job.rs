@@ -131,6 +131,8 @@ pub(crate) struct JobSpec {
     pub(crate) results: Arc<Results>,
     pub(crate) stats: Arc<Stats>,
     pub(crate) job_progress: Option<Arc<JobProgress>>,
+    /// Stops this job alone, where it has a fallback; it is set as well when the run is over.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 impl JobSpec {
@@ -150,6 +152,7 @@ impl JobSpec {
         let threshold_ns = self.policy.inline_threshold_ns as f32;
         let (mut at, mut before) = (self.first, Vec::new());
         let mut slots: Vec<Option<RowSet>> = self.inputs.into_iter().map(Some).collect();
+        let stop = self.stop.as_deref().unwrap_or(&self.results.stop);
         let mut started = worker.started.unwrap_or_else(clock::now);
         self.results.note_wait(clock::nanos_between(self.submitted, started));
         loop {
@@ -164,7 +167,7 @@ impl JobSpec {
                 Some(_) => Stopwatch::of_exact_clock(),
             };
             let too_late = self.deadline.is_some_and(|deadline| started > deadline);
-            let result = match too_late || self.results.stop.load(Ordering::Relaxed) {
+            let result = match too_late || stop.load(Ordering::Relaxed) {
                 true => Err(TaskError::stopped()),
                 false => {
                     // Later steps of a chain read one slot, perhaps more than once.
@@ -173,7 +176,7 @@ impl JobSpec {
                         true => InputRows::owned(&mut slots),
                         false => InputRows::same(&mut slots, count),
                     };
-                    call::compute(step, &mut inputs, &self.request, &self.results.stop, None, &self.stats)
+                    call::compute(step, &mut inputs, &self.request, stop, None, &self.stats)
                 }
             };
             let result = match result {

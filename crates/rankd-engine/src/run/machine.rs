@@ -6,24 +6,29 @@
 //! ended, wherever and however, goes to [`crate::settle`].
 
 use super::Run;
-use super::buffers::RunBuffers;
+use super::buffers::{PendingRead, RunBuffers};
 use super::job::{JobProgress, JobSpec};
 use super::turn::{Break, Look};
 use crate::call::{self, StepResult};
 use crate::clock::{self, Instant};
 use crate::deadline::Deadline;
+use crate::learned_times::Start;
 use crate::place::{self, Place};
-use crate::settle::{NodeFailure, RunFailure, settle};
+use crate::progress::News;
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
 use crate::steps::Step;
 use crate::task::{AnyFetch, DecodePool};
 use crate::trace::Where;
+use futures_util::FutureExt;
 use futures_util::stream::StreamExt;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
 use rankd_plan::plan::NodeIx;
+use std::cmp::Reverse;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// Why a run does not compute on the loop any more.
 enum Paused {
@@ -45,6 +50,7 @@ impl Run<'_> {
         self.usage.resume();
         if !std::mem::replace(&mut self.begun, true) {
             self.plan.accept(self.request, self.context.stores.id()).map_err(RunFailure::refused)?;
+            self.begin_substitution()?;
         }
         loop {
             // What is there is taken in before anything new is started: a failure among it ends the run.
@@ -55,13 +61,17 @@ impl Run<'_> {
             // New reads are polled once: what is there already need not be waited for. After a failure no other is started.
             let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
             for mut read in new_reads.drain(..) {
-                match read.as_mut().poll(cx) {
+                match read.poll_unpin(cx) {
                     Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
                     Poll::Ready(finished) => self.buffers.finished.push_back(finished),
                     Poll::Pending => self.buffers.reads.push(read),
                 }
             }
             self.buffers.new_reads = new_reads;
+            // A read that failed at once may have had a fallback.
+            if !self.buffers.startable.is_empty() {
+                continue;
+            }
             match self.take_turn()? {
                 // To the back of the queue: others are waiting for the loop.
                 Paused::TurnIsOver => {
@@ -77,15 +87,44 @@ impl Run<'_> {
             }
             match self.poll_event(cx) {
                 Poll::Ready(Event::StepsFinished) => {}
-                Poll::Ready(Event::TimedOut(step, limit)) => self.settle(step, Err(NodeFailure::TimedOut(limit)))?,
+                Poll::Ready(Event::TimedOut(step, limit)) => self.cut(step, limit)?,
                 Poll::Ready(Event::Cancelled) => return Poll::Ready(Err(RunFailure::cancelled())),
                 Poll::Pending => return Poll::Pending,
             }
         }
     }
 
+    /// Finds out which nodes do not run, where the plan has conditions.
+    fn begin_substitution(&mut self) -> Result<(), RunFailure> {
+        if self.steps.substitutes.is_none() {
+            return Ok(());
+        }
+        let (progress, recorder) = (&mut self.buffers.progress, &mut self.recorder);
+        begin_substitution(self.plan, self.steps, self.request, progress, recorder, &self.context.stats)?;
+        let RunBuffers { progress, startable, .. } = &mut *self.buffers;
+        startable.retain(|(ix, _)| progress.is_ready(*ix));
+        if let Some(times) = self.steps.times.as_ref().filter(|_| self.sample) {
+            times.find_paths(self.steps);
+        }
+        self.take_news();
+        Ok(())
+    }
+
+    /// Of what leaves the loop, that which has the longest way to the answer leaves first.
+    fn order_by_slack(&mut self) {
+        let steps = self.steps;
+        if let Some(times) = steps.times.as_ref().filter(|_| self.limits.request.is_some()) {
+            let computes_here = |ix: NodeIx| steps.step(ix).may_inline;
+            let path = |ix: NodeIx| if computes_here(ix) { Duration::ZERO } else { times.path(ix) };
+            self.buffers.startable.sort_by_key(|(ix, _)| Reverse(path(*ix)));
+        }
+    }
+
     /// Sends each step whose inputs are all there where it belongs. What leaves the loop leaves now, before anything is computed here.
     fn start_steps(&mut self) -> Result<(), RunFailure> {
+        if self.buffers.startable.len() > 1 {
+            self.order_by_slack();
+        }
         let mut next = 0;
         while let Some(&(ix, after)) = self.buffers.startable.get(next) {
             next += 1;
@@ -117,10 +156,20 @@ impl Run<'_> {
         let is_chain = read.is_none() && place::chains_into(step, policy).is_some();
         let job_progress = (is_chain && watched).then(Arc::<JobProgress>::default);
         let now = (self.limits.is_timed(step.timeout) || traced || job_progress.is_some()).then(clock::now);
-        if let (Some(now), Some(request)) = (now, self.limits.request)
-            && request.has_passed(now)
-        {
-            return self.settle(ix, Err(NodeFailure::TooLate(request)));
+        let mut deadline = now.and_then(|now| self.limits.of_node(now, step.timeout));
+        if let (Some(now), Some(request)) = (now, self.limits.request) {
+            if request.has_passed(now) {
+                return self.settle(ix, Err(NodeFailure::TooLate(request)));
+            }
+            if let Some(times) = self.steps.times.as_ref().filter(|_| step.has_fallback && !self.request.strict) {
+                match times.start(ix, &request, now) {
+                    Start::Until(learned) => deadline = deadline.filter(|own| own.at < learned.at).or(Some(learned)),
+                    Start::NoTime { left, usual } => {
+                        self.buffers.progress.release_inputs(step);
+                        return self.settle(ix, Err(NodeFailure::NoTime { left, usual }));
+                    }
+                }
+            }
         }
         let mut inputs = match self.buffers.progress.inputs(step) {
             Ok(inputs) => inputs,
@@ -130,17 +179,18 @@ impl Run<'_> {
             call::gather(step, &mut inputs);
         }
         if let Some(now) = now {
-            self.buffers.timeouts.add(ix, step, self.steps, &self.limits, now, job_progress.clone());
+            self.buffers.timeouts.add(ix, self.steps, &self.limits, (now, deadline), job_progress.clone());
             let to = if read.is_some() { Where::Loop } else { Where::Pool(0) };
             self.recorder.started(ix, &inputs, to, now);
         }
         let (request, context) = (self.request.clone(), self.context.clone());
         if let Some(task) = read.cloned() {
-            self.buffers.new_reads.push(Box::pin(async move {
+            let reading = Box::pin(async move {
                 let stats = context.stats.clone();
                 let pool = DecodePool { pool: &*context.pool, policy: &context.policy };
                 call::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop, Some(pool)).await
-            }));
+            });
+            self.buffers.new_reads.push(PendingRead { step: ix, reading: Some(reading) });
             return Ok(());
         }
         if traced {
@@ -149,6 +199,8 @@ impl Run<'_> {
         let submitted = clock::now();
         self.usage.note_submit(submitted);
         context.stats.count_offloads(1);
+        let stop = step.has_fallback.then(Arc::<AtomicBool>::default);
+        self.buffers.job_stops.extend(stop.clone().map(|stop| (ix, stop)));
         let job = JobSpec {
             plan: self.plan.clone(),
             way: self.way,
@@ -162,6 +214,7 @@ impl Run<'_> {
             results: self.results.get_or_insert_default().clone(),
             stats: context.stats.clone(),
             job_progress,
+            stop,
         };
         context.pool.submit(job.into_job());
         Ok(())
@@ -213,6 +266,10 @@ impl Run<'_> {
                     self.settle(step, result)?;
                     self.start_steps()?;
                 }
+                Break::News => {
+                    self.take_news();
+                    self.start_steps()?;
+                }
                 Break::Startable => self.start_steps()?,
                 Break::Failed(failure) => return Err(failure),
             }
@@ -254,6 +311,18 @@ impl Run<'_> {
         if let Some(trip) = finished.tally.pool_trip.get() {
             self.usage.count_trip(&trip);
         }
+        if self.buffers.progress.has_given_up(finished.step) {
+            // Its fallback was taken, and nothing waits for it any more.
+            self.context.stats.count_late(finished.took_ns());
+            return Ok(());
+        }
+        if let Some(times) = &self.steps.times {
+            finished
+                .before
+                .iter()
+                .for_each(|link| times.learn(link.step, link.ended.saturating_duration_since(link.started)));
+            times.learn(finished.step, finished.ended.saturating_duration_since(finished.started));
+        }
         let StepResult { step, result, started, ended, on, tally, report, before } = finished;
         let buffers = &mut *self.buffers;
         buffers.inline_clock.forget();
@@ -283,13 +352,49 @@ impl Run<'_> {
         }
     }
 
+    /// The limit of a step in flight has passed. Where its fallback is taken, the step is stopped: nothing waits for it any more.
+    fn cut(&mut self, ix: NodeIx, limit: Deadline) -> Result<(), RunFailure> {
+        self.settle(ix, Err(NodeFailure::TimedOut(limit)))?;
+        self.recorder.ended_now(ix, clock::now());
+        let buffers = &mut *self.buffers;
+        buffers.timeouts.remove(ix);
+        if let Some(read) = buffers.reads.iter_mut().find(|read| read.step == ix) {
+            read.reading = None;
+        }
+        for (_, stop) in buffers.job_stops.iter().filter(|(step, _)| *step == ix) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        if let Some(times) = &self.steps.times {
+            // How long it would have taken is not known, except that it is longer.
+            times.learn(ix, limit.allowed * 2);
+        }
+        Ok(())
+    }
+
     /// Settles a step. Those that waited only for it can be started.
     fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
         let RunBuffers { progress, startable, .. } = &mut *self.buffers;
-        settle(self.plan, &self.limits, progress, &mut self.recorder, ix, result)?;
-        let readers = self.steps.step(ix).readers.iter().copied();
-        startable.extend(readers.filter(|reader| progress.count_down(*reader)).map(|reader| (reader, Some(ix))));
+        match settle(self.plan, self.steps, &self.limits, progress, &mut self.recorder, ix, result)? {
+            Settled::News => self.take_news(),
+            Settled::Rows => {
+                let readers = self.steps.step(ix).readers.iter().copied();
+                startable
+                    .extend(readers.filter(|reader| progress.count_down(*reader)).map(|reader| (reader, Some(ix))));
+            }
+        }
         Ok(())
+    }
+
+    /// Other nodes than the one that was settled have rows now, or are needed.
+    fn take_news(&mut self) {
+        let RunBuffers { progress, startable, .. } = &mut *self.buffers;
+        while let Some(news) = progress.next_news() {
+            let after = match news {
+                News::HasRows(node) => Some(node),
+                News::Woken(_) => None,
+            };
+            startable.extend(started_by(news, self.steps, progress).into_iter().map(|ix| (ix, after)));
+        }
     }
 
     /// Nothing waits any more: pending reads are dropped, jobs are asked to stop, and what they still bring is late.
@@ -304,6 +409,7 @@ impl Run<'_> {
         if let Some(results) = &self.results {
             results.close(stats);
         }
+        buffers.job_stops.drain(..).for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
         // Clearing builds it afresh, which most runs need not pay for.
         if !buffers.reads.is_empty() {
             buffers.reads.clear();

@@ -108,7 +108,8 @@ pub async fn run(
     let trace = run.recorder.take(&plan, steps, now);
     let cpu = run.usage.cpu(run.results.as_deref(), now);
     let result = result.map_err(RunFailure::into_error);
-    Outcome { result, trace, took: now.saturating_duration_since(began), cpu, degraded: Vec::new() }
+    let degraded = run.buffers.progress.take_degraded();
+    Outcome { result, degraded, trace, took: now.saturating_duration_since(began), cpu }
 }
 
 struct Run<'r> {

@@ -3,7 +3,7 @@
 use super::job::JobProgress;
 use crate::clock::{Instant, Timer};
 use crate::deadline::{Deadline, Limits};
-use crate::steps::{Step, Steps};
+use crate::steps::Steps;
 use rankd_plan::plan::NodeIx;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,18 +72,16 @@ impl Timeouts {
         }
     }
 
-    /// A step leaves the loop now.
+    /// A step leaves the loop now. `deadline` is its own.
     pub(crate) fn add(
         &mut self,
         ix: NodeIx,
-        step: &Step,
         steps: &Steps,
         limits: &Limits,
-        now: Instant,
+        (now, deadline): (Instant, Option<Deadline>),
         job_progress: Option<Arc<JobProgress>>,
     ) {
         let chain = job_progress.map(|job_progress| (job_progress, shortest(ix, steps, limits)));
-        let deadline = limits.of_node(now, step.timeout);
         let own = deadline.map(|deadline| deadline.at);
         let soonest = chain.as_ref().and_then(|(_, shortest)| now.checked_add((*shortest)?));
         let Some(at) = soonest.into_iter().chain(own).min() else { return };

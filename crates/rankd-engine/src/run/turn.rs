@@ -16,7 +16,7 @@ use crate::error::TaskError;
 use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::cheap;
-use crate::settle::{NodeFailure, RunFailure, settle};
+use crate::settle::{NodeFailure, RunFailure, Settled, settle};
 use crate::task::{ComputeContext, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
@@ -68,6 +68,8 @@ pub(super) enum Break {
     Timed(NodeIx),
     /// There are steps to be started.
     Startable,
+    /// Other nodes than the one that was called have rows now, or are needed.
+    News,
     Failed(RunFailure),
 }
 
@@ -111,8 +113,10 @@ impl Run<'_> {
             let last = progress.claim(step);
             let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
             progress.release(step, last);
-            if let Err(failure) = settle(plan, &self.limits, progress, &mut self.recorder, ix, result) {
-                break Break::Failed(failure);
+            match settle(plan, steps, &self.limits, progress, &mut self.recorder, ix, result) {
+                Ok(Settled::Rows) => {}
+                Ok(Settled::News) => break Break::News,
+                Err(failure) => break Break::Failed(failure),
             }
             let mut all_straight = true;
             for &reader in &step.readers {
@@ -168,6 +172,7 @@ impl Run<'_> {
             (Some(ended), self.buffers.inline_clock.unseen_ns + took_ns as f32);
         if result.is_ok() {
             step.cost.learn(rows_in, took, threshold_ns);
+            self.steps.times.iter().for_each(|times| times.learn(ix, ended.saturating_duration_since(started)));
         }
         // The request's own deadline is looked at before the next step, if there is one.
         let timed_out = limit.filter(|limit| limit.limit != Limit::Request && limit.has_passed(ended));

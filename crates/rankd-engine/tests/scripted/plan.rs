@@ -24,11 +24,17 @@ impl Tasks {
 
     /// Each node as its JSON text, and the ids of the outputs.
     pub(crate) fn link(&self, nodes: &[String], outputs: &[String]) -> Arc<Linked> {
+        self.link_with_preds(nodes, outputs, &[])
+    }
+
+    /// The same with predicates, each with its id.
+    pub(crate) fn link_with_preds(&self, nodes: &[String], outputs: &[String], preds: &[String]) -> Arc<Linked> {
         let outputs: Vec<String> = outputs.iter().map(|output| format!("{output:?}")).collect();
         let text = format!(
-            r#"{{"schema_version":1,"plan_name":"scripted","nodes":[{}],"outputs":[{}],"expr_table":{{}},"pred_table":{{}}}}"#,
+            r#"{{"schema_version":1,"plan_name":"scripted","nodes":[{}],"outputs":[{}],"expr_table":{{}},"pred_table":{{{}}}}}"#,
             nodes.join(","),
-            outputs.join(",")
+            outputs.join(","),
+            preds.join(",")
         );
         let checked = rankd_plan::check(text.as_bytes(), &self.registry, self.tasks.signatures());
         let plan = checked.plan.unwrap_or_else(|| panic!("{:?}\n{text}", checked.diagnostics.list()));

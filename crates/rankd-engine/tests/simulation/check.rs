@@ -333,6 +333,7 @@ impl Run<'_> {
                     ensure!(record.end_ns == self.total(), "n{node} was abandoned at {}", record.end_ns);
                     ensure!(end >= self.total(), "n{node} was there at {end} and was not taken");
                 }
+                End::Skipped => return Err(format!("n{node} was skipped")),
             }
             let read = if script.reads && record.end == End::Done {
                 (1, REPLY_BYTES)

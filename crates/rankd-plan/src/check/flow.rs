@@ -55,13 +55,7 @@ pub(super) fn check(
 }
 
 /// Adds the keys that a node writes; where they are not known, `unknown` says what is added.
-pub(super) fn write(
-    keys: &mut Keys,
-    draft: &Draft,
-    signature: Signature,
-    registry: &Registry,
-    unknown: fn(&mut Keys),
-) {
+pub(super) fn write(keys: &mut Keys, draft: &Draft, signature: Signature, registry: &Registry, unknown: fn(&mut Keys)) {
     // New rows of a table have its columns, unless the node names those that it wants.
     let names_them = draft.args.iter().flatten().any(|arg| matches!(arg, Arg::KeyMap(_)));
     if signature.contract.rows == RowEffect::FanOut && !names_them {

@@ -58,7 +58,8 @@ fn report_cycles(wire: &WirePlan<'_>, drafts: &[Draft], waiting: &[usize], found
         let more = if cycle.len() > 10 { " → …" } else { "" };
         let message = format!("{}{more} → {} wait for each other", shown.join(" → "), shown[0]);
         let last = cycle[cycle.len() - 1];
-        let field = drafts[last].waits_for().find(|(_, other)| *other as usize == at).map_or("inputs", |(field, _)| field);
+        let field =
+            drafts[last].waits_for().find(|(_, other)| *other as usize == at).map_or("inputs", |(field, _)| field);
         let pointer = format!("/nodes/{last}/{field}");
         let source = drafts[last].source.clone();
         found.push(Diagnostic::new(Code::Cycle, pointer, message).source(source));

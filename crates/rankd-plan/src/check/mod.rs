@@ -146,7 +146,14 @@ struct Data {
 
 impl<'a> Checker<'a> {
     fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'a Signatures) -> Checker<'a> {
-        Checker { wire, names: Names { registry }, tasks, by_id: HashMap::new(), data: Cell::default(), dials: RefCell::default() }
+        Checker {
+            wire,
+            names: Names { registry },
+            tasks,
+            by_id: HashMap::new(),
+            data: Cell::default(),
+            dials: RefCell::default(),
+        }
     }
 
     fn run(mut self, found: &mut Diagnostics) -> Option<Plan> {
@@ -199,8 +206,14 @@ impl<'a> Checker<'a> {
         let inputs = (node.inputs.iter().enumerate())
             .map(|(input, id)| self.node(id, || format!("/nodes/{at}/inputs/{input}"), found))
             .collect();
-        let mut draft =
-            Draft { signature: None, inputs, args: Vec::new(), label: None, substitutes: Substitutes::default(), source };
+        let mut draft = Draft {
+            signature: None,
+            inputs,
+            args: Vec::new(),
+            label: None,
+            substitutes: Substitutes::default(),
+            source,
+        };
         self.read_task(at, tables, &mut draft, found);
         draft.substitutes = substitutes::read(self, at, &draft, tables, found);
         draft

@@ -292,7 +292,8 @@ impl Pass<'_> {
             found.push(opened.help(help).source(draft.source.clone()));
         };
         let first = draft.inputs.first().copied().flatten().map(|first| &left_out[first as usize]);
-        for (param, key) in reads(draft, signature).flat_map(|(param, keys)| keys.into_iter().map(move |key| (param, key)))
+        for (param, key) in
+            reads(draft, signature).flat_map(|(param, keys)| keys.into_iter().map(move |key| (param, key)))
         {
             if let Some(blamed) = first.and_then(|first| first.keys.get(&key)) {
                 report(param.name, format!("{:?}", self.registry.key(key).name), *blamed);

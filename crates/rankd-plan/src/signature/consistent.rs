@@ -96,7 +96,9 @@ impl Contract {
             return Some("two parameters have the same name");
         }
         match kind {
-            ParamKind::Int { min, max } | ParamKind::Dial { min, max } if min > max => return Some("the range of a number is empty"),
+            ParamKind::Int { min, max } | ParamKind::Dial { min, max } if min > max => {
+                return Some("the range of a number is empty");
+            }
             ParamKind::Float { min, max } if min.is_nan() || max.is_nan() || min > max => {
                 return Some("the range of a number is empty");
             }
@@ -118,7 +120,9 @@ impl Contract {
         }
         let Need::Default(default) = need else { return None };
         let fits = match (kind, default) {
-            (ParamKind::Int { min, max } | ParamKind::Dial { min, max }, Literal::Int(value)) => min <= value && value <= max,
+            (ParamKind::Int { min, max } | ParamKind::Dial { min, max }, Literal::Int(value)) => {
+                min <= value && value <= max
+            }
             (ParamKind::Float { min, max }, Literal::Float(value)) => min <= value && value <= max,
             (ParamKind::Bool, Literal::Bool(_)) => true,
             (ParamKind::Text, Literal::Text(text)) => is_plain(text),

@@ -180,7 +180,9 @@ impl ParamKind {
     pub const fn within_floats(self, min: f64, max: f64) -> ParamKind {
         match self {
             ParamKind::Float { .. } => ParamKind::Float { min, max },
-            ParamKind::Int { .. } | ParamKind::Dial { .. } => panic!("the range of an int is written with ints, such as 1..=10"),
+            ParamKind::Int { .. } | ParamKind::Dial { .. } => {
+                panic!("the range of an int is written with ints, such as 1..=10")
+            }
             _ => panic!("only a number has a range"),
         }
     }

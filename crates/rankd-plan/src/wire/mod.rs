@@ -228,7 +228,11 @@ fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
         substitute::nothing_to_replace(cursor, "otherwise", message);
     }
     if node.fail_open.is_some() && !has_fallback && !has_when {
-        substitute::nothing_to_replace(cursor, "fail_open", "fail_open goes with a fallback or a when, and there is none");
+        substitute::nothing_to_replace(
+            cursor,
+            "fail_open",
+            "fail_open goes with a fallback or a when, and there is none",
+        );
     }
     Ok(node)
 }

@@ -331,7 +331,8 @@ pub(crate) fn print_words(loaded: &LoadedRegistry, plans: &[PlanFile]) {
 /// The nodes of a plan that say why their fallbacks may let rows pass a filter.
 fn failing_open(plan: &PlanFile) -> impl Iterator<Item = (&Plan, &Node, &str)> {
     let plan = plan.checked.plan.as_ref();
-    plan.into_iter().flat_map(|plan| plan.nodes.iter().filter_map(move |node| Some((plan, node, node.fail_open.as_deref()?))))
+    plan.into_iter()
+        .flat_map(|plan| plan.nodes.iter().filter_map(move |node| Some((plan, node, node.fail_open.as_deref()?))))
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -1,6 +1,10 @@
 //! How far one run has come: which steps still wait, and the rows that are there. Used by one thread at a time.
 //!
-//! Knows nothing of when or where a step runs. A slot is emptied by its last reader.
+//! Knows nothing of when or where a step runs. A slot is emptied by its last reader. `substitution` has what stands in for nodes.
+
+mod substitution;
+
+pub(crate) use substitution::News;
 
 use crate::settle::{NodeFailure, RunFailure, missing};
 use crate::steps::{Step, Steps};
@@ -8,6 +12,7 @@ use crate::task::InputRows;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
 use std::collections::HashSet;
+use substitution::Substitution;
 
 /// Kept from run to run, so that a run allocates nothing here.
 #[derive(Default)]
@@ -19,6 +24,7 @@ pub(crate) struct Progress {
     /// How many bytes of rows the run may hold, and how many more its steps may give before what it holds is added up.
     bytes_max: usize,
     bytes_left: usize,
+    substitution: Substitution,
 }
 
 impl Progress {
@@ -35,13 +41,14 @@ impl Progress {
         self.reads_left.extend_from_slice(&steps.reads);
         // Left empty by the run before.
         self.slots.resize_with(steps.waits.len(), || None);
-        self.left = steps.order.len();
+        self.left = steps.eager_count;
         (self.bytes_max, self.bytes_left) = (bytes_max, bytes_max);
     }
 
     /// Forgets the rows of a run that ended early.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
+        self.end_substitution();
     }
 
     /// The rows that a step works on, for it to keep.
@@ -49,9 +56,15 @@ impl Progress {
         step.inputs.iter().map(|input| self.read(*input).ok_or(NodeFailure::InputMissing(*input))).collect()
     }
 
-    /// The rows of all outputs, in the plan's order.
+    /// The rows of all outputs, in the plan's order. An answer without any row is no answer where something is missing from it.
     pub(crate) fn outputs(&mut self, outputs: &[NodeIx]) -> Result<Vec<RowSet>, RunFailure> {
-        outputs.iter().map(|output| self.read(*output).ok_or_else(|| RunFailure::bug(missing(*output)))).collect()
+        let rows = outputs.iter().map(|output| self.read(*output).ok_or_else(|| RunFailure::bug(missing(*output))));
+        let rows: Vec<RowSet> = rows.collect::<Result<_, _>>()?;
+        self.end_substitution();
+        match self.first_error() {
+            Some(error) if rows.iter().all(RowSet::is_empty) => Err(RunFailure::nothing_left(error.clone())),
+            _ => Ok(rows),
+        }
     }
 
     fn read(&mut self, ix: NodeIx) -> Option<RowSet> {
@@ -154,6 +167,11 @@ impl Progress {
         let waiting = &mut self.waiting[reader as usize];
         *waiting = waiting.wrapping_sub(1);
         *waiting == 0
+    }
+
+    /// Whether a step waits for nothing.
+    pub(crate) fn is_ready(&self, ix: NodeIx) -> bool {
+        self.waiting[ix as usize] == 0
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -1,0 +1,370 @@
+//! What stands in for nodes in one run: fallbacks that were taken, nodes that are skipped, lazy nodes that were woken.
+//!
+//! A lazy node waits for one thing more than its inputs: to be woken. A node that another may still fall back on is kept, with the rows
+//! that it would read, until nothing can need it. A node in whose place others give rows has a slot like any other, so its
+//! readers see no difference. Nothing here recurses: what follows from a step is a list of actions.
+
+use super::Progress;
+use crate::clock::Instant;
+use crate::degraded::{Degraded, Reason};
+use crate::error::RunError;
+use crate::link::Linked;
+use crate::steps::{Step, Steps};
+use crate::substitutes::{Substitutes, source};
+use rankd_column::RowSet;
+use rankd_plan::plan::{NodeIx, Substitute};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What has changed besides the node that was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The node has rows: its readers can be counted down.
+    HasRows(NodeIx),
+    /// The node is needed after all: it waits for one thing less.
+    Woken(NodeIx),
+}
+
+/// Empty for a plan that has no substitutes.
+#[derive(Default)]
+pub(super) struct Substitution {
+    substitutes: Option<Arc<Substitutes>>,
+    is_strict: bool,
+    began: Option<Instant>,
+    /// By node: whether it is not to run unless another needs it, and how many others may still need it.
+    asleep: Vec<bool>,
+    users_left: Vec<u32>,
+    /// By node: its condition does not hold.
+    skipped: Vec<bool>,
+    /// By node: its fallback was taken, so whatever it still brings is not wanted.
+    given_up: Vec<bool>,
+    waiting: Vec<Waiting>,
+    news: VecDeque<News>,
+    taken: Vec<TakenFallback>,
+}
+
+/// A node that waits for the rows of another, which stand in for its own.
+struct Waiting {
+    node: NodeIx,
+    source: NodeIx,
+    substitute: Substitute,
+}
+
+struct TakenFallback {
+    degraded: Degraded,
+    error: RunError,
+}
+
+enum Action {
+    Wake(NodeIx),
+    Substitute(NodeIx, Substitute),
+    Give(NodeIx, RowSet),
+}
+
+impl Progress {
+    /// Begins a run of a plan that has substitutes. `skipped` are the nodes whose conditions do not hold.
+    pub(crate) fn begin_substitution(
+        &mut self,
+        steps: &Steps,
+        outputs: &[NodeIx],
+        skipped: &[NodeIx],
+        is_strict: bool,
+        began: Instant,
+    ) {
+        let Some(substitutes) = &steps.substitutes else { return };
+        let (nodes, of) = (steps.node_count(), &mut self.substitution);
+        of.substitutes = Some(substitutes.clone());
+        (of.is_strict, of.began) = (is_strict, Some(began));
+        of.asleep.clone_from(&steps.lazy);
+        of.users_left.clone_from(&steps.users);
+        for flags in [&mut of.skipped, &mut of.given_up] {
+            flags.clear();
+            flags.resize(nodes, false);
+        }
+        of.waiting.clear();
+        of.news.clear();
+        of.taken.clear();
+        if !skipped.is_empty() {
+            self.skip(steps, outputs, skipped);
+        }
+    }
+
+    /// A run is over whose plan has substitutes: rows may be left that were kept for a node that did not run.
+    pub(super) fn end_substitution(&mut self) {
+        if self.substitution.substitutes.take().is_some() {
+            self.slots.iter_mut().for_each(|slot| *slot = None);
+        }
+    }
+
+    /// What has changed, in order.
+    pub(crate) fn next_news(&mut self) -> Option<News> {
+        self.substitution.news.pop_front()
+    }
+
+    /// Whether the fallback of a node was taken, so that what it still brings is late.
+    pub(crate) fn has_given_up(&self, node: NodeIx) -> bool {
+        self.substitution.given_up.get(node as usize).is_some_and(|given_up| *given_up)
+    }
+
+    /// The fallback of a node, where this run may take it.
+    pub(crate) fn fallback_of(&self, node: NodeIx) -> Option<Substitute> {
+        let of = &self.substitution;
+        of.substitutes.as_ref().filter(|_| !of.is_strict)?.of_node(node).fallback
+    }
+
+    /// The nodes whose conditions do not hold and that some output would have needed.
+    pub(crate) fn skipped(&self) -> impl Iterator<Item = NodeIx> + '_ {
+        let of = &self.substitution;
+        (0..)
+            .zip(of.skipped.iter().zip(&of.asleep))
+            .filter(|(_, (skipped, asleep))| **skipped && !**asleep)
+            .map(|(at, _)| at)
+    }
+
+    /// A node that others have to do with has rows of its own.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn has_rows(&mut self, steps: &Steps, node: NodeIx) {
+        self.release_fallback(steps, node);
+        self.announce(steps, node);
+    }
+
+    /// Takes the fallback of a node that failed.
+    pub(crate) fn fall_back(
+        &mut self,
+        steps: &Steps,
+        node: NodeIx,
+        (reason, fallback): (Reason, Substitute),
+        error: RunError,
+        now: Instant,
+    ) {
+        let of = &mut self.substitution;
+        let after = now.saturating_duration_since(of.began.unwrap_or(now));
+        let degraded = Degraded { node, reason, code: error.code, fallback, after };
+        of.taken.push(TakenFallback { degraded, error });
+        of.given_up[node as usize] = true;
+        self.act(steps, vec![Action::Substitute(node, fallback)]);
+    }
+
+    /// Lets go of the rows of a step that will not be called.
+    pub(crate) fn release_inputs(&mut self, step: &Step) {
+        step.inputs.iter().for_each(|input| self.release_read(*input));
+    }
+
+    /// The fallbacks that were taken, in order of time.
+    pub(crate) fn take_degraded(&mut self) -> Vec<Degraded> {
+        self.substitution.taken.drain(..).map(|taken| taken.degraded).collect()
+    }
+
+    /// The error of the first fallback that was taken.
+    pub(super) fn first_error(&self) -> Option<&RunError> {
+        self.substitution.taken.first().map(|taken| &taken.error)
+    }
+
+    /// The error of a run that ends because this node failed. Where it stood in for another, that one failed first.
+    pub(crate) fn blame(&self, plan: &Linked, node: NodeIx, error: RunError) -> RunError {
+        let of = &self.substitution;
+        let stands_in_for =
+            |node: NodeIx| of.waiting.iter().find(|waiting| waiting.source == node).map(|waiting| waiting.node);
+        let others = std::iter::successors(stands_in_for(node), |node| stands_in_for(*node));
+        let taken = others.filter_map(|other| of.taken.iter().find(|taken| taken.degraded.node == other));
+        let Some(first) = taken.last().map(|taken| taken.error.clone()) else { return error };
+        let message =
+            format!("{}; its fallback, node {}, failed with {}", first.message, plan.node(node).id, error.code);
+        RunError { message, ..first }
+    }
+
+    /// Puts what stands in for skipped nodes in their place, and keeps what then feeds nobody from running.
+    fn skip(&mut self, steps: &Steps, outputs: &[NodeIx], skipped: &[NodeIx]) {
+        let Some(substitutes) = self.substitution.substitutes.clone() else { return };
+        // Nodes that nothing can ever need have no part in this.
+        for node in steps.order.iter().filter(|node| skipped.contains(node)) {
+            self.substitution.skipped[*node as usize] = true;
+        }
+        let otherwise =
+            |node: NodeIx| substitutes.of_node(node).condition.as_ref().map(|condition| condition.otherwise);
+        let fallback = |node: NodeIx| source(substitutes.of_node(node).fallback?, &steps.step(node).inputs);
+        let stand_in = |node: NodeIx| source(otherwise(node)?, &steps.step(node).inputs);
+        let is_skipped = self.substitution.skipped.clone();
+        let mut is_wanted = vec![false; steps.node_count()];
+        let mut open = outputs.to_vec();
+        while let Some(node) = open.pop() {
+            if std::mem::replace(&mut is_wanted[node as usize], true) {
+                continue;
+            }
+            match is_skipped[node as usize] {
+                true => open.extend(stand_in(node)),
+                false => open.extend(&*steps.step(node).inputs),
+            }
+        }
+        for &node in &steps.order {
+            let at = node as usize;
+            if !is_wanted[at] && !self.substitution.asleep[at] {
+                self.substitution.asleep[at] = true;
+                self.waiting[at] += 1;
+                self.left -= 1;
+            }
+        }
+        for &node in &steps.order {
+            if is_skipped[node as usize] {
+                // It does not read its inputs, nor has it anything to fall back from.
+                steps
+                    .step(node)
+                    .inputs
+                    .iter()
+                    .chain(&fallback(node))
+                    .for_each(|input| self.reads_left[*input as usize] -= 1);
+                stand_in(node).iter().for_each(|source| self.reads_left[*source as usize] += 1);
+            }
+        }
+        let asleep = &self.substitution.asleep;
+        let mut users = vec![0; steps.node_count()];
+        for &node in &steps.order {
+            let is_asleep = asleep[node as usize];
+            let mut count = |of: NodeIx| users[of as usize] += u32::from(asleep[of as usize]);
+            match is_skipped[node as usize] {
+                true => stand_in(node).filter(|_| is_asleep).into_iter().for_each(&mut count),
+                false => {
+                    distinct(&steps.step(node).inputs).filter(|_| is_asleep).for_each(&mut count);
+                    fallback(node).into_iter().for_each(&mut count);
+                }
+            }
+        }
+        self.substitution.users_left = users;
+        for &node in &steps.order {
+            let at = node as usize;
+            if let Some(otherwise) = otherwise(node).filter(|_| is_skipped[at] && !self.substitution.asleep[at]) {
+                // Its inputs do not start it.
+                self.waiting[at] += 1;
+                self.act(steps, vec![Action::Substitute(node, otherwise)]);
+            }
+        }
+        let of = &self.substitution;
+        let is_unused = |node: &&NodeIx| of.asleep[**node as usize] && of.users_left[**node as usize] == 0;
+        let unused: Vec<NodeIx> = steps.order.iter().filter(is_unused).copied().collect();
+        unused.into_iter().for_each(|node| self.discard(steps, node));
+    }
+
+    fn act(&mut self, steps: &Steps, mut open: Vec<Action>) {
+        let Some(substitutes) = self.substitution.substitutes.clone() else { return };
+        while let Some(action) = open.pop() {
+            match action {
+                Action::Wake(node) => {
+                    if !std::mem::replace(&mut self.substitution.asleep[node as usize], false) {
+                        continue;
+                    }
+                    self.left += 1;
+                    let condition = substitutes.of_node(node).condition.as_ref();
+                    match condition.filter(|_| self.substitution.skipped[node as usize]) {
+                        Some(condition) => open.push(Action::Substitute(node, condition.otherwise)),
+                        None => {
+                            self.substitution.news.push_back(News::Woken(node));
+                            open.extend(steps.step(node).inputs.iter().map(|input| Action::Wake(*input)));
+                        }
+                    }
+                }
+                Action::Substitute(node, substitute) => {
+                    let Some(source) = source(substitute, &steps.step(node).inputs) else {
+                        open.push(Action::Give(node, substitutes.of_node(node).no_rows()));
+                        continue;
+                    };
+                    self.substitution.waiting.push(Waiting { node, source, substitute });
+                    match self.slots[source as usize].is_some() {
+                        true => open.extend(self.stand_in(source)),
+                        false => open.push(Action::Wake(source)),
+                    }
+                }
+                Action::Give(node, rows) => {
+                    // What is given is there already, and shared.
+                    if !self.finish(node, rows) {
+                        self.holds_too_much();
+                    }
+                    self.substitution.news.push_back(News::HasRows(node));
+                    open.extend(self.stand_in(node));
+                }
+            }
+        }
+    }
+
+    /// Tells those that wait for a node's rows that they are there.
+    fn announce(&mut self, steps: &Steps, node: NodeIx) {
+        self.substitution.news.push_back(News::HasRows(node));
+        let actions: Vec<Action> = self.stand_in(node).collect();
+        self.act(steps, actions);
+    }
+
+    /// The rows of a node, in place of those that wait for them.
+    fn stand_in(&mut self, source: NodeIx) -> std::vec::IntoIter<Action> {
+        let Some(substitutes) = self.substitution.substitutes.clone() else { return Vec::new().into_iter() };
+        let mut actions = Vec::new();
+        while let Some(at) = self.substitution.waiting.iter().position(|waiting| waiting.source == source) {
+            let Waiting { node, substitute, .. } = self.substitution.waiting.remove(at);
+            let Some(rows) = self.read(source) else { continue };
+            let rows = match substitute {
+                Substitute::FirstInput => substitutes.of_node(node).with_defaults(rows),
+                Substitute::NoRows | Substitute::Node(_) => rows,
+            };
+            actions.push(Action::Give(node, rows));
+        }
+        actions.into_iter()
+    }
+
+    /// A node will not take its fallback.
+    fn release_fallback(&mut self, steps: &Steps, node: NodeIx) {
+        let Some(substitutes) = &self.substitution.substitutes else { return };
+        let fallback = substitutes.of_node(node).fallback.and_then(|of| source(of, &steps.step(node).inputs));
+        if let Some(source) = fallback.filter(|_| !self.substitution.given_up[node as usize]) {
+            self.release_read(source);
+            self.drop_user(steps, source);
+        }
+    }
+
+    fn release_read(&mut self, node: NodeIx) {
+        // Reading it is the same as letting it go.
+        drop(self.read(node));
+    }
+
+    /// One of those that may need a node does not.
+    fn drop_user(&mut self, steps: &Steps, node: NodeIx) {
+        let (of, at) = (&mut self.substitution, node as usize);
+        if of.asleep[at] {
+            of.users_left[at] = of.users_left[at].saturating_sub(1);
+            if of.users_left[at] == 0 {
+                self.discard(steps, node);
+            }
+        }
+    }
+
+    /// Nothing can need a node any more: what it would have read is let go, and so is what only it could have needed.
+    fn discard(&mut self, steps: &Steps, node: NodeIx) {
+        let Some(substitutes) = self.substitution.substitutes.clone() else { return };
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            let (inputs, of_node) = (&steps.step(node).inputs, substitutes.of_node(node));
+            let skipped = self.substitution.skipped[node as usize];
+            let mut needs: Vec<NodeIx> = Vec::new();
+            if skipped {
+                needs.extend(of_node.condition.as_ref().and_then(|condition| source(condition.otherwise, inputs)));
+                needs.iter().for_each(|input| self.release_read(*input));
+            } else {
+                let fallback = of_node.fallback.and_then(|of| source(of, inputs));
+                inputs.iter().chain(&fallback).for_each(|input| self.release_read(*input));
+                needs.extend(distinct(inputs).chain(fallback));
+            }
+            for input in needs {
+                let (of, at) = (&mut self.substitution, input as usize);
+                if of.asleep[at] && of.users_left[at] > 0 {
+                    of.users_left[at] -= 1;
+                    if of.users_left[at] == 0 {
+                        open.push(input);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Each of these once. Nodes have few inputs.
+fn distinct(inputs: &[NodeIx]) -> impl Iterator<Item = NodeIx> + '_ {
+    inputs.iter().enumerate().filter(|(at, input)| !inputs[..*at].contains(input)).map(|(_, input)| *input)
+}
