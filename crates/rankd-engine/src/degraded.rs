@@ -3,6 +3,7 @@
 use crate::codes::{self, ErrorCode, ErrorKind};
 use crate::link::Linked;
 use rankd_plan::plan::{NodeIx, Substitute};
+use std::fmt;
 use std::time::Duration;
 
 /// A node whose readers got its fallback.
@@ -72,4 +73,14 @@ pub enum FallbackName<'a> {
     Word(&'static str),
     /// As `{"node": id}`.
     Node(&'a str),
+}
+
+/// As people read it: `none`, `input` or `node n9`.
+impl fmt::Display for FallbackName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FallbackName::Word(word) => f.write_str(word),
+            FallbackName::Node(id) => write!(f, "node {id}"),
+        }
+    }
 }
