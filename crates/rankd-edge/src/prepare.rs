@@ -102,6 +102,22 @@ mod tests {
     }
 
     #[test]
+    fn a_request_is_strict_where_it_says_so() {
+        let registry = registry();
+        for (text, strict) in [
+            (r#"{"user_id":1}"#, false),
+            (r#"{"user_id":1,"strict":null}"#, false),
+            (r#"{"user_id":1,"strict":false}"#, false),
+            (r#"{"user_id":1,"strict":true}"#, true),
+        ] {
+            let prepared = prepare(text.as_bytes(), &registry, "feed", Tracing::AsAsked);
+            let prepared = prepared.unwrap_or_else(|refused| panic!("{}", refused.error));
+            assert_eq!(prepared.request.strict, strict, "{text}");
+            assert_eq!(prepared.repeat(None, Tracing::Recorded).strict, strict, "{text}");
+        }
+    }
+
+    #[test]
     fn a_request_is_for_the_plan_that_it_was_sent_to() {
         let registry = registry();
         let code = |text: &str, plan| {

@@ -32,6 +32,7 @@ const FIELDS: &[&str] = &[
     "now_ms",
     "deadline_ms",
     "node_timeout_ms",
+    "strict",
     "trace",
 ];
 
@@ -151,6 +152,7 @@ fn read_field(
         "now_ms" => input.request.now_ms = Some(value.now_ms()?),
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
+        "strict" => input.request.strict = value.bool_or_null()?,
         "trace" => input.asks_for_trace = value.bool_or_null()?,
         _ => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
     }
