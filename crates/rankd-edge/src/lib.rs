@@ -28,3 +28,5 @@ pub mod sample;
 pub mod table_file;
 pub mod tables;
 pub mod task_list;
+#[cfg(test)]
+mod test_plan;

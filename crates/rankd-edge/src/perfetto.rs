@@ -2,8 +2,9 @@
 //!
 //! A lane holds one thing at a time: the runs, the loop's own work, each thread of a pool, and as many lanes for reads as were in flight at once.
 
-use rankd_engine::Linked;
-use rankd_engine::trace::{NodeTrace, Trace, Where};
+use crate::answer::{taken, write_fallback};
+use rankd_engine::trace::{NodeTrace, Where};
+use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
 
 /// The events of all requests so far.
@@ -16,8 +17,10 @@ pub struct Perfetto {
 }
 
 impl Perfetto {
-    /// Adds a run that began so long after the first one did.
-    pub fn add(&mut self, plan: &Linked, request_id: &str, trace: &Trace, offset_ns: u64) {
+    /// Adds a run that began so long after the first one did, where it was traced.
+    pub fn add(&mut self, plan: &Linked, request_id: &str, outcome: &Outcome, offset_ns: u64) {
+        let Some(trace) = &outcome.trace else { return };
+        let taken = taken(&outcome.degraded);
         let lane = self.lane("runs", offset_ns, offset_ns + trace.total_ns);
         self.event(&format!("{} {request_id}", plan.name), "run", lane, offset_ns, trace.total_ns, |_| {});
         // Nodes that ran in one go are one event, that of the last.
@@ -34,6 +37,9 @@ impl Perfetto {
             let category = if node.critical { "critical" } else { "node" };
             self.event(&format!("{} {}", linked.id, linked.op), category, lane, start, end - start, |w| {
                 w.field("outcome").string(node.end.name());
+                if let Some(fallback) = taken.get(&node.node) {
+                    write_fallback(plan, *fallback, w.field("fallback"));
+                }
                 w.field("rows_in").int(node.rows_in as i64);
                 w.field("rows_out").int(node.rows_out as i64);
                 w.field("critical").bool(node.critical);

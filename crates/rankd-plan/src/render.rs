@@ -99,6 +99,12 @@ pub fn excerpt(title: &str, span: &SourceSpan, text: &str, colour: bool) -> Stri
     renderer.render(&[Level::ERROR.primary_title(title).element(snippet)])
 }
 
+/// A warning of a run in one line.
+pub fn warning(code: &str, message: &str, colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    renderer.render(&[Group::with_title(Level::WARNING.primary_title(message).id(code))])
+}
+
 fn block(
     renderer: &Renderer,
     diagnostic: &Diagnostic,

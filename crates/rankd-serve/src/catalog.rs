@@ -1,6 +1,8 @@
 //! The plans that are served, as one value that is swapped whole: a request takes a plan from it once and keeps that.
 
+use crate::degraded_counts::DegradedCounts;
 use crate::metrics::PlanMetrics;
+use rankd_edge::date;
 use rankd_engine::{Linked, RunError, codes};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
@@ -94,6 +96,16 @@ pub(crate) struct GoodVersion {
     pub(crate) loaded_at: String,
     /// How many good versions there have been, with this one.
     pub(crate) version: u64,
+    pub(crate) degraded: Arc<DegradedCounts>,
+}
+
+impl GoodVersion {
+    /// A version that is served from now on, in place of another, if there was one.
+    pub(crate) fn new(linked: Arc<Linked>, sha256: String, before: Option<&GoodVersion>) -> GoodVersion {
+        let degraded = Arc::new(DegradedCounts::new(&linked, before.map(|before| &*before.degraded)));
+        let version = before.map_or(1, |before| before.version + 1);
+        GoodVersion { linked, sha256, loaded_at: date::now(), version, degraded }
+    }
 }
 
 /// A version that is not served.

@@ -213,6 +213,7 @@ impl Destination {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request_outcome::RequestOutcome;
 
     #[test]
     fn an_address_may_leave_out_port_and_path() {
@@ -240,7 +241,7 @@ mod tests {
                 took_ns: 1,
                 route: "/rank",
                 status: 200,
-                failure: None,
+                outcome: RequestOutcome::Ok,
                 request_id: String::new(),
                 rows: 0,
                 run: None,

@@ -4,8 +4,9 @@ use crate::app::App;
 use crate::collector::Collector;
 use crate::connection_state::{CloseReason, ConnectionClass};
 use crate::limiter::Refusal;
-use crate::metrics::{BOUNDS, Count, LoopMetrics, OUTCOMES, PLACES, PlanCounts, Times, outcome_name};
+use crate::metrics::{BOUNDS, Count, LoopMetrics, PLACES, PlanCounts, Times};
 use crate::readiness::{Phase, Warnings};
+use crate::request_outcome::RequestOutcome;
 use crate::time_slice::TimeSlice;
 use rankd_edge::tables::TableFiles;
 use rankd_edge::{date, process};
@@ -123,12 +124,24 @@ async fn plans(page: &mut MetricsText, app: &App) {
     let with_unknown = || of_plans.clone().chain([("", unknown.clone())]);
     page.family("rankd_requests_total", "counter", "Requests for a plan, by outcome.");
     for (plan, counts) in with_unknown() {
-        for outcome in 0..OUTCOMES {
+        for outcome in RequestOutcome::all() {
             let value: u64 = counts.iter().map(|counts| counts.outcome(outcome)).sum();
             // Also those that never were: the rate of a counter that begins at 1 does not show the first.
-            page.sample("rankd_requests_total", &[("plan", plan), ("outcome", outcome_name(outcome))], value);
+            page.sample("rankd_requests_total", &[("plan", plan), ("outcome", outcome.name())], value);
         }
         slice.yield_if_over().await;
+    }
+    page.family(
+        "rankd_degraded_total",
+        "counter",
+        "Fallbacks taken in runs for requests, by the node that they stood for and the reason.",
+    );
+    for (plan, good) in all.iter().filter_map(|plan| Some((&plan.name, plan.good.as_ref()?))) {
+        for (node, reason, count) in good.degraded.all() {
+            let labels = [("plan", &**plan), ("node", node), ("reason", reason.name())];
+            page.sample("rankd_degraded_total", &labels, count);
+            slice.yield_if_over().await;
+        }
     }
     page.family("rankd_request_seconds", "histogram", "Time from the first byte of a request to its answer.");
     for (plan, counts) in with_unknown() {

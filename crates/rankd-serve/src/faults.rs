@@ -13,7 +13,6 @@ use crate::readiness::{Phase, Readiness};
 use crate::routes;
 use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
-use rankd_edge::date;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Maker};
 use rankd_engine::{Engine, Linked, Settings, Tasks};
@@ -96,7 +95,7 @@ fn catalog(tasks: &Tasks) -> Catalog {
     let served = ServedPlan {
         name: "fuse".to_owned(),
         file: String::new(),
-        good: Some(GoodVersion { linked, sha256: String::new(), loaded_at: date::now(), version: 1 }),
+        good: Some(GoodVersion::new(linked, String::new(), None)),
         problem: None,
         registry: registry.clone(),
         counters: Arc::new(PlanCounters::new(1, None)),

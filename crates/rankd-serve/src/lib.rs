@@ -11,10 +11,10 @@
 //! | [`routes`], [`route`], [`audience`], [`pages`], [`openapi`] | the pages, one file each |
 //! | [`content_headers`], [`accept_header`], [`body`], [`off_loop`] | reading a body; what is too large for the loop |
 //! | [`admission`], [`limiter`], [`run`], [`traced_run`] | whether a plan may run now, and its run |
-//! | [`reply`], [`status`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
+//! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`reload_tables`], [`watched_tables`] | the tables that they read |
-//! | [`metrics`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
+//! | [`metrics`], [`degraded_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 #![warn(missing_docs)]
 
@@ -30,6 +30,8 @@ mod collector;
 mod connection;
 mod connection_state;
 mod content_headers;
+mod degraded_counts;
+pub mod degraded_header;
 mod exposition;
 #[cfg(test)]
 mod faults;
@@ -47,6 +49,7 @@ mod readiness;
 mod reload;
 mod reload_tables;
 mod reply;
+mod request_outcome;
 mod request_scope;
 mod responder;
 mod route;

@@ -1,10 +1,12 @@
 //! What the server counts. Each loop writes counters of its own, so that loops do not slow each other down; the
-//! metrics page adds them up. Labels come from lists that the process knows: plans of the folder, ops, endpoints, kinds.
+//! metrics page adds them up. Labels come from lists that the process knows: plans of the folder, their nodes with a fallback, ops,
+//! endpoints, kinds.
 
 use crate::connection_state::CloseReason;
 use crate::limiter::Refusal;
+use crate::request_outcome::RequestOutcome;
+use rankd_engine::Linked;
 use rankd_engine::trace::{Trace, Where};
-use rankd_engine::{ErrorKind, Linked};
 use rankd_plan::Signatures;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,30 +51,22 @@ impl Times {
     }
 }
 
-/// What can become of a request for a plan: rows, or one of the kinds of errors.
-pub(crate) const OUTCOMES: usize = ErrorKind::ALL.len() + 1;
-
-pub(crate) fn outcome_name(at: usize) -> &'static str {
-    if at == 0 { "ok" } else { ErrorKind::ALL[at - 1].name() }
-}
-
 /// One plan on one loop.
 #[derive(Debug, Default)]
 pub(crate) struct PlanCounts {
-    outcomes: [Count; OUTCOMES],
+    outcomes: [Count; RequestOutcome::COUNT],
     pub(crate) took: Times,
     pub(crate) rows: Count,
 }
 
 impl PlanCounts {
-    pub(crate) fn count(&self, failure: Option<ErrorKind>, took_ns: u64) {
-        let at = failure.map_or(0, |kind| 1 + ErrorKind::ALL.iter().position(|known| *known == kind).unwrap_or(0));
-        self.outcomes[at].add(1);
+    pub(crate) fn count(&self, outcome: RequestOutcome, took_ns: u64) {
+        self.outcomes[outcome.position()].add(1);
         self.took.add(took_ns);
     }
 
-    pub(crate) fn outcome(&self, at: usize) -> u64 {
-        self.outcomes[at].get()
+    pub(crate) fn outcome(&self, outcome: RequestOutcome) -> u64 {
+        self.outcomes[outcome.position()].get()
     }
 }
 

@@ -70,15 +70,15 @@ pub(crate) async fn write(scope: &RequestScope, spec: AnswerSpec<'_>, outcome: O
 fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
     match &outcome.result {
         Err(error) => Reply::failed(error.code, answer.render(outcome)),
-        Ok(outputs) if arrow => match answer.arrow(outputs, outcome.trace.as_ref()) {
-            Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream),
+        Ok(outputs) if arrow => match answer.arrow(outputs, outcome) {
+            Ok(stream) => Reply::of(arrow::MEDIA_TYPE, stream).with_degraded(answer.plan, &outcome.degraded),
             Err(arrow::TooLong { key }) => {
                 let message = format!("{key:?} has more text than an Arrow stream can hold: ask for {JSON}");
                 let error = RunError::new(codes::TOO_LARGE_FOR_ARROW, message);
                 Reply::error(answer.request_id, Some(&answer.plan.name), &error)
             }
         },
-        Ok(_) => Reply::json(answer.render(outcome)),
+        Ok(_) => Reply::json(answer.render(outcome)).with_degraded(answer.plan, &outcome.degraded),
     }
 }
 

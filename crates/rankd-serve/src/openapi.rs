@@ -1,6 +1,7 @@
 //! The OpenAPI document of a listener, assembled from the pages and the table of statuses.
 
 use crate::audience::{Audience, Listener};
+use crate::degraded_header;
 use crate::reply::JSON;
 use crate::route::{Failures, Route, Shape};
 use crate::status;
@@ -74,6 +75,11 @@ fn operation(route: &Route, w: &mut Writer) {
             w.field("description").string(about.summary);
             w.field("content")
                 .object(|w| about.schema.gives.iter().for_each(|(media, shape)| content(w, media, *shape)));
+            if about.schema.gives.iter().any(|(_, shape)| matches!(shape, Shape::Component("Response"))) {
+                w.field("headers").object(|w| {
+                    w.field(degraded_header::NAME).raw(DEGRADED_HEADER);
+                });
+            }
         });
         for (status, Failure { description, shape }) in failures(route) {
             w.field(&status.to_string()).object(|w| {
@@ -140,6 +146,8 @@ fn content(w: &mut Writer, media: &str, shape: Shape) {
         w.field("schema").raw(&schema);
     });
 }
+
+const DEGRADED_HEADER: &str = r#"{"description":"The nodes whose fallbacks were taken: at most 16 ids, percent-encoded, with commas between them, then + and how many more","schema":{"type":"string"}}"#;
 
 const FAILURE: &str = r#"{"type":"object","required":["request_id","error"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},

@@ -313,10 +313,9 @@ impl Reloader {
             {
                 Ok(last.clone())
             }
-            Ok(LoadedPlan { sha256, plan }) => self.link(&plan, name, old, &with.registry).map(|linked| {
-                let version = last.as_ref().map_or(1, |good| good.version + 1);
-                Some(GoodVersion { linked, sha256, loaded_at: date::now(), version })
-            }),
+            Ok(LoadedPlan { sha256, plan }) => self
+                .link(&plan, name, old, &with.registry)
+                .map(|linked| Some(GoodVersion::new(linked, sha256, last.as_ref()))),
         };
         let is_same = |good: &Option<GoodVersion>| {
             good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version)

@@ -1,11 +1,14 @@
 //! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
 
+use crate::degraded_header;
+use crate::request_outcome::RequestOutcome;
 use crate::status;
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use rankd_edge::answer;
-use rankd_engine::{ErrorCode, ErrorKind, RunError};
+use rankd_engine::degraded::Degraded;
+use rankd_engine::{ErrorCode, ErrorKind, Linked, RunError};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -17,14 +20,16 @@ pub(crate) struct Reply {
     body: Bytes,
     allow: Option<&'static str>,
     retry_after: bool,
-    /// The kind of error that it reports, if any.
-    pub(crate) failure: Option<ErrorKind>,
+    /// The nodes whose fallbacks it has, if any.
+    degraded: Option<HeaderValue>,
+    pub(crate) outcome: RequestOutcome,
 }
 
 impl Reply {
     pub(crate) fn of(content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         let (status, body) = (StatusCode::OK, body.into());
-        Reply { status, content_type, body, allow: None, retry_after: false, failure: None }
+        let outcome = RequestOutcome::Ok;
+        Reply { status, content_type, body, allow: None, retry_after: false, degraded: None, outcome }
     }
 
     pub(crate) fn json(body: impl Into<Bytes>) -> Reply {
@@ -34,12 +39,21 @@ impl Reply {
     /// An error that has been rendered already.
     pub(crate) fn failed(code: &ErrorCode, body: impl Into<Bytes>) -> Reply {
         let retry_after = code.retry && code.kind == ErrorKind::Overloaded;
-        Reply { status: status::of(code), failure: Some(code.kind), retry_after, ..Reply::json(body) }
+        let outcome = RequestOutcome::Failed(code.kind);
+        Reply { status: status::of(code), outcome, retry_after, ..Reply::json(body) }
     }
 
     /// An error object.
     pub(crate) fn error(request_id: &str, plan: Option<&str>, error: &RunError) -> Reply {
         Reply::failed(error.code, answer::failure(request_id, plan, error, |_| {}))
+    }
+
+    /// Rows for which these fallbacks were taken; often none.
+    pub(crate) fn with_degraded(self, plan: &Linked, degraded: &[Degraded]) -> Reply {
+        if degraded.is_empty() {
+            return self;
+        }
+        Reply { degraded: degraded_header::value(plan, degraded), outcome: RequestOutcome::Degraded, ..self }
     }
 
     /// The same with another status.
@@ -67,6 +81,9 @@ impl Reply {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(methods) = self.allow {
             headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        if let Some(nodes) = self.degraded {
+            headers.insert(degraded_header::NAME, nodes);
         }
         if self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

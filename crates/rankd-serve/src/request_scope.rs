@@ -5,14 +5,17 @@ use crate::catalog::ServedPlan;
 use crate::connection_state::{ConnectionClass, ConnectionState};
 use crate::loop_state::{LoopState, ShutdownStage};
 use crate::reply::Reply;
+use crate::request_outcome::RequestOutcome;
 use crate::spans::{FinishedRequest, TracedRun};
 use crate::status;
 use crate::trace_context::TraceContext;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response};
+use rankd_edge::answer::write_degraded;
 use rankd_edge::date;
 use rankd_edge::request_id;
 use rankd_engine::clock::{self, Instant, nanos_between};
+use rankd_engine::degraded::Degraded;
 use rankd_engine::{ErrorKind, RunError, codes};
 use rankd_plan::json::Writer;
 use std::rc::Rc;
@@ -35,6 +38,8 @@ pub(crate) struct RequestScope {
     pub(crate) ranks: bool,
     pub(crate) bytes_in: usize,
     pub(crate) rows: u64,
+    /// The fallbacks that were taken in its run.
+    pub(crate) degraded: Vec<Degraded>,
     pub(crate) queued_ns: u64,
     /// Whether its spans are sent.
     pub(crate) sampled: bool,
@@ -63,6 +68,7 @@ impl RequestScope {
             ranks: false,
             bytes_in: 0,
             rows: 0,
+            degraded: Vec::new(),
             queued_ns: 0,
             sampled: false,
             began_ns: 0,
@@ -119,7 +125,7 @@ impl RequestScope {
     pub(crate) fn finish(&mut self, reply: Reply) -> Response<AnswerBody> {
         let reply = self.refuse_if_unread(reply);
         self.finished = true;
-        self.record(reply.status.as_u16(), reply.failure, reply.bytes());
+        self.record(reply.status.as_u16(), reply.outcome, reply.bytes());
         let RequestScope { loop_state, state, .. } = self;
         let close = loop_state.stage.get() != ShutdownStage::Open || state.class == ConnectionClass::Health;
         let now = state.end();
@@ -127,7 +133,7 @@ impl RequestScope {
         reply.into_response(close, only_head, |bytes| AnswerBody::new(bytes, loop_state, state, now))
     }
 
-    fn record(&mut self, status: u16, failure: Option<ErrorKind>, bytes_out: usize) {
+    fn record(&mut self, status: u16, outcome: RequestOutcome, bytes_out: usize) {
         let took_ns = nanos_between(self.since, clock::now());
         let metrics = &self.loop_state.metrics;
         metrics.count_response(self.route.map(|(at, _)| at), status);
@@ -136,25 +142,25 @@ impl RequestScope {
                 Some(plan) => &plan.counters.metrics.loops[self.loop_state.loop_handle.number()],
                 None => &metrics.no_plan,
             };
-            counts.count(failure, took_ns);
+            counts.count(outcome, took_ns);
             counts.rows.add(self.rows);
         }
         if self.loop_state.app.log.access {
-            self.loop_state.app.log.request(self.access_log_line(status, failure, bytes_out, took_ns));
+            self.loop_state.app.log.request(self.access_log_line(status, outcome, bytes_out, took_ns));
         }
         if self.sampled {
-            self.send_spans(status, failure, took_ns);
+            self.send_spans(status, outcome, took_ns);
         }
     }
 
-    fn send_spans(&mut self, status: u16, failure: Option<ErrorKind>, took_ns: u64) {
+    fn send_spans(&mut self, status: u16, outcome: RequestOutcome, took_ns: u64) {
         let request = FinishedRequest {
             context: self.trace_context,
             start_ns: date::nanos().saturating_sub(took_ns),
             took_ns,
             route: self.route.map_or("", |(_, path)| path),
             status,
-            failure,
+            outcome,
             request_id: std::mem::take(&mut self.request_id),
             rows: self.rows,
             run: self.run.take(),
@@ -164,14 +170,14 @@ impl RequestScope {
         }
     }
 
-    fn access_log_line(&self, status: u16, failure: Option<ErrorKind>, bytes_out: usize, took_ns: u64) -> String {
+    fn access_log_line(&self, status: u16, outcome: RequestOutcome, bytes_out: usize, took_ns: u64) -> String {
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("at").string(&date::now());
             w.field("method").string(self.method.as_str());
             w.field("route").string(self.route.map_or("", |(_, path)| path));
             w.field("status").int(status.into());
-            w.field("outcome").string(failure.map_or("ok", ErrorKind::name));
+            w.field("outcome").string(outcome.name());
             if !self.request_id.is_empty() {
                 w.field("request_id").string(&self.request_id);
             }
@@ -182,6 +188,9 @@ impl RequestScope {
                 w.field("plan").string(&plan.name);
                 w.field("version").int(plan.good.as_ref().map_or(0, |good| good.version) as i64);
                 w.field("rows").int(self.rows as i64);
+                if let Some(good) = plan.good.as_ref().filter(|_| !self.degraded.is_empty()) {
+                    write_degraded(&good.linked, &self.degraded, w.field("degraded"));
+                }
             }
             w.field("took_ms").float(took_ns as f64 / 1e6);
             w.field("queued_ms").float(self.queued_ns as f64 / 1e6);
@@ -196,7 +205,7 @@ impl RequestScope {
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if !self.finished {
-            self.record(status::CLIENT_CLOSED_REQUEST, Some(ErrorKind::Cancelled), 0);
+            self.record(status::CLIENT_CLOSED_REQUEST, RequestOutcome::Failed(ErrorKind::Cancelled), 0);
             self.state.end();
         }
     }

@@ -44,9 +44,13 @@ fn refused(refusal: Refusal) -> Outcome {
     Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new() }
 }
 
-/// Counts rows and nodes, and logs what operators should know.
+/// Counts rows, nodes and taken fallbacks, and logs what operators should know.
 pub(crate) fn record(scope: &mut RequestScope, linked: &Linked, outcome: &Outcome) {
     traced_run::record(scope, linked, outcome);
+    if let Some(good) = scope.plan.as_ref().and_then(|plan| plan.good.as_ref()) {
+        outcome.degraded.iter().for_each(|one| good.degraded.add(one.node, one.reason));
+    }
+    scope.degraded.clone_from(&outcome.degraded);
     let error = match &outcome.result {
         Ok(outputs) => {
             scope.rows = outputs.iter().map(|rows| rows.len() as u64).sum();

@@ -2,10 +2,14 @@
 //!
 //! A loop only hands over what it knows; the text is written by the thread that sends it ([`crate::collector`]).
 
+use crate::request_outcome::RequestOutcome;
 use crate::trace_context::TraceContext;
+use rankd_edge::answer::taken;
+use rankd_engine::Linked;
+use rankd_engine::degraded::{Degraded, fallback_name};
 use rankd_engine::trace::{End, NodeTrace, Trace};
-use rankd_engine::{ErrorKind, Linked};
 use rankd_plan::json::Writer;
+use rankd_plan::plan::Substitute;
 use std::sync::Arc;
 
 /// OTLP's kinds of spans.
@@ -18,6 +22,8 @@ const ERROR: i64 = 2;
 pub(crate) struct TracedRun {
     pub(crate) plan: Arc<Linked>,
     pub(crate) trace: Trace,
+    /// The fallbacks that were taken.
+    pub(crate) degraded: Vec<Degraded>,
     /// When it began, in nanoseconds from the start of the request.
     pub(crate) began_ns: u64,
 }
@@ -30,7 +36,7 @@ pub(crate) struct FinishedRequest {
     pub(crate) took_ns: u64,
     pub(crate) route: &'static str,
     pub(crate) status: u16,
-    pub(crate) failure: Option<ErrorKind>,
+    pub(crate) outcome: RequestOutcome,
     pub(crate) request_id: String,
     pub(crate) rows: u64,
     /// Nothing where it did not come to a run.
@@ -76,27 +82,50 @@ impl FinishedRequest {
             w.field("name").string(&format!("POST {}", self.route)).field("kind").int(SERVER);
             times(w, self.start_ns, self.start_ns.saturating_add(self.took_ns));
             w.field("attributes").array(|w| self.attributes(w));
+            self.events(w);
             // What the caller got wrong is not an error of this side.
             status(w, self.status >= 500);
         });
         let Some(run) = &self.run else { return };
         let began = self.start_ns.saturating_add(run.began_ns);
+        let taken = taken(&run.degraded);
         for node in &run.trace.nodes {
             w.object(|w| {
                 ids(w, &trace_id, &span_id(), Some(&own));
                 w.field("name").string(run.plan.node(node.node).op).field("kind").int(INTERNAL);
                 times(w, began.saturating_add(node.start_ns), began.saturating_add(node.end_ns));
-                w.field("attributes").array(|w| node_attributes(w, &run.plan, node));
+                w.field("attributes").array(|w| node_attributes(w, &run.plan, node, taken.get(&node.node)));
                 status(w, node.end == End::Failed);
             });
         }
+    }
+
+    /// The fallbacks that were taken. A node that was not even started has no span of its own, so they are events of the request.
+    fn events(&self, w: &mut Writer) {
+        let Some(run) = self.run.as_ref().filter(|run| !run.degraded.is_empty()) else { return };
+        let began = self.start_ns.saturating_add(run.began_ns);
+        w.field("events").array(|w| {
+            for Degraded { node, reason, code, fallback, after } in &run.degraded {
+                let after_ns = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+                w.object(|w| {
+                    w.field("timeUnixNano").string(&began.saturating_add(after_ns).to_string());
+                    w.field("name").string("rankd.degraded");
+                    w.field("attributes").array(|w| {
+                        text(w, "rankd.node", &run.plan.node(*node).id);
+                        text(w, "rankd.reason", reason.name());
+                        text(w, "rankd.code", code.id);
+                        text(w, "rankd.fallback", &fallback_name(&run.plan, *fallback).to_string());
+                    });
+                });
+            }
+        });
     }
 
     fn attributes(&self, w: &mut Writer) {
         text(w, "http.request.method", "POST");
         text(w, "http.route", self.route);
         number(w, "http.response.status_code", self.status.into());
-        text(w, "rankd.outcome", self.failure.map_or("ok", ErrorKind::name));
+        text(w, "rankd.outcome", self.outcome.name());
         text(w, "rankd.request_id", &self.request_id);
         if let Some(run) = &self.run {
             text(w, "rankd.plan", &run.plan.name);
@@ -105,10 +134,13 @@ impl FinishedRequest {
     }
 }
 
-fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace) {
+fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace, taken: Option<&Substitute>) {
     text(w, "rankd.node", &plan.node(node.node).id);
     text(w, "rankd.where", &node.on.name());
     text(w, "rankd.outcome", node.end.name());
+    if let Some(fallback) = taken {
+        text(w, "rankd.fallback", &fallback_name(plan, *fallback).to_string());
+    }
     number(w, "rankd.rows_in", node.rows_in);
     number(w, "rankd.rows_out", node.rows_out);
     number(w, "rankd.commands", node.commands);

@@ -1,6 +1,7 @@
 //! What is recorded of a traced run: the metrics of its ops, and a line for each of its nodes where `--audit_log` asks for them.
 
 use crate::request_scope::RequestScope;
+use rankd_edge::answer::{taken, write_fallback};
 use rankd_edge::date;
 use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
@@ -12,7 +13,7 @@ pub(crate) fn record(scope: &RequestScope, plan: &Linked, outcome: &Outcome) {
     if !log.audit {
         return;
     }
-    let at = date::now();
+    let (at, taken) = (date::now(), taken(&outcome.degraded));
     for node in &trace.nodes {
         let linked = plan.node(node.node);
         let mut writer = Writer::new();
@@ -27,6 +28,9 @@ pub(crate) fn record(scope: &RequestScope, plan: &Linked, outcome: &Outcome) {
             w.field("op").string(linked.op);
             w.field("where").string(&node.on.name());
             w.field("outcome").string(node.end.name());
+            if let Some(fallback) = taken.get(&node.node) {
+                write_fallback(plan, *fallback, w.field("fallback"));
+            }
             w.field("start_us").float(node.start_ns as f64 / 1e3);
             w.field("took_us").float(node.end_ns.saturating_sub(node.start_ns) as f64 / 1e3);
             w.field("rows_in").int(node.rows_in as i64);

@@ -1,21 +1,25 @@
-//! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`]; for people, [`table`]
-//! and [`pretty`](mod@pretty).
+//! An outcome as the response's JSON, or its rows as an Arrow stream. The rows themselves are written in [`rows`], what is missing in
+//! [`degraded`]; for people, [`table`] and [`pretty`](mod@pretty).
 
+mod degraded;
 mod pretty;
 mod rows;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use degraded::degraded_lines;
+pub use degraded::{taken, write_degraded, write_fallback};
 pub use pretty::pretty;
 pub use table::ROWS_SHOWN;
 
 use crate::arrow::{self, ArrowField, TooLong};
 use rankd_column::{Key, RowSet};
-use rankd_engine::trace::{NodeTrace, Trace};
+use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, RunError};
 use rankd_plan::Registry;
 use rankd_plan::json::Writer;
+use rankd_plan::plan::Substitute;
 
 /// About what an answer takes besides its rows.
 const AROUND_ROWS: usize = 256;
@@ -37,24 +41,31 @@ pub struct Answer<'a> {
 impl Answer<'_> {
     /// The answer as one line of JSON: rows, or why there are none.
     pub fn render(&self, outcome: &Outcome) -> Vec<u8> {
-        let trace = outcome.trace.as_ref().filter(|_| self.with_trace);
         match &outcome.result {
-            Ok(outputs) => self.response(outputs, true, trace).into_bytes(),
-            Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(trace, w)),
+            Ok(outputs) => self.response(outputs, outcome, true).into_bytes(),
+            Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(outcome, w)),
         }
     }
 
     /// How much there is to write, counted in cells.
     pub fn weight(&self, outcome: &Outcome) -> usize {
         const CELLS_A_NODE: usize = 32;
+        const CELLS_A_FALLBACK: usize = 8;
         let nodes = outcome.trace.as_ref().filter(|_| self.with_trace).map_or(0, |trace| trace.nodes.len());
-        CELLS_A_NODE * nodes + outcome.result.as_ref().map_or(0, |outputs| rows::weight(outputs))
+        let around = CELLS_A_NODE * nodes + CELLS_A_FALLBACK * outcome.degraded.len();
+        around + outcome.result.as_ref().map_or(0, |outputs| rows::weight(outputs))
     }
 
-    /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON.
-    pub fn arrow(&self, outputs: &[RowSet], trace: Option<&Trace>) -> Result<Vec<u8>, TooLong> {
-        let about = self.response(outputs, false, trace.filter(|_| self.with_trace)).finish();
-        arrow::stream(self.registry.key(Key::ID).type_of, &self.fields(outputs), outputs, ("response", &about))
+    /// The rows of a run as an Arrow stream. What the response says besides them goes with the schema, as JSON; what is missing also by
+    /// itself, so that it is found without reading the rest.
+    pub fn arrow(&self, outputs: &[RowSet], outcome: &Outcome) -> Result<Vec<u8>, TooLong> {
+        let response = self.response(outputs, outcome, false).finish();
+        let mut degraded = Writer::new();
+        write_degraded(self.plan, &outcome.degraded, &mut degraded);
+        let (degraded, is_degraded) = (degraded.finish(), !outcome.degraded.is_empty());
+        let about = [("response", &*response), ("degraded", &*degraded)];
+        let about = if is_degraded { &about[..] } else { &about[..1] };
+        arrow::stream(self.registry.key(Key::ID).type_of, &self.fields(outputs), outputs, about)
     }
 
     /// The keys that were asked for, or those that any output has, in registry order.
@@ -70,7 +81,7 @@ impl Answer<'_> {
     }
 
     /// With the rows themselves, or with everything but them.
-    fn response(&self, outputs: &[RowSet], with_rows: bool, trace: Option<&Trace>) -> Writer {
+    fn response(&self, outputs: &[RowSet], outcome: &Outcome, with_rows: bool) -> Writer {
         let mut writer = Writer::with_capacity(AROUND_ROWS + if with_rows { rows::bytes_about(outputs) } else { 0 });
         writer.object(|w| {
             w.field("request_id").string(self.request_id);
@@ -94,18 +105,23 @@ impl Answer<'_> {
                     }
                 });
             }
-            self.trace(trace, w);
+            if !outcome.degraded.is_empty() {
+                write_degraded(self.plan, &outcome.degraded, w.field("degraded"));
+            }
+            self.trace(outcome, w);
         });
         writer
     }
 
-    fn trace(&self, trace: Option<&Trace>, w: &mut Writer) {
-        let Some(trace) = trace else { return };
+    /// The trace, where it was asked for.
+    fn trace(&self, outcome: &Outcome, w: &mut Writer) {
+        let Some(trace) = outcome.trace.as_ref().filter(|_| self.with_trace) else { return };
+        let taken = taken(&outcome.degraded);
         w.field("trace").object(|w| {
             w.field("total_us").float(micros(trace.total_ns));
             w.field("nodes").array(|w| {
                 for node in &trace.nodes {
-                    w.object(|w| self.node(node, w));
+                    w.object(|w| self.node(node, taken.get(&node.node), w));
                 }
             });
             w.field("schema_deltas").array(|w| {
@@ -116,7 +132,7 @@ impl Answer<'_> {
         });
     }
 
-    fn node(&self, node: &NodeTrace, w: &mut Writer) {
+    fn node(&self, node: &NodeTrace, taken: Option<&Substitute>, w: &mut Writer) {
         let linked = self.plan.node(node.node);
         w.field("node").string(&linked.id);
         w.field("op").string(linked.op);
@@ -125,6 +141,9 @@ impl Answer<'_> {
         }
         w.field("where").string(&node.on.name());
         w.field("outcome").string(node.end.name());
+        if let Some(fallback) = taken {
+            write_fallback(self.plan, *fallback, w.field("fallback"));
+        }
         w.field("ready_us").float(micros(node.ready_ns));
         w.field("start_us").float(micros(node.start_ns));
         w.field("end_us").float(micros(node.end_ns));

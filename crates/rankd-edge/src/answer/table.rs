@@ -3,9 +3,11 @@
 //! What comes from stores goes to somebody's terminal here, so control characters are shown and never sent.
 
 use super::Answer;
+use super::degraded::degraded_lines;
 use crate::arrow::ArrowField;
 use crate::listing::Listing;
 use rankd_column::{Id, List, RowSet, Type, Value};
+use rankd_engine::degraded::Degraded;
 use std::fmt::Display;
 
 /// So many rows are shown of all outputs together.
@@ -16,9 +18,9 @@ const TEXT_SHOWN: usize = 40;
 const ELEMENTS_SHOWN: usize = 3;
 
 impl Answer<'_> {
-    /// The first rows of each output as a table, and how many there are. Columns that do not fit into `width` cells of a terminal, where
-    /// there is one, are only named.
-    pub fn table(&self, outputs: &[RowSet], width: Option<usize>) -> String {
+    /// The first rows of each output as a table, how many there are, and what is missing. Columns that do not fit into `width` cells of a
+    /// terminal, where there is one, are only named.
+    pub fn table(&self, outputs: &[RowSet], degraded: &[Degraded], width: Option<usize>, colour: bool) -> String {
         let fields = self.fields(outputs);
         let mut text = String::new();
         let mut left = ROWS_SHOWN;
@@ -43,7 +45,7 @@ impl Answer<'_> {
                 rest => format!("… {rest} more of {count}; --format json shows all\n"),
             });
         }
-        text
+        text + &degraded_lines(self.plan, degraded, colour)
     }
 }
 
@@ -110,7 +112,7 @@ fn elements<T: Display>(list: impl Iterator<Item = T>, len: usize) -> String {
 }
 
 /// A text on one line, with what would steer a terminal made visible.
-fn shown_text(text: &str) -> String {
+pub(super) fn shown_text(text: &str) -> String {
     let mut shown = String::new();
     for (at, char) in text.chars().enumerate() {
         if at == TEXT_SHOWN {

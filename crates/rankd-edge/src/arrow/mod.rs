@@ -53,12 +53,12 @@ const DOUBLE: i16 = 2;
 const ITEM: &str = "item";
 
 /// The rows of all outputs, one after the other, as one table: `id`, which is of type `ids`, then these fields. `about` goes with
-/// the schema as metadata.
+/// the schema as metadata, by name.
 pub fn stream(
     ids: Type,
     fields: &[ArrowField<'_>],
     outputs: &[RowSet],
-    about: (&str, &str),
+    about: &[(&str, &str)],
 ) -> Result<Vec<u8>, TooLong> {
     let mut body = Body::default();
     match ids {
@@ -90,12 +90,12 @@ fn message(out: &mut Vec<u8>, kind: u8, header: Table<'_>, body: &[u8]) {
     out.extend(body);
 }
 
-fn schema<'a>(ids: Type, fields: &[ArrowField<'a>], (name, value): (&'a str, &'a str)) -> Table<'a> {
+fn schema<'a>(ids: Type, fields: &[ArrowField<'a>], about: &[(&'a str, &'a str)]) -> Table<'a> {
     let mut all = vec![field("id", ids, false)];
     all.extend(fields.iter().map(|one| field(one.name, one.type_of, true)));
-    let metadata = Table(vec![Slot::Text(name), Slot::Text(value)]);
+    let metadata = about.iter().map(|(name, value)| Table(vec![Slot::Text(name), Slot::Text(value)])).collect();
     // The first is the byte order, little by default.
-    Table(vec![Slot::Absent, Slot::Tables(all), Slot::Tables(vec![metadata])])
+    Table(vec![Slot::Absent, Slot::Tables(all), Slot::Tables(metadata)])
 }
 
 fn field(name: &str, type_of: Type, nullable: bool) -> Table<'_> {

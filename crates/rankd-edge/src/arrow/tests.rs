@@ -109,16 +109,19 @@ fn rows() -> RowSet {
 fn every_byte_is_where_the_format_has_it() {
     // The second output has none of the columns.
     let outputs = [rows(), RowSet::new(Batch::new(vec![-1]))];
-    let bytes = stream(Type::Int, &fields_of_test(), &outputs, ("response", "{}")).unwrap();
+    let about = [("response", "{}"), ("degraded", "[]")];
+    let bytes = stream(Type::Int, &fields_of_test(), &outputs, &about).unwrap();
     let mut rest = &*bytes;
     let (kind, schema, body) = next(&mut rest).unwrap();
     assert_eq!((kind, body.len()), (1, 0));
     let told: Vec<_> = fields(schema);
     let expected = [("id", 2, false), ("count", 2, true), ("score", 3, true), ("seen", 6, true), ("título", 5, true)];
     assert_eq!(told, expected.map(|(name, kind, null)| (name.to_owned(), kind, null)));
-    let about = schema.field(2).unwrap().follow().items(4)[0].follow();
-    let [name, value] = [0, 1].map(|slot| about.field(slot).unwrap().follow().text());
-    assert_eq!((name, value), ("response", "{}"));
+    let metadata = schema.field(2).unwrap().follow().items(4).into_iter().map(|item| {
+        let [name, value] = [0, 1].map(|slot| item.follow().field(slot).unwrap().follow().text());
+        (name, value)
+    });
+    assert_eq!(metadata.collect::<Vec<_>>(), about);
 
     let (kind, batch, body) = next(&mut rest).unwrap();
     assert_eq!((kind, batch.field(0).unwrap().i64()), (3, 4));
@@ -156,7 +159,7 @@ fn every_byte_is_where_the_format_has_it() {
 
 #[test]
 fn no_rows_are_a_batch_without_rows() {
-    let bytes = stream(Type::Int, &fields_of_test(), &[RowSet::empty()], ("response", "")).unwrap();
+    let bytes = stream(Type::Int, &fields_of_test(), &[RowSet::empty()], &[("response", "")]).unwrap();
     let mut rest = &*bytes;
     assert_eq!(fields(next(&mut rest).unwrap().1).len(), 5);
     let (_, batch, body) = next(&mut rest).unwrap();
@@ -191,7 +194,7 @@ fn lists_and_vectors_have_their_elements_below_them() {
         ArrowField { key: Key(1), name: "tags", type_of: Type::List(Element::Str) },
         ArrowField { key: Key(2), name: "embedding", type_of: Type::Vector(2) },
     ];
-    let bytes = stream(Type::Int, &fields, &outputs, ("response", "{}")).unwrap();
+    let bytes = stream(Type::Int, &fields, &outputs, &[("response", "{}")]).unwrap();
     let mut rest = &*bytes;
     let schema = next(&mut rest).unwrap().1.field(1).unwrap().follow().items(4);
     let [tags, embedding] = [1, 2].map(|at: usize| schema[at].follow());

@@ -1,7 +1,7 @@
 //! An explanation as a picture: the text of a DOT or a Mermaid graph. Nodes that run in one go stand in one box.
 
 use crate::explain::Explanation;
-use rankd_plan::plan::NodeIx;
+use rankd_plan::plan::{NodeIx, Substitute};
 use std::fmt::Write;
 
 impl Explanation<'_> {
@@ -23,6 +23,9 @@ impl Explanation<'_> {
         }
         for (from, to) in self.edges() {
             let _ = writeln!(out, "  {} -> {};", id(from), id(to));
+        }
+        for (from, to) in self.fallback_edges() {
+            let _ = writeln!(out, "  {} -> {} [style=dashed, label=\"fallback\"];", id(from), id(to));
         }
         out.push('}');
         out
@@ -46,6 +49,9 @@ impl Explanation<'_> {
         for (from, to) in self.edges() {
             let _ = writeln!(out, "  {} --> {}", id(from), id(to));
         }
+        for (from, to) in self.fallback_edges() {
+            let _ = writeln!(out, "  {} -.->|fallback| {}", id(from), id(to));
+        }
         let critical: Vec<String> = self.critical_path().into_iter().map(id).collect();
         if !critical.is_empty() {
             let _ = writeln!(out, "  classDef critical stroke-width:3px\n  class {} critical", critical.join(","));
@@ -66,12 +72,23 @@ impl Explanation<'_> {
         (0..).zip(&self.plan.nodes).flat_map(|(ix, node)| node.inputs.iter().map(move |input| (*input, ix)))
     }
 
+    /// From nodes to those that they are the fallback of.
+    fn fallback_edges(&self) -> impl Iterator<Item = (NodeIx, NodeIx)> {
+        (0..).zip(&self.plan.nodes).filter_map(|(ix, node)| match node.fallback? {
+            Substitute::Node(fallback) => Some((fallback, ix)),
+            Substitute::NoRows | Substitute::FirstInput => None,
+        })
+    }
+
     fn lines(&self, ix: NodeIx) -> Vec<String> {
         let mut lines = vec![self.title(ix)];
         lines.extend(self.plan.node(ix).label.clone());
+        lines.extend(self.fallback(ix).map(|fallback| format!("fallback {fallback}")));
+        lines.extend(self.runs(ix).map(|runs| format!("runs {runs}")));
         if let Some(record) = self.record(ix) {
             lines.push(format!("{} → {} rows", record.rows_in, record.rows_out));
         }
+        lines.extend(self.taken(ix).map(|_| "fallback taken".to_owned()));
         lines
     }
 

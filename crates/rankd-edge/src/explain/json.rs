@@ -1,5 +1,6 @@
 //! An explanation for programs.
 
+use crate::answer::{write_degraded, write_fallback};
 use crate::explain::{Explanation, micros};
 use rankd_engine::Outcome;
 use rankd_engine::steps::Step;
@@ -54,6 +55,14 @@ impl Explanation<'_> {
             w.field("label").string(label);
         }
         self.names("inputs", &node.inputs, w);
+        if let Some(fallback) = node.fallback {
+            write_fallback(self.plan, fallback, w.field("fallback"));
+        }
+        for (field, holds) in [("conditional", node.has_condition), ("lazy", node.lazy)] {
+            if holds {
+                w.field(field).bool(true);
+            }
+        }
         if let Some(at) = node.at() {
             w.field("at").string(at);
         }
@@ -90,6 +99,9 @@ impl Explanation<'_> {
                 w.field("error").string(&error.to_string());
             }
         }
+        if !outcome.degraded.is_empty() {
+            write_degraded(self.plan, &outcome.degraded, w.field("degraded"));
+        }
         w.field("nodes").array(|w| {
             for record in outcome.trace.iter().flat_map(|trace| &trace.nodes) {
                 w.object(|w| self.record_json(record, w));
@@ -102,6 +114,9 @@ impl Explanation<'_> {
         w.field("node").string(self.name(record.node));
         w.field("where").string(&record.on.name());
         w.field("outcome").string(record.end.name());
+        if let Some(fallback) = self.taken(record.node) {
+            write_fallback(self.plan, fallback, w.field("fallback"));
+        }
         w.field("rows_in").int(record.rows_in as i64).field("rows_out").int(record.rows_out as i64);
         w.field("start_us").float(micros(record.start_ns));
         w.field("took_us").float(micros(record.end_ns - record.start_ns));

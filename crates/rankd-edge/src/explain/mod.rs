@@ -5,14 +5,17 @@
 
 mod graph;
 mod json;
+#[cfg(test)]
+mod tests;
 mod tree;
 
+use rankd_engine::degraded::{Degraded, fallback_name};
 use rankd_engine::place::{self, Expected, Way};
 use rankd_engine::steps::{Step, Steps};
 use rankd_engine::task::Task;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, Policy, Scheduler};
-use rankd_plan::plan::NodeIx;
+use rankd_plan::plan::{NodeIx, Substitute};
 
 /// A plan, how it is to be run, and a run of it if there was one.
 pub struct Explanation<'a> {
@@ -68,6 +71,43 @@ impl Explanation<'_> {
     /// The nodes that no output needs.
     fn unneeded(&self) -> impl Iterator<Item = NodeIx> {
         (0..).zip(&self.plan.nodes).filter(|(_, node)| !node.needed).map(|(ix, _)| ix)
+    }
+
+    /// Where the trees begin: the outputs, and what runs only in place of other nodes.
+    fn roots(&self) -> Vec<NodeIx> {
+        let mut is_read = vec![false; self.plan.nodes.len()];
+        for node in self.plan.nodes.iter().filter(|node| node.needed) {
+            node.inputs.iter().for_each(|input| is_read[*input as usize] = true);
+        }
+        self.plan.outputs.iter().for_each(|output| is_read[*output as usize] = true);
+        let others = (0..).zip(&self.plan.nodes).filter(|(ix, node)| node.needed && !is_read[*ix as usize]);
+        self.plan.outputs.iter().copied().chain(others.map(|(ix, _)| ix)).collect()
+    }
+
+    /// What the readers of a node get when weather strikes it, in words.
+    fn fallback(&self, ix: NodeIx) -> Option<String> {
+        self.plan.node(ix).fallback.map(|fallback| fallback_name(self.plan, fallback).to_string())
+    }
+
+    /// When a node runs, where that is not in every run.
+    fn runs(&self, ix: NodeIx) -> Option<&'static str> {
+        let node = self.plan.node(ix);
+        match (node.lazy, node.has_condition) {
+            (true, true) => Some("lazily, on a condition"),
+            (true, false) => Some("lazily"),
+            (false, true) => Some("on a condition"),
+            (false, false) => None,
+        }
+    }
+
+    /// The fallbacks that were taken in the run, if there was one.
+    fn degraded(&self) -> &[Degraded] {
+        self.analyzed.map_or(&[], |outcome| &outcome.degraded)
+    }
+
+    /// The fallback of a node, where it was taken.
+    fn taken(&self, ix: NodeIx) -> Option<Substitute> {
+        self.degraded().iter().find(|degraded| degraded.node == ix).map(|degraded| degraded.fallback)
     }
 
     fn name(&self, ix: NodeIx) -> &str {

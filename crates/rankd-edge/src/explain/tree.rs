@@ -3,6 +3,7 @@
 //! A step's first input stands below it, so that a line of steps is a list; further inputs branch off. A step that several
 //! read is shown once. The walk keeps a stack of its own: a plan may be ten thousand steps deep.
 
+use crate::answer::degraded_lines;
 use crate::explain::{Explanation, micros};
 use crate::listing::Listing;
 use rankd_engine::steps::Step;
@@ -22,13 +23,20 @@ impl Explanation<'_> {
             counted(plan.outputs.len(), "output"),
             self.scheduler.name()
         );
-        let mut written = Listing::new(&["node", "label", "at"]);
+        // Most plans have neither fallbacks nor conditions.
+        let has_more = plan.nodes.iter().any(|node| node.fallback.is_some() || node.has_condition);
+        let more: &[&str] = if has_more { &["fallback", "runs"] } else { &[] };
+        let mut written = Listing::new(&[&["node", "label"], more, &["at"]].concat());
         self.walk(
             |ix| &plan.node(ix).inputs,
             |ix, tree| {
                 let node = plan.node(ix);
-                let label = node.label.clone().unwrap_or_default();
-                written.row(vec![tree, label, node.at().unwrap_or_default().to_owned()]);
+                let mut row = vec![tree, node.label.clone().unwrap_or_default()];
+                if has_more {
+                    row.extend([self.fallback(ix).unwrap_or_default(), self.runs(ix).unwrap_or_default().to_owned()]);
+                }
+                row.push(node.at().unwrap_or_default().to_owned());
+                written.row(row);
             },
         );
         out.push_str(&written.render());
@@ -54,11 +62,11 @@ impl Explanation<'_> {
         out
     }
 
-    /// Calls `line` for each step that the outputs need, with its place in the tree.
+    /// Calls `line` for each step that the outputs need or may need, with its place in the tree.
     fn walk<'s>(&self, inputs: impl Fn(NodeIx) -> &'s [NodeIx], mut line: impl FnMut(NodeIx, String)) {
         let mut shown = vec![false; self.plan.nodes.len()];
         // Steps still to be shown, the next one last: its number of branches and whether it begins one.
-        let mut open: Vec<(NodeIx, usize, bool)> = self.plan.outputs.iter().rev().map(|ix| (*ix, 0, false)).collect();
+        let mut open: Vec<(NodeIx, usize, bool)> = self.roots().into_iter().rev().map(|ix| (ix, 0, false)).collect();
         while let Some((ix, depth, branches)) = open.pop() {
             let bars = "│  ".repeat(depth.saturating_sub(usize::from(branches)).min(INDENT_MAX));
             let fork = if branches { "├─ " } else { "" };
@@ -85,21 +93,16 @@ impl Explanation<'_> {
 
     fn ran(&self, step: &Step) -> Vec<String> {
         let records: Vec<_> = step.nodes.iter().filter_map(|ix| self.record(*ix)).collect();
-        let [first, .., last] = records[..] else {
-            return match records.first() {
-                Some(only) => self.cells(only.rows_in, only),
-                None => vec!["".into(), "".into(), "did not start".into(), "".into()],
-            };
+        let taken = step.nodes.iter().any(|ix| self.taken(*ix).is_some()).then_some("fallback taken");
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            return vec!["".into(), "".into(), "did not start".into(), taken.unwrap_or_default().into()];
         };
-        self.cells(first.rows_in, last)
-    }
-
-    fn cells(&self, rows_in: u64, last: &rankd_engine::trace::NodeTrace) -> Vec<String> {
+        let remarks: Vec<&str> = last.critical.then_some("critical").into_iter().chain(taken).collect();
         vec![
-            format!("{rows_in} → {}", last.rows_out),
+            format!("{} → {}", first.rows_in, last.rows_out),
             format!("{:.1} µs", micros(last.end_ns - last.start_ns)),
             last.on.name(),
-            if last.critical { "critical".into() } else { "".into() },
+            remarks.join(", "),
         ]
     }
 
@@ -112,7 +115,8 @@ impl Explanation<'_> {
             Err(error) => error.to_string(),
         };
         let took = outcome.took.as_secs_f64() * 1e6;
-        format!("\n{result} after {took:.1} µs; critical path {}\n", path.join(" → "))
+        let degraded = degraded_lines(self.plan, self.degraded(), false);
+        format!("\n{result} after {took:.1} µs; critical path {}\n{degraded}", path.join(" → "))
     }
 }
 

@@ -14,7 +14,7 @@ use hyper::Method;
 use rankd_edge::arrow;
 use rankd_edge::input::{self, RefusedRequest};
 use rankd_edge::prepare::{Prepared, Tracing, plan_name};
-use rankd_engine::{Linked, RunError, codes};
+use rankd_engine::{Linked, Outcome, RunError, codes};
 use std::sync::Arc;
 
 /// The plan is named by the path, or by the request.
@@ -32,7 +32,11 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
             // In Arrow, the candidates are a table; the rest of the response is JSON in the schema's metadata, under "response".
             gives: &[(JSON, Shape::Component("Response")), (arrow::MEDIA_TYPE, Shape::Json("{}"))],
             failures: Failures::OfRuns,
-            components: if IN_PATH { &[] } else { &[("Request", REQUEST), ("Response", RESPONSE)] },
+            components: if IN_PATH {
+                &[]
+            } else {
+                &[("Request", REQUEST), ("Response", RESPONSE), ("Degraded", DEGRADED)]
+            },
         },
     };
 
@@ -55,8 +59,10 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
         if outcome.is_none() {
             scope.rows = 0;
         }
-        let trace = outcome.and_then(|outcome| outcome.trace);
-        scope.run = trace.map(|trace| TracedRun { plan: linked, trace, began_ns: scope.began_ns });
+        let began_ns = scope.began_ns;
+        scope.run = outcome.and_then(|Outcome { trace, degraded, .. }| {
+            trace.map(|trace| TracedRun { plan: linked, trace, degraded, began_ns })
+        });
         reply
     }
 }
@@ -107,10 +113,19 @@ const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalPro
   "now_ms":{"type":"integer","minimum":0,"maximum":253402300799999,"description":"The time that nowMs() gives, in milliseconds since 1970; the present where it is not given"},
   "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
+  "strict":{"type":["boolean","null"],"description":"True to take no fallback: the first failure is the answer"},
   "trace":{"type":["boolean","null"]}}}"##;
 
 const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan","candidates"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
   "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Id"}}}},
   "outputs":{"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}}},
+  "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
   "trace":{"type":"object"}}}"##;
+
+const DEGRADED: &str = r##"{"type":"object","required":["node","op","reason","code","fallback","after_ms"],"additionalProperties":false,"properties":{
+  "node":{"type":"string"},"op":{"type":"string"},"label":{"type":"string"},
+  "reason":{"enum":["timeout","upstream","no_time"],"description":"no_time: it was not started, because it would hardly have ended in time"},
+  "code":{"type":"string","description":"Of the error that the request would otherwise have had"},
+  "fallback":{"description":"As in the plan","oneOf":[{"enum":["none","input"]},{"type":"object","required":["node"],"additionalProperties":false,"properties":{"node":{"type":"string"}}}]},
+  "after_ms":{"type":"number","description":"From the start of the run"}}}"##;

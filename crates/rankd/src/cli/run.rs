@@ -185,8 +185,8 @@ impl Session<'_> {
         let id = request.request_id.clone();
         let started = clock::nanos_between(self.began, clock::now());
         let outcome = engine.run(plan, request);
-        if let (Some(perfetto), Some(trace)) = (&mut self.perfetto, &outcome.trace) {
-            perfetto.add(plan, &id, trace, started);
+        if let Some(perfetto) = &mut self.perfetto {
+            perfetto.add(plan, &id, &outcome, started);
         }
         if let Err(error) = &outcome.result
             && error.code.kind == ErrorKind::Bug
@@ -202,7 +202,11 @@ impl Session<'_> {
         let (registry, output_keys) = (&loaded.registry, output_keys.as_deref());
         let answer = Answer { request_id: &id, plan, registry, output_keys, with_trace };
         let response = match (self.format, &outcome.result) {
-            (Format::Table, Ok(outputs)) => answer.table(outputs, say::terminal_width()).trim_end().into(),
+            (Format::Table, Ok(outputs)) => {
+                let colour = say::programs_are_people() && say::allows_colour();
+                let table = answer.table(outputs, &outcome.degraded, say::terminal_width(), colour);
+                table.trim_end().into()
+            }
             (Format::Pretty, Ok(_)) => answer::pretty(&answer.render(&outcome)),
             (Format::Json, Ok(_)) => answer.render(&outcome),
             (_, Err(error)) => self.failed(answer.render(&outcome), error),

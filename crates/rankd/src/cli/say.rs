@@ -42,7 +42,12 @@ pub(crate) fn note(text: String) {
 
 /// Whether people see colours.
 pub(crate) fn in_colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    std::io::stderr().is_terminal() && allows_colour()
+}
+
+/// Whether there may be colours on a terminal.
+pub(crate) fn allows_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Whether what is for programs would land on somebody's screen.

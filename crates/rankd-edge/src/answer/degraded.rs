@@ -1,0 +1,163 @@
+//! What is missing from an answer, written down: as JSON, the same for answers, logs and Arrow's metadata, and as lines for people.
+
+use super::table::shown_text;
+use rankd_engine::Linked;
+use rankd_engine::degraded::{Degraded, FallbackName, fallback_name};
+use rankd_plan::json::Writer;
+use rankd_plan::plan::{NodeIx, Substitute};
+use rankd_plan::render;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Writes an array with an object for each fallback that was taken, in order of time.
+pub fn write_degraded(plan: &Linked, degraded: &[Degraded], w: &mut Writer) {
+    w.array(|w| {
+        for Degraded { node, reason, code, fallback, after } in degraded {
+            let linked = plan.node(*node);
+            w.object(|w| {
+                w.field("node").string(&linked.id).field("op").string(linked.op);
+                if let Some(label) = &linked.label {
+                    w.field("label").string(label);
+                }
+                w.field("reason").string(reason.name()).field("code").string(code.id);
+                write_fallback(plan, *fallback, w.field("fallback"));
+                w.field("after_ms").float(after_ms(*after));
+            });
+        }
+    });
+}
+
+/// Writes a fallback as a plan does.
+pub fn write_fallback(plan: &Linked, fallback: Substitute, w: &mut Writer) {
+    match fallback_name(plan, fallback) {
+        FallbackName::Word(word) => {
+            w.string(word);
+        }
+        FallbackName::Node(id) => {
+            w.object(|w| {
+                w.field("node").string(id);
+            });
+        }
+    }
+}
+
+/// The fallbacks that were taken, by the node that they stand for. Where there are none, as in most runs, it costs nothing.
+pub fn taken(degraded: &[Degraded]) -> HashMap<NodeIx, Substitute> {
+    degraded.iter().map(|one| (one.node, one.fallback)).collect()
+}
+
+/// A warning for each fallback that was taken, one a line.
+pub(crate) fn degraded_lines(plan: &Linked, degraded: &[Degraded], colour: bool) -> String {
+    let line = |Degraded { node, reason, code, fallback, after }: &Degraded| {
+        let linked = plan.node(*node);
+        let label = linked.label.as_ref().map(|label| format!(" ({})", shown_text(label))).unwrap_or_default();
+        let fallback = shown_text(&fallback_name(plan, *fallback).to_string());
+        let (id, op, reason, after) = (shown_text(&linked.id), linked.op, reason.name(), after_ms(*after));
+        let message = format!("{id} {op}{label} is degraded: {reason} after {after} ms, fallback {fallback}");
+        render::warning(code.id, &message, colour) + "\n"
+    };
+    degraded.iter().map(line).collect()
+}
+
+/// In milliseconds, to a tenth.
+fn after_ms(after: Duration) -> f64 {
+    ((after.as_nanos() + 50_000) / 100_000) as f64 / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Answer, pretty};
+    use crate::perfetto::Perfetto;
+    use crate::test_plan::{outcome, plan, registry};
+    use rankd_engine::Outcome;
+    use rankd_plan::Registry;
+
+    const DEGRADED: &str = concat!(
+        r#"[{"node":"n1","op":"source","reason":"upstream","code":"E401","fallback":{"node":"stand in"},"after_ms":1.2},"#,
+        r#"{"node":"n0","op":"source","label":"the \u0007 first","reason":"timeout","code":"E302","fallback":"none","after_ms":41.2},"#,
+        r#"{"node":"kept","op":"keep","reason":"no_time","code":"E304","fallback":"input","after_ms":41.2}]"#
+    );
+
+    fn answer<'a>(plan: &'a Linked, registry: &'a Registry, with_trace: bool) -> Answer<'a> {
+        Answer { request_id: "r", plan, registry, output_keys: None, with_trace }
+    }
+
+    fn whole() -> Outcome {
+        Outcome { degraded: Vec::new(), ..outcome() }
+    }
+
+    fn text(bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_answer_says_what_is_missing_between_its_rows_and_its_trace() {
+        let registry = registry();
+        let plan = plan(&registry);
+        let rows = r#"{"request_id":"r","plan":"feed","candidates":[{"id":7},{"id":8},{"id":9}],"outputs":[{"node":"kept","rows":1},{"node":"other","rows":2}]"#;
+        let [plain, traced] = [false, true].map(|with_trace| answer(&plan, &registry, with_trace));
+        assert_eq!(text(plain.render(&outcome())), format!(r#"{rows},"degraded":{DEGRADED}}}"#));
+        assert_eq!(text(plain.render(&whole())), format!("{rows}}}"));
+        assert!(text(pretty(&plain.render(&outcome()))).contains("\"fallback\": {\n        \"node\": \"stand in\""));
+        let traced = text(traced.render(&outcome()));
+        assert!(traced.starts_with(&format!(r#"{rows},"degraded":{DEGRADED},"trace":{{"#)), "{traced}");
+        for record in [
+            r#""where":"loop","outcome":"failed","fallback":"none","#,
+            r#""where":"loop","outcome":"failed","fallback":{"node":"stand in"},"#,
+            r#""node":"stand in","op":"source","where":"loop","outcome":"done","ready_us"#,
+        ] {
+            assert!(traced.contains(record), "{record}: {traced}");
+        }
+        assert!(plain.weight(&outcome()) > plain.weight(&whole()));
+    }
+
+    #[test]
+    fn a_failure_has_no_rows_that_something_could_be_missing_from() {
+        let registry = registry();
+        let error = rankd_engine::RunError::new(rankd_engine::codes::UNREACHABLE, "gone");
+        let failed = Outcome { result: Err(Box::new(error)), ..outcome() };
+        let plan = plan(&registry);
+        assert!(!text(answer(&plan, &registry, false).render(&failed)).contains("degraded"));
+    }
+
+    #[test]
+    fn an_arrow_stream_has_it_in_its_metadata() {
+        let registry = registry();
+        let plan = plan(&registry);
+        let stream = |outcome: &Outcome| {
+            let outputs = outcome.result.as_ref().unwrap();
+            String::from_utf8_lossy(&answer(&plan, &registry, false).arrow(outputs, outcome).unwrap()).into_owned()
+        };
+        let degraded = stream(&outcome());
+        assert!(degraded.contains("\0degraded\0") && degraded.contains(&format!("\0{DEGRADED}\0")), "{degraded:?}");
+        assert!(degraded.contains(&format!(r#","degraded":{DEGRADED}}}"#)), "{degraded:?}");
+        assert!(!stream(&whole()).contains("degraded"));
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each_below_the_rows() {
+        let registry = registry();
+        let plan = plan(&registry);
+        let table = |colour| {
+            let Outcome { result, degraded, .. } = outcome();
+            answer(&plan, &registry, false).table(&result.unwrap(), &degraded, None, colour)
+        };
+        let lines = "other:\nid\n 8\n 9\n2 rows\n\
+            warning[E401]: n1 source is degraded: upstream after 1.2 ms, fallback node stand in\n\
+            warning[E302]: n0 source (the \\u{7} first) is degraded: timeout after 41.2 ms, fallback none\n\
+            warning[E304]: kept keep is degraded: no_time after 41.2 ms, fallback input\n";
+        assert!(table(false).ends_with(lines), "{}", table(false));
+        assert!(table(true).contains("\u{1b}[") && !table(false).contains('\u{1b}'), "{:?}", table(true));
+    }
+
+    #[test]
+    fn an_event_of_a_failed_node_names_its_fallback() {
+        let plan = plan(&registry());
+        let mut events = Perfetto::default();
+        events.add(&plan, "r", &outcome(), 0);
+        let events = events.finish();
+        assert!(events.contains(r#""outcome":"failed","fallback":"none""#), "{events}");
+        assert_eq!(events.matches("\"fallback\":").count(), 2, "{events}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What an explanation says of fallbacks, conditions and lazy nodes. How plans run is explained to the tests of the program.
+
+use crate::explain::Explanation;
+use crate::test_plan::{outcome, plan, registry};
+use rankd_engine::{Linked, Outcome, Policy, Scheduler};
+
+fn explain<T>(analyzed: Option<&Outcome>, told: impl Fn(&Explanation<'_>) -> T) -> T {
+    let plan: Linked = plan(&registry());
+    let (scheduler, policy) = (Scheduler::Async, &Policy::default());
+    told(&Explanation { plan: &plan, scheduler, policy, limits_nodes: false, analyzed })
+}
+
+fn has(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "{part}\n{text}"));
+}
+
+#[test]
+fn programs_are_told_what_stands_in_for_a_node_and_when_it_runs() {
+    let json = explain(None, |told| told.to_json());
+    has(
+        &json,
+        &[
+            r#"{"node":"n0","op":"source","label":"the \u0007 first","inputs":[],"fallback":"none"}"#,
+            r#"{"node":"n1","op":"source","inputs":[],"fallback":{"node":"stand in"}}"#,
+            r#"{"node":"stand in","op":"source","inputs":[],"lazy":true}"#,
+            r#"{"node":"kept","op":"keep","inputs":["n0"],"fallback":"input","conditional":true}"#,
+            r#"{"node":"other","op":"keep","inputs":["n1"]}"#,
+        ],
+    );
+    assert!(!json.contains("degraded"));
+    let json = explain(Some(&outcome()), |told| told.to_json());
+    has(
+        &json,
+        &[
+            r#""rows":3,"degraded":[{"node":"n1","#,
+            r#""node":"n0","where":"loop","outcome":"failed","fallback":"none""#,
+        ],
+    );
+}
+
+#[test]
+fn people_are_told_in_columns_and_lazy_nodes_are_trees_of_their_own() {
+    let tree = explain(None, |told| told.to_tree());
+    let written: Vec<Vec<&str>> = tree
+        .lines()
+        .skip_while(|line| *line != "as written")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    let expected: [&[&str]; 6] = [
+        &["node", "label", "fallback", "runs", "at"],
+        &["kept keep", "input", "on a condition"],
+        &["n0 source", "the \u{7} first", "none"],
+        &["other keep"],
+        &["n1 source", "node stand in"],
+        &["stand in source", "lazily"],
+    ];
+    assert_eq!(written, expected);
+    let tree = explain(Some(&outcome()), |told| told.to_tree());
+    has(&tree, &["did not start  fallback taken", "warning[E302]: n0 source"]);
+}
+
+#[test]
+fn graphs_have_dashed_edges_for_fallbacks() {
+    let dot = explain(Some(&outcome()), |told| told.to_dot());
+    has(
+        &dot,
+        &[
+            "n0 -> n3;",
+            "n2 -> n1 [style=dashed, label=\"fallback\"];",
+            "fallback input\\nruns on a condition",
+            "stand in source\\nruns lazily",
+            "fallback taken",
+        ],
+    );
+    assert_eq!(dot.matches("style=dashed").count(), 1, "{dot}");
+    let mermaid = explain(None, |told| told.to_mermaid());
+    has(&mermaid, &["n0 --> n3", "n2 -.->|fallback| n1", "fallback none"]);
+    assert_eq!(mermaid.matches("-.->").count(), 1, "{mermaid}");
+}

@@ -1,0 +1,57 @@
+//! How often the fallbacks of a plan were taken. Only nodes that have one are counted, so that others cost nothing and the metrics have no
+//! more labels than the plans in service have fallbacks.
+
+use rankd_engine::Linked;
+use rankd_engine::degraded::Reason;
+use rankd_plan::plan::NodeIx;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The counters of one version of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct DegradedCounts {
+    /// In order of their positions in the plan.
+    nodes: Box<[NodeCounts]>,
+}
+
+#[derive(Debug)]
+struct NodeCounts {
+    node: NodeIx,
+    id: Arc<str>,
+    /// By reason. Versions share them, so that no count is lost or goes back when a plan changes.
+    counts: Arc<[AtomicU64; Reason::ALL.len()]>,
+}
+
+impl DegradedCounts {
+    /// For a plan that comes after another version of it, if there was one.
+    pub(crate) fn new(plan: &Linked, before: Option<&DegradedCounts>) -> DegradedCounts {
+        let before = before.iter().flat_map(|before| &before.nodes);
+        let known: HashMap<&str, _> = before.map(|node| (&*node.id, &node.counts)).collect();
+        let with_fallback = (0..).zip(&plan.nodes).filter(|(_, node)| node.fallback.is_some());
+        let nodes = with_fallback.map(|(node, linked)| {
+            let counts = known.get(&*linked.id).map(|counts| Arc::clone(counts)).unwrap_or_default();
+            NodeCounts { node, id: linked.id.clone(), counts }
+        });
+        DegradedCounts { nodes: nodes.collect() }
+    }
+
+    /// Counts a fallback that was taken.
+    pub(crate) fn add(&self, node: NodeIx, reason: Reason) {
+        if let Ok(at) = self.nodes.binary_search_by_key(&node, |counts| counts.node) {
+            self.nodes[at].counts[position(reason)].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Every node with a fallback, by its id, and how often it was taken for each reason.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Reason, u64)> {
+        self.nodes.iter().flat_map(|node| {
+            let of = |reason: &Reason| (&*node.id, *reason, node.counts[position(*reason)].load(Ordering::Relaxed));
+            Reason::ALL.iter().map(of)
+        })
+    }
+}
+
+fn position(reason: Reason) -> usize {
+    reason as usize
+}
