@@ -24,6 +24,10 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) struct Tally {
     pub(crate) nanos: Histogram<u64>,
     pub(crate) errors: BTreeMap<&'static str, u64>,
+    /// Requests that got rows for which a fallback was taken.
+    pub(crate) degraded: u64,
+    /// The nodes that those fallbacks stood for, by id, and in how many of those requests.
+    pub(crate) degraded_nodes: BTreeMap<String, u64>,
     /// By node: traced runs, and their run and queue times.
     pub(crate) nodes: BTreeMap<u32, (u64, u64, u64)>,
 }
@@ -32,15 +36,17 @@ impl Default for Tally {
     fn default() -> Tally {
         // Three digits over the range that is given always make a histogram.
         let nanos = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constants that are known to be good");
-        Tally { nanos, errors: BTreeMap::new(), nodes: BTreeMap::new() }
+        let (errors, nodes, degraded_nodes) = Default::default();
+        Tally { nanos, errors, degraded: 0, degraded_nodes, nodes }
     }
 }
 
 impl Tally {
-    fn add(&mut self, took: Duration, outcome: &Outcome) {
+    fn add(&mut self, took: Duration, plan: &Linked, outcome: &Outcome) {
         self.nanos.saturating_record(took.as_nanos() as u64);
-        if let Err(error) = &outcome.result {
-            *self.errors.entry(error.code.kind.name()).or_default() += 1;
+        match &outcome.result {
+            Ok(_) => self.add_degraded(outcome.degraded.iter().map(|one| plan.node(one.node).id.to_string())),
+            Err(error) => *self.errors.entry(error.code.kind.name()).or_default() += 1,
         }
         for node in outcome.trace.iter().flat_map(|Trace { nodes, .. }| nodes) {
             let (runs, run_ns, queue_ns) = self.nodes.entry(node.node).or_default();
@@ -50,11 +56,22 @@ impl Tally {
         }
     }
 
+    /// Counts an answer with rows by the nodes whose fallbacks it has; often none.
+    pub(crate) fn add_degraded(&mut self, nodes: impl Iterator<Item = String>) {
+        let mut nodes = nodes.peekable();
+        self.degraded += u64::from(nodes.peek().is_some());
+        nodes.for_each(|node| *self.degraded_nodes.entry(node).or_default() += 1);
+    }
+
     fn merge(&mut self, other: &Tally) {
         // Both have the same bounds.
         let _ = self.nanos.add(&other.nanos);
         for (kind, count) in &other.errors {
             *self.errors.entry(kind).or_default() += count;
+        }
+        self.degraded += other.degraded;
+        for (node, count) in &other.degraded_nodes {
+            *self.degraded_nodes.entry(node.clone()).or_default() += count;
         }
         for (node, (runs, run_ns, queue_ns)) in &other.nodes {
             let ours = self.nodes.entry(*node).or_default();
@@ -74,6 +91,11 @@ impl Tally {
     /// The part of all requests that got no rows.
     pub(crate) fn error_share(&self) -> f64 {
         self.failed() as f64 / self.ended().max(1) as f64
+    }
+
+    /// The part of all requests that got rows for which a fallback was taken.
+    pub(crate) fn degraded_share(&self) -> f64 {
+        self.degraded as f64 / self.ended().max(1) as f64
     }
 }
 
@@ -142,7 +164,7 @@ impl PlanTarget<'_> {
             match answer {
                 Ok((from, to, outcome)) => {
                     ended += 1;
-                    tally.add(to.saturating_duration_since(from), &outcome);
+                    tally.add(to.saturating_duration_since(from), self.plan, &outcome);
                     if to.saturating_duration_since(shown) >= TICK {
                         shown = to;
                         bar.at(ends.progress(ended, to.saturating_duration_since(began)));
@@ -166,7 +188,7 @@ impl PlanTarget<'_> {
                     return tally;
                 }
                 let outcome = self.engine.run(self.plan, self.request(load, at));
-                tally.add(outcome.took, &outcome);
+                tally.add(outcome.took, self.plan, &outcome);
             }
         };
         let mut tally = Tally::default();

@@ -22,7 +22,7 @@ enum Unit {
 }
 
 /// Every figure, by the name that people use, and where the report for programs has it.
-const FIGURES: [(&str, Unit, &[&str]); 10] = [
+const FIGURES: [(&str, Unit, &[&str]); 11] = [
     ("min", Unit::Micros, &["latency_us", "min"]),
     ("mean", Unit::Micros, &["latency_us", "mean"]),
     ("p50", Unit::Micros, &["latency_us", "p50"]),
@@ -33,6 +33,7 @@ const FIGURES: [(&str, Unit, &[&str]); 10] = [
     ("throughput", Unit::PerSecond, &["throughput_per_s"]),
     ("goodput", Unit::PerSecond, &["goodput_per_s"]),
     ("errors", Unit::Share, &["error_share"]),
+    ("degraded", Unit::Share, &["degraded_share"]),
 ];
 
 /// The figures of one bench, in the order of the list above; nothing where its report does not have one.
@@ -124,7 +125,7 @@ fn shown(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A condition that fails a bench: `p99 > 5ms`, `throughput < 1000`, `errors > 1%`, `p50 > 1.2x` (of the baseline's).
+/// A condition that fails a bench: `p99 > 5ms`, `throughput < 1000`, `errors > 1%`, `degraded > 5%`, `p50 > 1.2x` (of the baseline's).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gate {
     text: String,
@@ -232,7 +233,7 @@ impl Limit {
 mod tests {
     use super::*;
 
-    const REPORT: &str = r#"{"plan":"p","errors":{"task":5},"error_share":0.05,"throughput_per_s":1000,"latency_us":{"p50":100,"p99":6000.5}}"#;
+    const REPORT: &str = r#"{"plan":"p","errors":{"task":5},"error_share":0.05,"degraded_share":0.2,"throughput_per_s":1000,"latency_us":{"p50":100,"p99":6000.5}}"#;
 
     fn failure(gate: &str) -> Option<String> {
         let now = Figures::of_report(REPORT).unwrap();
@@ -252,6 +253,8 @@ mod tests {
             ("throughput <= 1000/s", Some("failed: throughput <= 1000/s: throughput is 1000 a second")),
             ("errors > 1%", Some("failed: errors > 1%: errors is 5.00 %")),
             ("errors > 0.05", None),
+            ("degraded > 5%", Some("failed: degraded > 5%: degraded is 20.00 %")),
+            ("degraded > 20%", None),
             ("p99 > 1.5x", Some("failed: p99 > 1.5x: p99 is 6.00 ms")),
             ("p99 > 2.5x", None),
             ("p50 > 2x", Some("failed: p50 > 2x: the baseline has no p50")),

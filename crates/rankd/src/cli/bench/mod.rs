@@ -61,8 +61,8 @@ pub(crate) struct BenchArgs {
     /// Compare with an earlier bench, given as the JSON that it printed
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Exit with code 1 if this holds: 'p99 > 5ms', 'throughput < 1000', 'errors > 1%', or 'p50 > 1.2x' of the baseline; can be
-    /// repeated
+    /// Exit with code 1 if this holds: 'p99 > 5ms', 'throughput < 1000', 'errors > 1%', 'degraded > 5%', or 'p50 > 1.2x' of the baseline;
+    /// can be repeated
     #[arg(long, value_name = "CONDITION", value_parser = Gate::parse)]
     fail_if: Vec<Gate>,
     /// Print only the JSON; by default the table is printed too, or only the table if stdout is a terminal

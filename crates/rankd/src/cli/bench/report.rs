@@ -10,7 +10,7 @@ use rankd_edge::listing::Listing;
 use rankd_edge::process;
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_engine::stats::Stats;
-use rankd_engine::{Engine, ErrorKind, Linked, Policy};
+use rankd_engine::{Engine, Linked, Policy};
 use rankd_plan::json::Writer;
 use std::time::Duration;
 
@@ -69,13 +69,36 @@ pub(crate) fn latencies(nanos: &Histogram<u64>) -> [(&'static str, f64); 7] {
     ]
 }
 
-/// How many requests failed and of what, in words.
-pub(crate) fn errors_in_words(tally: &Tally) -> String {
-    if tally.errors.is_empty() {
-        return "no errors".to_owned();
+/// How many requests failed and of what, and how many got less than they should, in words.
+pub(crate) fn troubles_in_words(tally: &Tally) -> String {
+    let mut words = "no errors".to_owned();
+    if !tally.errors.is_empty() {
+        let kinds: Vec<String> = tally.errors.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let (failed, share) = (tally.failed(), 100.0 * tally.error_share());
+        words = format!("{failed} without rows ({share:.2} %): {}", kinds.join(", "));
     }
-    let kinds: Vec<String> = tally.errors.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    format!("{} without rows ({:.2} %): {}", tally.failed(), 100.0 * tally.error_share(), kinds.join(", "))
+    if tally.degraded > 0 {
+        let nodes: Vec<String> = tally.degraded_nodes.iter().map(|(node, count)| format!("{count} {node}")).collect();
+        let (degraded, share) = (tally.degraded, 100.0 * tally.degraded_share());
+        words += &format!("; {degraded} degraded ({share:.2} %): {}", nodes.join(", "));
+    }
+    words
+}
+
+/// What all benches tell programs of requests that failed or got less than they should.
+pub(crate) fn write_troubles(w: &mut Writer, tally: &Tally) {
+    w.field("errors").object(|w| {
+        for (kind, count) in &tally.errors {
+            w.field(kind).int(*count as i64);
+        }
+    });
+    w.field("error_share").float(tally.error_share());
+    w.field("degraded").object(|w| {
+        for (node, count) in &tally.degraded_nodes {
+            w.field(node).int(*count as i64);
+        }
+    });
+    w.field("degraded_share").float(tally.degraded_share());
 }
 
 /// What all benches tell programs of the load.
@@ -152,7 +175,7 @@ impl PlanReport<'_> {
         };
         let mut out = format!("{}: {} requests, {load}, scheduler {scheduler}\n", self.plan.name, tally.ended());
         let (throughput, seconds) = (self.a_second(tally.ended()), self.wall.as_secs_f64());
-        out += &format!("{throughput:.0} a second, {seconds:.2} s, {}\n", errors_in_words(tally));
+        out += &format!("{throughput:.0} a second, {seconds:.2} s, {}\n", troubles_in_words(tally));
         out += &format!(
             "{:.1} % of computations inline, {} chained, {} round trips to the CPU pool\n\n",
             100.0 * counted.inline_rate(),
@@ -191,14 +214,7 @@ impl PlanReport<'_> {
                 w.field("max_inline_depth").int(max_inline_depth.into());
             });
             write_load(w, self.load, tally);
-            w.field("errors").object(|w| {
-                for kind in ErrorKind::ALL {
-                    if let Some(count) = tally.errors.get(kind.name()) {
-                        w.field(kind.name()).int(*count as i64);
-                    }
-                }
-            });
-            w.field("error_share").float(tally.error_share());
+            write_troubles(w, tally);
             w.field("wall_s").float(self.wall.as_secs_f64());
             w.field("throughput_per_s").float(self.a_second(tally.ended()));
             w.field("goodput_per_s").float(self.a_second(tally.ended() - tally.failed()));

@@ -7,7 +7,7 @@
 use crate::cli::bench::drive::Tally;
 use crate::cli::bench::load::{Ends, Load};
 use crate::cli::bench::picture;
-use crate::cli::bench::report::{Wanted, errors_in_words, latencies, write_load};
+use crate::cli::bench::report::{Wanted, latencies, troubles_in_words, write_load, write_troubles};
 use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::{WRONG, say};
 use hdrhistogram::Histogram;
@@ -15,6 +15,7 @@ use rankd_edge::listing::Listing;
 use rankd_edge::process;
 use rankd_engine::clock::{self, Instant};
 use rankd_plan::json::Writer;
+use rankd_serve::degraded_header;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
@@ -173,6 +174,7 @@ impl<'a> Drive<'a> {
             *seen.statuses.entry(*status).or_default() += 1;
         }
         if matches!(status, Ok(200)) {
+            seen.tally.add_degraded(header(answer, degraded_header::NAME).into_iter().flat_map(degraded_header::named));
             seen.good.get_or_insert_with(|| Tally::default().nanos).saturating_record(nanos);
         } else {
             *seen.tally.errors.entry(kind(status, answer)).or_default() += 1;
@@ -206,13 +208,22 @@ fn is_closed(error: &io::Error) -> bool {
 
 /// The status of an answer whose head is whole, and how long it is with its body.
 fn head(answer: &[u8]) -> Option<(u16, usize)> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
-    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let head = head_text(answer)?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    let length = head.lines().filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
-        if name.eq_ignore_ascii_case("content-length") { value.trim().parse::<usize>().ok() } else { None }
-    });
-    Some((status, end + length.unwrap_or(0)))
+    let length = header(answer, "content-length").and_then(|length| length.parse::<usize>().ok());
+    Some((status, head.len() + length.unwrap_or(0)))
+}
+
+/// The head of an answer, once it is whole.
+fn head_text(answer: &[u8]) -> Option<&str> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    std::str::from_utf8(&answer[..end]).ok()
+}
+
+/// The value of a header.
+fn header<'a>(answer: &'a [u8], name: &str) -> Option<&'a str> {
+    let mut fields = head_text(answer)?.lines().filter_map(|line| line.split_once(':'));
+    fields.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
 /// The kind of error that an answer tells, or why there is none.
@@ -256,7 +267,8 @@ impl ServerReport<'_> {
         let (all, good) = (self.a_second(tally.ended()), self.a_second(self.good()));
         let seconds = self.wall.as_secs_f64();
         let mut out = format!("{}: {} requests, {load}\n", self.url, tally.ended());
-        out += &format!("{all:.0} a second, {good:.0} of them with rows, {seconds:.2} s, {}\n", errors_in_words(tally));
+        out +=
+            &format!("{all:.0} a second, {good:.0} of them with rows, {seconds:.2} s, {}\n", troubles_in_words(tally));
         if self.seen.late > 0 {
             let late = self.seen.late;
             out += &format!(
@@ -281,12 +293,7 @@ impl ServerReport<'_> {
             if self.load.rate.is_some() {
                 w.field("sent_late").int(self.seen.late as i64);
             }
-            w.field("errors").object(|w| {
-                for (kind, count) in &tally.errors {
-                    w.field(kind).int(*count as i64);
-                }
-            });
-            w.field("error_share").float(tally.error_share());
+            write_troubles(w, tally);
             w.field("statuses").object(|w| {
                 for (status, count) in &self.seen.statuses {
                     w.field(&status.to_string()).int(*count as i64);
@@ -320,6 +327,10 @@ mod tests {
         assert_eq!(head(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), None);
         assert_eq!(head(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"), Some((200, 40)));
         assert_eq!(head(b"HTTP/1.1 200 OK\r\nContent-Length:2\r\n\r\n{"), Some((200, 39)));
+        let degraded = b"HTTP/1.1 200 OK\r\nRankd-Degraded: n4,n%207,+3\r\n\r\n";
+        let nodes: Vec<String> =
+            header(degraded, degraded_header::NAME).into_iter().flat_map(degraded_header::named).collect();
+        assert_eq!(nodes, ["n4", "n 7"]);
         assert_eq!(kind(&Ok(503), b"{\"error\":{\"code\":\"E601\",\"kind\":\"overloaded\"}}"), "overloaded");
         assert_eq!(kind(&Ok(502), b"<html>"), "other");
         for (error, expected) in [
