@@ -55,3 +55,31 @@ impl DegradedCounts {
 fn position(reason: Reason) -> usize {
     reason as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{plan, tasks};
+    use rankd_plan::plan::Substitute;
+
+    #[test]
+    fn nodes_with_a_fallback_are_counted_and_keep_their_counts_in_the_next_version() {
+        let (_, mut linked) = plan(&tasks());
+        assert_eq!(DegradedCounts::new(&linked, None).all().count(), 0);
+        linked.nodes[1].fallback = Some(Substitute::FirstInput);
+        let first = DegradedCounts::new(&linked, None);
+        first.add(1, Reason::Timeout);
+        first.add(1, Reason::NoTime);
+        // This one has no fallback, so there is nothing to count.
+        first.add(0, Reason::Timeout);
+        linked.nodes[0].fallback = Some(Substitute::NoRows);
+        let second = DegradedCounts::new(&linked, Some(&first));
+        // A run that began with the first version may end after the second has come.
+        first.add(1, Reason::Timeout);
+        second.add(0, Reason::Upstream);
+        let all: Vec<_> = second.all().map(|(node, reason, count)| (node, reason.name(), count)).collect();
+        let of_r = [("r", "timeout", 0), ("r", "upstream", 1), ("r", "no_time", 0)];
+        let of_w = [("w", "timeout", 2), ("w", "upstream", 0), ("w", "no_time", 1)];
+        assert_eq!(all, [of_r, of_w].concat());
+    }
+}

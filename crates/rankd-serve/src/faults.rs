@@ -68,7 +68,7 @@ const fn contract(inputs: Inputs, rows: RowEffect) -> Contract {
 static READ: Contract = contract(Inputs::None, RowEffect::Source);
 static WORK: Contract = contract(Inputs::One, RowEffect::Fewer);
 
-fn tasks() -> Tasks {
+pub(crate) fn tasks() -> Tasks {
     let signature = |op, contract| Signature { op, summary: "", contract };
     let definitions = [
         Definition { signature: signature("read_fuse", &READ), maker: Maker::Fetch(|_| Arc::new(ReadFuse)) },
@@ -77,8 +77,8 @@ fn tasks() -> Tasks {
     Tasks::new(definitions).unwrap()
 }
 
-/// A catalog with a plan of both tasks.
-fn catalog(tasks: &Tasks) -> Catalog {
+/// A plan of both tasks: `w` works on what `r` reads.
+pub(crate) fn plan(tasks: &Tasks) -> (Registry, Linked) {
     const KEYS: &str =
         "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n";
     let text = |file, text| Text { file, text };
@@ -90,8 +90,12 @@ fn catalog(tasks: &Tasks) -> Catalog {
         "outputs":["w"],"expr_table":{},"pred_table":{}}"#;
     let checked = check(plan.as_bytes(), &registry, tasks.signatures());
     let linked = Linked::link(&checked.plan.expect("the plan is good"), tasks, &registry);
-    let linked = Arc::new(linked.unwrap_or_else(|error| panic!("{}", error.message)));
-    let registry = Arc::new(registry);
+    (registry, linked.unwrap_or_else(|error| panic!("{}", error.message)))
+}
+
+fn catalog(tasks: &Tasks) -> Catalog {
+    let (registry, linked) = plan(tasks);
+    let (registry, linked) = (Arc::new(registry), Arc::new(linked));
     let served = ServedPlan {
         name: "fuse".to_owned(),
         file: String::new(),

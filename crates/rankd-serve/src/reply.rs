@@ -94,3 +94,35 @@ impl Reply {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{plan, tasks};
+    use rankd_engine::codes;
+    use rankd_engine::degraded::Reason;
+    use rankd_plan::plan::Substitute;
+    use std::time::Duration;
+
+    #[test]
+    fn a_header_names_the_nodes_whose_fallbacks_were_taken() {
+        let (_, plan) = plan(&tasks());
+        let degraded = |node| Degraded {
+            node,
+            reason: Reason::Upstream,
+            code: codes::UNREACHABLE,
+            fallback: Substitute::NoRows,
+            after: Duration::ZERO,
+        };
+        let header = |degraded: &[Degraded]| {
+            let reply = Reply::json("{}").with_degraded(&plan, degraded);
+            let outcome = reply.outcome;
+            let response = reply.into_response(false, false, |bytes| bytes);
+            let value = response.headers().get("rankd-degraded").map(|value| value.to_str().unwrap().to_owned());
+            (outcome, response.status().as_u16(), value)
+        };
+        assert_eq!(header(&[]), (RequestOutcome::Ok, 200, None));
+        let both = header(&[degraded(1), degraded(0)]);
+        assert_eq!(both, (RequestOutcome::Degraded, 200, Some("w,r".to_owned())));
+    }
+}

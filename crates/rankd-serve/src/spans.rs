@@ -191,3 +191,39 @@ fn number(w: &mut Writer, key: &str, value: u64) {
         w.field("intValue").string(&value.to_string());
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{plan, tasks};
+    use rankd_engine::codes;
+    use rankd_engine::degraded::Reason;
+    use std::time::Duration;
+
+    #[test]
+    fn a_fallback_that_was_taken_is_an_event_of_the_request() {
+        let exported = |degraded: Vec<Degraded>| {
+            let run = TracedRun { plan: Arc::new(plan(&tasks()).1), trace: Trace::default(), degraded, began_ns: 20 };
+            export(&[FinishedRequest {
+                context: None,
+                start_ns: 1_000,
+                took_ns: 500,
+                route: "/rank",
+                status: 200,
+                outcome: RequestOutcome::Degraded,
+                request_id: "r".to_owned(),
+                rows: 1,
+                run: Some(run),
+            }])
+        };
+        let (reason, code, after) = (Reason::NoTime, codes::LEARNED_LIMIT, Duration::from_nanos(3));
+        let told = exported(vec![Degraded { node: 1, reason, code, fallback: Substitute::Node(0), after }]);
+        let attribute = |key, value| format!(r#"{{"key":"rankd.{key}","value":{{"stringValue":"{value}"}}}}"#);
+        let attributes = [("node", "w"), ("reason", "no_time"), ("code", "E304"), ("fallback", "node r")];
+        let attributes = attributes.map(|(key, value)| attribute(key, value)).join(",");
+        let event =
+            format!(r#""events":[{{"timeUnixNano":"1023","name":"rankd.degraded","attributes":[{attributes}]}}]"#);
+        assert!(told.contains(&event) && told.contains(&attribute("outcome", "degraded")), "{told}");
+        assert!(!exported(Vec::new()).contains("events"));
+    }
+}

@@ -129,3 +129,15 @@ const DEGRADED: &str = r##"{"type":"object","required":["node","op","reason","co
   "code":{"type":"string","description":"Of the error that the request would otherwise have had"},
   "fallback":{"description":"As in the plan","oneOf":[{"enum":["none","input"]},{"type":"object","required":["node"],"additionalProperties":false,"properties":{"node":{"type":"string"}}}]},
   "after_ms":{"type":"number","description":"From the start of the run"}}}"##;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rankd_engine::degraded::Reason;
+
+    #[test]
+    fn the_document_lists_every_reason() {
+        let names: Vec<String> = Reason::ALL.iter().map(|reason| format!("{:?}", reason.name())).collect();
+        assert!(DEGRADED.contains(&format!(r#""reason":{{"enum":[{}]"#, names.join(","))));
+    }
+}
