@@ -79,6 +79,31 @@ fn nodes_that_nobody_needs_and_labels_with_any_signs_are_shown() {
 }
 
 #[test]
+fn fallbacks_conditions_and_lazy_nodes_are_shown() {
+    let folder = Folder::new();
+    let text = r#"{"schema_version":1,"plan_name":"spared","nodes":[
+        {"node_id":"s","op":"fixed_source","params":{"row_count":3},"fallback":{"node":"spare"}},
+        {"node_id":"spare","op":"fixed_source","params":{"row_count":2}},
+        {"node_id":"z","op":"sleep","inputs":["s"],"params":{"duration_ms":1},"fallback":"input","when":"p0"}],
+        "outputs":["z"],"expr_table":{},"pred_table":{"p0":{"op":"not_null","x":{"op":"param_ref","param":"weight"}}}}"#;
+    let plan = folder.write("spared.plan.json", text);
+    let told = told(&[&plan], b"");
+    let [s, spare, z] = told.list("written") else { unreachable!("{told:?}") };
+    assert_eq!((s.text("fallback.node"), s.has("lazy"), s.has("conditional")), ("spare", false, false));
+    assert_eq!((spare.at("lazy"), spare.has("fallback")), (&Json::Bool(true), false));
+    assert_eq!((z.text("fallback"), z.at("conditional")), ("input", &Json::Bool(true)));
+    assert!(told.texts("not_run").is_empty(), "what stands in may run");
+    let tree = run(&["explain", &plan], b"").stderr;
+    for words in ["node spare", "on a condition", "lazily"] {
+        assert!(tree.contains(words), "{words}: {tree}");
+    }
+    let dot = run(&["explain", &plan, "--dot"], b"").stdout;
+    assert!(dot.contains("n1 -> n0 [style=dashed, label=\"fallback\"];"), "{dot}");
+    let mermaid = run(&["explain", &plan, "--mermaid"], b"").stdout;
+    assert!(mermaid.contains("n1 -.->|fallback| n0"), "{mermaid}");
+}
+
+#[test]
 fn what_cannot_be_explained_or_fails_says_so() {
     let ran = run(&["explain", "mixed_pipelin"], b"");
     assert_eq!(ran.code, 2);

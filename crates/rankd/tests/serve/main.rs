@@ -13,6 +13,7 @@ mod arrow;
 mod bench;
 mod client;
 mod confined;
+mod degraded;
 mod details;
 #[path = "../downloads/mod.rs"]
 mod downloads;
