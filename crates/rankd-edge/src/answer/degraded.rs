@@ -1,6 +1,6 @@
 //! What is missing from an answer, written down: as JSON, the same for answers, logs and Arrow's metadata, and as lines for people.
 
-use super::table::shown_text;
+use super::shown_text::shown_text;
 use rankd_engine::Linked;
 use rankd_engine::degraded::{Degraded, FallbackName, fallback_name};
 use rankd_plan::json::Writer;

@@ -4,6 +4,7 @@
 mod degraded;
 mod pretty;
 mod rows;
+mod shown_text;
 mod table;
 #[cfg(test)]
 mod tests;
