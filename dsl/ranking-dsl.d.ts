@@ -8,6 +8,7 @@ declare const U: typeof import("@ranking-dsl/runtime").U;
 declare const P: typeof import("@ranking-dsl/runtime").P;
 declare const E: typeof import("@ranking-dsl/runtime").E;
 declare const Pred: typeof import("@ranking-dsl/runtime").Pred;
+declare const dial: typeof import("@ranking-dsl/runtime").dial;
 declare const nowMs: typeof import("@ranking-dsl/runtime").nowMs;
 declare const clamp: typeof import("@ranking-dsl/runtime").clamp;
 declare const coalesce: typeof import("@ranking-dsl/runtime").coalesce;
@@ -61,6 +62,7 @@ declare module "@ranking-dsl/runtime" {
   const endpointBrand: unique symbol;
   const rowsBrand: unique symbol;
   const planBrand: unique symbol;
+  const dialBrand: unique symbol;
   const listBrand: unique symbol;
   const vectorBrand: unique symbol;
 
@@ -112,7 +114,31 @@ declare module "@ranking-dsl/runtime" {
     scheduling?: { inline?: boolean; costEstimateUs?: number };
     /** The longest that the node may take. */
     timeoutMs?: number;
+    /**
+     * What the readers of the node get when it is late or its store fails: no rows, the rows of its input as they are, or the
+     * rows of another task, which runs only then. A mistake in the plan or in the data is never covered.
+     */
+    fallback?: Substitute;
+    /** Why rows may pass a filter when the fallback is taken, or `when` is false. `rankd check` lists these reasons. */
+    failOpen?: string;
+    /** Whether the node runs, decided once for each request: a condition of parameters, `U.id` and `nowMs()`. */
+    when?: boolean;
+    /** What the readers get where `when` is false: by default no rows of a task that makes rows, otherwise the rows of its input. */
+    otherwise?: Substitute;
   }
+
+  /** What the readers of a node get in place of its rows: no rows, the rows of its first input, or those of another task. */
+  export type Substitute = "none" | "input" | Rows;
+
+  /** A number of a task that follows the load. */
+  export interface Dial {
+    readonly [dialBrand]: true;
+  }
+  /**
+   * A number that follows the load, where a task takes one: the first value at rest, less under load, `min` under full load. Both are
+   * in the range of the option.
+   */
+  export function dial(first: number | bigint, range: { min: number | bigint }): Dial;
 
   /** A value of literal data; an array is a list or a vector. */
   export type Cell = Expr | readonly number[] | readonly string[];
@@ -398,7 +424,7 @@ declare module "@ranking-dsl/runtime" {
       /** The key that is read, such as user:{user_id}:history */
       key?: string;
       /** How many elements to read for each input row (default 100) */
-      fanout?: number | bigint;
+      fanout?: number | bigint | Dial;
       /** From which end of the scores the sorted set is read; asc when not given */
       order?: "asc" | "desc";
       /** The key that gets the scores */
@@ -482,7 +508,7 @@ declare module "@ranking-dsl/runtime" {
       /** The key that is read, such as user:{user_id}:history */
       key?: string;
       /** How many elements to read for each input row (default 100) */
-      fanout?: number | bigint;
+      fanout?: number | bigint | Dial;
       /** From which end of the scores the sorted set is read; asc when not given */
       order?: "asc" | "desc";
       /** The key that gets the scores */
@@ -510,7 +536,7 @@ declare module "@ranking-dsl/runtime" {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
-      fanout?: number | bigint;
+      fanout?: number | bigint | Dial;
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
@@ -574,7 +600,7 @@ declare module "@ranking-dsl/runtime" {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
-      fanout?: number | bigint;
+      fanout?: number | bigint | Dial;
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
@@ -583,7 +609,7 @@ declare module "@ranking-dsl/runtime" {
       /** Where the lists are */
       endpoint: Endpoint<"redis">;
       /** How many ids to read for each input row (default 100) */
-      fanout?: number | bigint;
+      fanout?: number | bigint | Dial;
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
@@ -604,7 +630,7 @@ declare module "@ranking-dsl/runtime" {
     /** Keep the first rows. */
     take(options: {
       /** How many rows to keep */
-      count: number | bigint;
+      count: number | bigint | Dial;
     } & TaskOptions): Rows;
     /** Compute an expression for every row and write it to a key. */
     vm<OutKey extends Expr | AnyArray>(options: {

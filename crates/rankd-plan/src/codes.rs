@@ -178,13 +178,13 @@ codes! {
     P806 InputOfSource Error "a fallback or otherwise \"input\" of a task that makes rows of its own"
         "Write `\"none\"`, or name a node whose rows can take the place of these.";
     P807 FailsOpen Error "a fallback \"input\" with which rows pass a task that drops rows"
-        "Remove the fallback, or write in `fail_open` why rows may pass.";
+        "Remove the fallback, or write in `fail_open` (in TypeScript `failOpen`) why rows may pass.";
     P808 LeavesNoValue Error "a fallback or otherwise \"input\" that leaves a key without the value that it has to have"
         "Give the key a `default`, or make it nullable, in registry/keys.toml; or name a node that writes the key.";
     P809 SubstituteLacksKey Error "a fallback or otherwise whose rows cannot have a key that is read of them"
         "Write the key in a node before the one that stands in, for example with `hydrate` or `vm`, or name another node.";
     P810 OpensFilter Error "a node drops rows by what a fallback or otherwise before it may leave out"
-        "Give the key a `default` in registry/keys.toml with which the filter does what is right; or write in `fail_open`, on the node that the message names, why rows may pass.";
+        "Give the key a `default` in registry/keys.toml with which the filter does what is right; or write in `fail_open` (in TypeScript `failOpen`), on the node that the message names, why rows may pass.";
     P811 DoubledRows Warning "rows that may be doubled, because one node stands in for several that meet again"
         "Give one of them another fallback, or `\"none\"`. The plan still runs.";
 

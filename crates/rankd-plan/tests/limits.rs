@@ -243,3 +243,13 @@ fn json_is_nested_and_has_fields_up_to_the_limit() {
     };
     assert!(fields(100_000) && !fields(100_001));
 }
+
+#[test]
+fn a_reason_has_at_most_so_many_bytes() {
+    let with_reason = |bytes: usize| {
+        let reason = "x".repeat(bytes);
+        plan(&format!(r#"{{"node_id":"a","op":"source","fallback":"none","fail_open":"{reason}"}}"#), r#""a""#, "")
+    };
+    assert_eq!(errors(&with_reason(REASON_BYTES_MAX)), [""; 0]);
+    assert_eq!(errors(&with_reason(REASON_BYTES_MAX + 1)), ["P802"]);
+}

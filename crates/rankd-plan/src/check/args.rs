@@ -173,8 +173,10 @@ impl Reading<'_, '_, '_, '_> {
         max: i64,
     ) -> Result<Option<Dial>, Fault> {
         let (before, mut first, mut least) = (cursor.errors(), None, None);
+        // There is no dial inside a dial.
+        let number = Param { kind: ParamKind::Int { min, max }, ..*param };
         cursor.object(&["dial", "min"], |cursor, field| {
-            let value = if cursor.expect(Kind::Number)? { int(cursor, param, min, max)? } else { None };
+            let value = if cursor.expect(Kind::Number)? { int(cursor, &number, min, max)? } else { None };
             *(if field == "dial" { &mut first } else { &mut least }) = value;
             Ok(())
         })?;

@@ -273,10 +273,11 @@ impl Pass<'_> {
         left_out: &[LeftOut],
         found: &mut Diagnostics,
     ) {
+        const DEFAULT: &str = "give the key a default in the registry, or ";
         if draft.rows() != Some(RowEffect::Fewer) {
             return;
         }
-        let mut report = |param: &str, what: String, blamed: NodeIx| {
+        let mut report = |param: &str, what: String, way_out: &str, blamed: NodeIx| {
             let fields: Vec<&str> = self.drafts[blamed as usize].substitutes.each().map(|(field, _)| field).collect();
             let message = format!(
                 "{} drops rows by {what}, which the {} of {} may leave out",
@@ -286,7 +287,7 @@ impl Pass<'_> {
             );
             let opened = Diagnostic::new(Code::OpensFilter, format!("/nodes/{at}/params/{param}"), message);
             let help = format!(
-                "give the key a default in the registry, or write in fail_open of {} why rows may pass",
+                "{way_out}write in fail_open of {} why rows may pass",
                 quoted(&self.wire.nodes[blamed as usize].node_id)
             );
             found.push(opened.help(help).source(draft.source.clone()));
@@ -296,19 +297,19 @@ impl Pass<'_> {
             reads(draft, signature).flat_map(|(param, keys)| keys.into_iter().map(move |key| (param, key)))
         {
             if let Some(blamed) = first.and_then(|first| first.keys.get(&key)) {
-                report(param.name, format!("{:?}", self.registry.key(key).name), *blamed);
+                report(param.name, format!("{:?}", self.registry.key(key).name), DEFAULT, *blamed);
             }
         }
         let Some((rows, right)) = flow::right_input(draft, signature).zip(right_of(draft, signature)) else { return };
         let (rows, right) = (rows.0, &left_out[right as usize]);
         if let Some(blamed) = right.rows {
-            report(rows.name, format!("the rows of {}", rows.name), blamed);
+            report(rows.name, format!("the rows of {}", rows.name), "", blamed);
         }
         for (param, keys) in right_reads(draft, signature) {
             for key in keys {
                 if let Some(blamed) = right.keys.get(&key) {
                     let what = format!("{:?} of {}", self.registry.key(key).name, rows.name);
-                    report(param.name, what, *blamed);
+                    report(param.name, what, DEFAULT, *blamed);
                 }
             }
         }

@@ -113,3 +113,26 @@ fn the_limit_of_nodes_can_be_reached() {
     let output = workspace.dslc(&["check", "plans"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("error[P201]"), "and not exceeded");
 }
+
+#[test]
+fn what_stands_in_is_written_in_one_order_and_its_reasons_are_listed() {
+    let workspace = Workspace::new();
+    let artifact = workspace.build(&format!(
+        "{IMPORT}export default definePlan({{ name: \"case\", build: (ctx) => ctx\n  .viewer({{ otherwise: ctx.fixedSource(), when: P.weight > 1, endpoint: EP.redis.redis_default, fallback: \"none\" }})\n  .filter({{ failOpen: \"all may see it\", fallback: \"input\", pred: Key.id > 1 }})\n  .take({{ count: dial(9, {{ min: 3 }}) }}) }});\n"
+    ));
+    let nodes: Vec<&str> = artifact.lines().filter(|line| line.starts_with("{\"node_id\"")).collect();
+    let expected = [
+        r#""params":{},"#,
+        r#""params":{"endpoint":"redis_default"},"fallback":"none","when":"p0","otherwise":{"node":"n0"},"#,
+        r#""params":{"pred":"p1"},"fallback":"input","fail_open":"all may see it","#,
+        r#""params":{"count":{"dial":9,"min":3}},"#,
+    ];
+    assert_eq!(nodes.len(), expected.len());
+    for (node, expected) in nodes.iter().zip(expected) {
+        assert!(node.contains(expected), "{node} has {expected}");
+    }
+    let (listed, words) = (rankd(&workspace.folder, &["check", "--json"]).0, rankd(&workspace.folder, &["check"]).1);
+    let reason = "\"fail_open\":[{\"plan\":\"case\",\"node\":\"n2\",\"op\":\"filter\",\"reason\":\"all may see it\",\"at\":\"case.plan.ts:4:4\"}]";
+    assert!(listed.contains(reason), "{listed}");
+    assert!(words.contains("filter \"n2\" at case.plan.ts:4:4 fails open: \"all may see it\""), "{words}");
+}
