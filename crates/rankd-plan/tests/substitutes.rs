@@ -144,6 +144,7 @@ fn dials_are_numbered_and_turn_by_their_numbers() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a coarse guard of time")]
 fn ten_thousand_nodes_that_stand_in_are_checked_in_time() {
     let started = std::time::Instant::now();
     let mut nodes = vec![node("n0", "source", "", r#""out":"a""#, "")];

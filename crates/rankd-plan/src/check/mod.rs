@@ -1,6 +1,6 @@
 //! All checks of a plan. Each pass goes as far as it can and reports everything; only a plan without errors comes out.
 //!
-//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `template` and [`uses`] (which of them go together), `substitutes` (rows in place of a node's own), [`graph`] (order and reach), [`flow`] (which
+//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `literals` (data in them), `template` and [`uses`] (which of them go together), `substitutes` (rows in place of a node's own), [`graph`] (order and reach), [`flow`] (which
 //! keys are where), `substitute_flow` and `doubled` (the same for rows in place of a node's own).
 
 mod args;
@@ -8,6 +8,7 @@ mod doubled;
 mod flow;
 mod graph;
 mod keys;
+mod literals;
 pub(crate) mod names;
 mod substitute_flow;
 mod substitutes;

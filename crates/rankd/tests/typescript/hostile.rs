@@ -121,7 +121,7 @@ fn plan_code_finds_the_language_and_the_dsl_and_nothing_else() {
     let workspace = Workspace::new();
     let language = "$rankd AggregateError Array BigInt Boolean E EP Error EvalError Infinity JSON Key Map Math NaN Number Object P Pred \
                     RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError TypeError U URIError WeakMap WeakSet \
-                    globalThis isFinite isNaN parseFloat parseInt undefined";
+                    dial globalThis isFinite isNaN parseFloat parseInt undefined";
     let mut expected: Vec<&str> = language.split(' ').chain(names_in(Home::Global)).collect();
     expected.sort_unstable();
     // A message is cut when it is long, so the names come in parts.

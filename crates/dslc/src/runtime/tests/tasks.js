@@ -78,7 +78,7 @@ export const tests = {
     const plan = built((ctx) => {
       const other = ctx.begin({ count: 1 });
       return ctx
-        .begin({ count: 3, otherwise: "none", when: P.weight > 1, failOpen: "demo", fallback: other, timeoutMs: 7 })
+        .begin({ count: 3, otherwise: "none", when: true, failOpen: "demo", fallback: other, timeoutMs: 7 })
         .keepSome({ count: 2, fallback: "input", failOpen: "why" });
     });
     equal(JSON.stringify(plan.nodes[1]), '{"op":"begin","inputs":[],"params":{"count":3},"timeout_ms":7,"fallback":{"node":"n0"},"fail_open":"demo","when":"p0","otherwise":"none","source":3}');

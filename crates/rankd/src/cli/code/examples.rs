@@ -4,6 +4,7 @@
 const CASES: &[&str] = &[
     include_str!("../../../../../cases/absent.md"),
     include_str!("../../../../../cases/expressions.md"),
+    include_str!("../../../../../cases/fallbacks.md"),
     include_str!("../../../../../cases/file.md"),
     include_str!("../../../../../cases/graph.md"),
     include_str!("../../../../../cases/limits.md"),
