@@ -353,6 +353,26 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_fewer_by_a_word_that_can_be_chosen() {
+        const HOW: Param = param("how", ParamKind::Choice(&["left", "inner"]));
+        const fn where_how_is(word: &'static [&'static str]) -> RowEffect {
+            RowEffect::FewerWhere(When { param: ParamRef::named("how"), words: word })
+        }
+        const CONTRACTS: [(Contract, Option<&str>); 3] = [
+            (Contract { rows: where_how_is(&["inner"]), ..of(&[HOW]) }, None),
+            (
+                Contract { rows: where_how_is(&["outer"]), ..of(&[HOW]) },
+                Some("what a parameter goes together with is not one of the choices"),
+            ),
+            (
+                Contract { rows: where_how_is(&["inner"]), ..of(&[KEY]) },
+                Some("what a parameter goes together with is not there"),
+            ),
+        ];
+        CONTRACTS.iter().for_each(|(contract, problem)| assert_eq!(contract.problem(), *problem));
+    }
+
+    #[test]
     fn a_default_is_one_of_the_values_that_its_parameter_takes() {
         const WORDS: ParamKind = ParamKind::Choice(&["asc", "desc"]);
         const HALF: ParamKind = ParamKind::Float { min: 0.0, max: 0.5 };
