@@ -71,11 +71,11 @@ impl Rankd {
     }
 
     pub fn top(&mut self) -> RowSet {
-        self.filtered().top(SCORE, Order::Desc, self.take)
+        self.filtered().top(SCORE, Order::Desc, self.take, Stop::default()).expect("nothing stops it")
     }
 
     pub fn sort(&mut self) -> RowSet {
-        self.filtered().sort(SCORE, Order::Desc).take(self.take)
+        self.filtered().sort(SCORE, Order::Desc, Stop::default()).expect("nothing stops it").take(self.take)
     }
 }
 

@@ -6,8 +6,9 @@ use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
 use crate::id::Id;
 use crate::id_texts::IdTexts;
-use crate::kernel::gather::{gather, gather_column};
+use crate::kernel::gather::{gather_all, gather_column};
 use crate::rowset::Rows;
+use crate::stop::{Stop, Stopped};
 use crate::value::Value;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -144,9 +145,14 @@ impl Batch {
     }
 
     /// The ids as a string column, made when it is first asked for; `None` where ids are ints.
-    pub fn id_column(&self) -> Option<&Column> {
-        let TextIds { texts, column } = self.texts.as_deref()?;
-        Some(column.get_or_init(|| Arc::new(text_column(&self.ids, texts))))
+    pub fn id_column(&self, stop: Stop<'_>) -> Result<Option<&Column>, Stopped> {
+        let Some(TextIds { texts, column }) = self.texts.as_deref() else { return Ok(None) };
+        if let Some(column) = column.get() {
+            return Ok(Some(column));
+        }
+        // Two threads may both make it; one of them keeps it.
+        let made = Arc::new(text_column(&self.ids, texts, stop)?);
+        Ok(Some(column.get_or_init(|| made)))
     }
 
     /// The column of `key`; `None` for `id` (see [`Batch::ids`] and [`Batch::id_column`]) and for keys that are not here.
@@ -155,17 +161,17 @@ impl Batch {
     }
 
     /// The listed rows alone, in their order, with the columns that `keep` wants.
-    pub fn gather(&self, rows: Rows<'_>, keep: impl Fn(Key) -> bool) -> Batch {
+    pub fn gather(&self, rows: Rows<'_>, keep: impl Fn(Key) -> bool, stop: Stop<'_>) -> Result<Batch, Stopped> {
         let mut ids = Vec::with_capacity(rows.len());
-        gather(&self.ids, rows, &mut ids);
+        gather_all(&self.ids, rows, &mut ids, stop)?;
         let mut gathered = Batch::with_ids(ids, self.id_texts().cloned());
         gathered.columns.reserve_exact(self.columns.len());
         for (key, column) in self.columns.iter().filter(|(key, _)| keep(*key)) {
-            let column = gather_column(column, rows);
+            let column = gather_column(column, rows, stop)?;
             gathered.made_bytes += column.bytes();
             gathered.columns.push((*key, Arc::new(column)));
         }
-        gathered
+        Ok(gathered)
     }
 
     /// Keys and columns in key order, without `id`.
@@ -183,14 +189,17 @@ impl Batch {
 }
 
 /// One code, one entry: no text is compared with another.
-fn text_column(ids: &[i64], texts: &IdTexts) -> Column {
+fn text_column(ids: &[i64], texts: &IdTexts, stop: Stop<'_>) -> Result<Column, Stopped> {
     let (mut dictionary, mut entries) = (Dictionary::default(), HashMap::with_capacity(ids.len()));
-    let entry = |id: &i64| match entries.entry(*id) {
+    let mut entry = |id: &i64| match entries.entry(*id) {
         Entry::Occupied(entry) => *entry.get(),
         Entry::Vacant(new) => *new.insert(dictionary.push(texts.text(*id))),
     };
-    let cells = Cells::full(ids.iter().map(entry).collect());
-    Column::Str(cells, Arc::new(dictionary))
+    let mut codes = Vec::with_capacity(ids.len());
+    for ids in stop.slices(ids) {
+        codes.extend(ids?.iter().map(&mut entry));
+    }
+    Ok(Column::Str(Cells::full(codes), Arc::new(dictionary)))
 }
 
 #[cfg(test)]
@@ -205,11 +214,14 @@ mod tests {
         let batch = Batch::with_ids(ids, Some(texts));
         assert_eq!([0, 1, 2].map(|row| batch.value(Key::ID, row)), ["b", "a", "b"].map(Value::str));
         assert_eq!((batch.ids()[0], batch.id(1).to_string()), (batch.ids()[2], "\"a\"".to_owned()));
-        let Some(Column::Str(_, dictionary)) = batch.id_column() else { unreachable!() };
+        fn id_column(batch: &Batch) -> Option<&Column> {
+            batch.id_column(Stop::default()).unwrap()
+        }
+        let Some(Column::Str(_, dictionary)) = id_column(&batch) else { unreachable!() };
         assert_eq!(dictionary.iter().collect::<Vec<_>>(), ["b", "a"]);
         let wider = batch.with(Key(1), Arc::new(Column::Int(Cells::full(vec![1, 2, 3]))));
-        assert!(std::ptr::eq(wider.id_column().unwrap(), batch.id_column().unwrap()), "made once");
-        assert!(Batch::new(vec![1]).id_column().is_none());
+        assert!(std::ptr::eq(id_column(&wider).unwrap(), id_column(&batch).unwrap()), "made once");
+        assert!(id_column(&Batch::new(vec![1])).is_none());
     }
 
     #[test]
@@ -221,7 +233,7 @@ mod tests {
         assert_eq!((more.made_bytes(), more.made_parts().map(|(_, bytes)| bytes).sum()), (24, 24));
         let replaced = more.with(Key(2), column(3));
         assert_eq!((replaced.made_bytes(), replaced.made_parts().map(|(_, bytes)| bytes).sum()), (48, 24));
-        let gathered = more.gather(Rows::Listed(&[2]), |key| key != Key(2));
+        let gathered = more.gather(Rows::Listed(&[2]), |key| key != Key(2), Stop::default()).unwrap();
         assert_eq!((gathered.made_bytes(), gathered.made_parts().map(|(_, bytes)| bytes).sum()), (16, 16));
         assert_eq!((gathered.ids(), gathered.columns().len()), (&[3][..], 1));
     }

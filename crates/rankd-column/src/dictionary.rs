@@ -2,6 +2,7 @@
 //!
 //! Invariants: entries are distinct; a code is an entry's position; codes never change once given.
 
+use crate::stop::{Stop, Stopped};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
@@ -66,22 +67,24 @@ impl Dictionary {
     }
 
     /// How many bytes all entries begin with in common.
-    pub(crate) fn shared_prefix(&self) -> usize {
-        let Some(&first_end) = self.ends.first() else { return 0 };
+    pub(crate) fn shared_prefix(&self, stop: Stop<'_>) -> Result<usize, Stopped> {
+        let Some((&first_end, ends)) = self.ends.split_first() else { return Ok(0) };
         let all = self.text.as_bytes();
         let (mut shared, mut start) = (&all[..first_end], first_end);
-        for &end in &self.ends[1..] {
-            let entry = &all[start..end];
-            if !entry.starts_with(shared) {
-                let common = entry.iter().zip(shared).take_while(|(a, b)| a == b).count();
-                shared = &shared[..common];
+        for ends in stop.slices(ends) {
+            for &end in ends? {
+                let entry = &all[start..end];
+                if !entry.starts_with(shared) {
+                    let common = entry.iter().zip(shared).take_while(|(a, b)| a == b).count();
+                    shared = &shared[..common];
+                }
+                if shared.is_empty() {
+                    return Ok(0);
+                }
+                start = end;
             }
-            if shared.is_empty() {
-                break;
-            }
-            start = end;
         }
-        shared.len()
+        Ok(shared.len())
     }
 
     /// Eight bytes of an entry behind the first `skip`, which it has, as a number that orders as they do. Zeros come after the
@@ -122,12 +125,13 @@ pub struct DictionaryBuilder {
 
 impl DictionaryBuilder {
     /// A builder that already holds `dictionary`, so that its codes stay as they are.
-    pub fn extending(dictionary: &Dictionary) -> DictionaryBuilder {
-        let mut builder = DictionaryBuilder::default();
+    pub fn extending(dictionary: &Dictionary, stop: Stop<'_>) -> Result<DictionaryBuilder, Stopped> {
+        let (mut builder, mut looks) = (DictionaryBuilder::default(), stop.looks());
         for entry in dictionary.iter() {
+            looks.before(1)?;
             builder.code(entry);
         }
-        builder
+        Ok(builder)
     }
 
     /// The code of `text`, new if it was not seen before.
@@ -211,7 +215,7 @@ mod tests {
         ];
         for (entries, shared) in sets.into_iter().zip([0, 5, 4, 2]) {
             let dictionary = dictionary(entries);
-            assert_eq!(dictionary.shared_prefix(), shared, "{entries:?}");
+            assert_eq!(dictionary.shared_prefix(Stop::default()), Ok(shared), "{entries:?}");
             let window = |at: usize| dictionary.window(at as u32, shared);
             for a in 0..entries.len() {
                 for b in (0..entries.len()).filter(|b| window(a) != window(*b)) {
@@ -219,6 +223,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Dictionary::default().shared_prefix(), 0);
+        assert_eq!(Dictionary::default().shared_prefix(Stop::default()), Ok(0));
     }
 }

@@ -37,6 +37,15 @@ pub enum Elements {
 }
 
 impl Elements {
+    /// Those of lists that are not there.
+    pub(crate) fn none(element: Element) -> Elements {
+        match element {
+            Element::Int => Elements::Int(Vec::new()),
+            Element::Float => Elements::Float(Vec::new()),
+            Element::Str => Elements::Str(Vec::new(), Arc::default()),
+        }
+    }
+
     pub fn element(&self) -> Element {
         match self {
             Elements::Int(_) => Element::Int,

@@ -1,7 +1,7 @@
 //! Values: typed columns, the row sets made of them, and the expressions computed over them.
 //!
 //! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
-//! Reading order: [`value`], [`dictionary`], [`flat`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], [`index`], then
+//! Reading order: [`value`], [`dictionary`], [`flat`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], [`index`], [`stop`], then
 //! [`kernel`] (the loops over rows) and [`expr`] (tree → types → program → evaluation).
 
 pub mod batch;
@@ -14,6 +14,7 @@ pub mod id_texts;
 pub mod index;
 pub mod kernel;
 pub mod rowset;
+pub mod stop;
 pub mod value;
 
 pub use batch::{Batch, Key};
@@ -23,4 +24,5 @@ pub use flat::{Elements, Span, Vectors};
 pub use id::{Id, IdFault};
 pub use id_texts::{IdDictionary, IdTexts};
 pub use rowset::RowSet;
+pub use stop::{Stop, Stopped};
 pub use value::{Element, List, Type, Value};

@@ -9,6 +9,7 @@ use crate::id::Id;
 use crate::id_texts::IdTexts;
 use crate::kernel::sort::Order;
 use crate::kernel::{concat, sort, top};
+use crate::stop::{Stop, Stopped};
 use crate::value::Value;
 use hashbrown::HashSet;
 use std::sync::Arc;
@@ -147,8 +148,8 @@ impl RowSet {
     }
 
     /// The rows that are looked at as a batch of their own, with the columns that `keep` wants.
-    pub fn gathered(&self, keep: impl Fn(Key) -> bool) -> RowSet {
-        RowSet::new(self.batch.gather(self.rows(), keep))
+    pub fn gathered(&self, keep: impl Fn(Key) -> bool, stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        Ok(RowSet::new(self.batch.gather(self.rows(), keep, stop)?))
     }
 
     /// The same view with one more column, or another in its place; every other column is shared.
@@ -177,18 +178,18 @@ impl RowSet {
     }
 
     /// Stable sort by `key`, nulls last in both orders.
-    pub fn sort(&self, key: Key, order: Order) -> RowSet {
-        self.looking_at(sort::sorted(&self.batch, self.rows(), key, order))
+    pub fn sort(&self, key: Key, order: Order, stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        Ok(self.looking_at(sort::sorted(&self.batch, self.rows(), key, order, stop)?))
     }
 
     /// What `sort` and then `take(count)` give, without sorting the rest.
-    pub fn top(&self, key: Key, order: Order, count: usize) -> RowSet {
-        self.looking_at(top::top(&self.batch, self.rows(), key, order, count))
+    pub fn top(&self, key: Key, order: Order, count: usize, stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        Ok(self.looking_at(top::top(&self.batch, self.rows(), key, order, count, stop)?))
     }
 
     /// The rows of `self`, then those of `right`, with the columns of both; missing cells are null.
-    pub fn concat(&self, right: &RowSet) -> RowSet {
-        concat::concat(self, right)
+    pub fn concat(&self, right: &RowSet, stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        concat::concat(self, right, stop)
     }
 }
 

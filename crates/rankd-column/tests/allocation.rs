@@ -108,8 +108,8 @@ fn a_view_costs_the_same_however_many_columns_there_are() {
     filter(&program, &narrow, &mut scratch);
     let costs = [narrow, wide].map(|rows| {
         let filtered = cost(|| filter(&program, &rows, &mut scratch));
-        let sorted = cost(|| rows.sort(Key(1), Order::Desc));
-        let best = cost(|| rows.top(Key(1), Order::Desc, 100));
+        let sorted = cost(|| rows.sort(Key(1), Order::Desc, Stop::default()).unwrap());
+        let best = cost(|| rows.top(Key(1), Order::Desc, 100, Stop::default()).unwrap());
         let taken = cost(|| rows.take(100));
         [filtered, sorted, best, taken]
     });
@@ -125,9 +125,9 @@ fn a_view_costs_bytes_by_the_row_that_is_looked_at() {
         let view = all.take(n);
         let filtered = cost(|| filter(&program, &view, &mut scratch));
         assert!(filtered.bytes <= 4 * n + 1024, "filter of {n}: {filtered:?}");
-        let sorted = cost(|| view.sort(Key(1), Order::Asc));
+        let sorted = cost(|| view.sort(Key(1), Order::Asc, Stop::default()).unwrap());
         assert!(sorted.bytes <= 64 * n + 32 * 1024, "sort of {n}: {sorted:?}");
-        let best = cost(|| view.top(Key(1), Order::Asc, 10));
+        let best = cost(|| view.top(Key(1), Order::Asc, 10, Stop::default()).unwrap());
         assert!(best.bytes <= 8 * 1024, "top of {n}: {best:?}");
     }
 }
@@ -135,7 +135,7 @@ fn a_view_costs_bytes_by_the_row_that_is_looked_at() {
 #[test]
 fn taking_costs_nothing() {
     let all = rows(10_000, 3);
-    let sorted = all.sort(Key(1), Order::Asc);
+    let sorted = all.sort(Key(1), Order::Asc, Stop::default()).unwrap();
     for rows in [all, sorted] {
         assert_eq!(cost(|| rows.take(5_000)), Cost { calls: 0, bytes: 0 });
     }
@@ -161,7 +161,7 @@ fn a_column_of_a_million_rows_is_made_with_as_many_allocations_as_one_of_ten_tho
     assert_eq!(small.calls, large.calls);
     assert!(small.calls <= 8, "{small:?}");
     assert!(large.bytes <= 9 * 1_000_000 + 4096, "{large:?}");
-    let listed = many.sort(Key::ID, Order::Desc);
+    let listed = many.sort(Key::ID, Order::Desc, Stop::default()).unwrap();
     run(&listed);
     assert!(run(&listed).calls <= small.calls + 2);
 }
@@ -199,11 +199,11 @@ fn moving_lists_and_vectors_costs_the_same_however_long_they_are() {
         let rows = rows_with_arrays(10_000, size);
         filter(&program, &rows, &mut scratch);
         let filtered = cost(|| filter(&program, &rows, &mut scratch));
-        let sorted = cost(|| rows.sort(Key(1), Order::Desc));
+        let sorted = cost(|| rows.sort(Key(1), Order::Desc, Stop::default()).unwrap());
         let kept = filter(&program, &rows, &mut scratch);
-        let gathered = [2, 3].map(|key| cost(|| gather_column(rows.batch().column(Key(key)).unwrap(), kept.rows())));
+        let gathered = [2, 3].map(|key| cost(|| gather_column(rows.batch().column(Key(key)).unwrap(), kept.rows(), Stop::default())));
         // Both sides have the same elements.
-        let joined = cost(|| kept.concat(&rows));
+        let joined = cost(|| kept.concat(&rows, Stop::default()).unwrap());
         [filtered, sorted, gathered[0], gathered[1], joined]
     });
     assert_eq!(costs[0], costs[1]);
@@ -217,7 +217,7 @@ fn moving_lists_and_vectors_costs_the_same_however_long_they_are() {
 #[test]
 fn joining_rows_copies_the_elements_of_those_that_are_looked_at_only() {
     let (few, many) = (rows_with_arrays(10, 64), rows_with_arrays(10_000, 64));
-    let joined = cost(|| few.concat(&many.take(10)));
+    let joined = cost(|| few.concat(&many.take(10), Stop::default()).unwrap());
     // Up to four times as much is asked for, because what is copied to grows as it is filled.
     assert!(joined.bytes <= 4 * 20 * 64 * (8 + 4) + 20 * (8 + 9 + 16 + 8) + 1024, "{joined:?}");
 }

@@ -204,7 +204,7 @@ fn stopping_ends_the_matching() {
     #[expect(clippy::disallowed_methods, reason = "how long it takes says when to stop it")]
     let now = Instant::now;
     let start = now();
-    assert_eq!(run(Stop(Some(&flag))).unwrap(), []);
+    assert_eq!(run(Stop::when(&flag)).unwrap(), []);
     let all = start.elapsed();
     // On a busy machine it may be done before the flag is set.
     let stopped = (0..20).any(|_| {
@@ -213,7 +213,7 @@ fn stopping_ends_the_matching() {
         std::thread::scope(|threads| {
             let running = threads.spawn(|| {
                 begun.store(true, Ordering::Relaxed);
-                run(Stop(Some(&flag)))
+                run(Stop::when(&flag))
             });
             while !begun.load(Ordering::Relaxed) {
                 std::hint::spin_loop();

@@ -53,9 +53,9 @@ fn a_sorted_taken_or_filtered_set_has_the_very_same_columns() {
     assert_eq!(filtered.len(), 1500);
     for (key, _) in KEYS {
         for order in [Order::Asc, Order::Desc] {
-            assert_same_data(&all, &filtered.sort(key, order), "sort");
-            assert_same_data(&all, &filtered.sort(key, order).take(10), "sort and take");
-            assert_same_data(&all, &filtered.top(key, order, 10), "top");
+            assert_same_data(&all, &filtered.sort(key, order, Stop::default()).unwrap(), "sort");
+            assert_same_data(&all, &filtered.sort(key, order, Stop::default()).unwrap().take(10), "sort and take");
+            assert_same_data(&all, &filtered.top(key, order, 10, Stop::default()).unwrap(), "top");
         }
     }
     assert_same_data(&all, &all.take(10), "take");
@@ -63,7 +63,7 @@ fn a_sorted_taken_or_filtered_set_has_the_very_same_columns() {
 
 #[test]
 fn a_taken_list_shares_the_list() {
-    let sorted = rows(2000).sort(Key(1), Order::Asc);
+    let sorted = rows(2000).sort(Key(1), Order::Asc, Stop::default()).unwrap();
     let (rankd_column::rowset::Rows::Listed(all), taken) = (sorted.rows(), sorted.take(7)) else { unreachable!() };
     let rankd_column::rowset::Rows::Listed(first) = taken.rows() else { unreachable!() };
     assert_eq!((first.as_ptr(), first.len()), (all.as_ptr(), 7));
@@ -72,7 +72,7 @@ fn a_taken_list_shares_the_list() {
 #[test]
 fn a_new_column_leaves_all_others_as_they_are() {
     let all = rows(50);
-    let view = all.sort(Key(1), Order::Desc).take(20);
+    let view = all.sort(Key(1), Order::Desc, Stop::default()).unwrap().take(20);
     let mut tree = Tree::new();
     let (a, b) = (tree.push(Op::Key(Key(1)), None), tree.push(Op::Key(Key(2)), None));
     tree.push(Op::Binary(Binary::Mul, a, b), None);

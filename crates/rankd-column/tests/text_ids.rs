@@ -78,7 +78,9 @@ proptest! {
     ) {
         let texts = Arc::new(IdTexts::new(IdDictionary::empty()));
         let (left, right) = (rows(&left, &texts, &pick), rows(&right, &texts, &pick));
-        for rows in [left.concat(&right), left.concat(&RowSet::empty()), RowSet::empty().concat(&right), left, right] {
+        let concat = |left: &RowSet, right: &RowSet| left.concat(right, Stop::default()).unwrap();
+        let none = RowSet::empty();
+        for rows in [concat(&left, &right), concat(&left, &none), concat(&none, &right), left, right] {
             let same = |a: RowSet, b: RowSet| {
                 let values = |rows: &RowSet, key| (0..rows.len()).map(|at| rows.value(key, at)).collect::<Vec<_>>();
                 assert_eq!(values(&a, Key::ID), values(&b, TEXT));
@@ -86,8 +88,8 @@ proptest! {
             };
             same(rows.clone(), rows.clone());
             for order in [Order::Asc, Order::Desc] {
-                same(rows.sort(Key::ID, order), rows.sort(TEXT, order));
-                same(rows.top(Key::ID, order, count), rows.top(TEXT, order, count));
+                same(rows.sort(Key::ID, order, Stop::default()).unwrap(), rows.sort(TEXT, order, Stop::default()).unwrap());
+                same(rows.top(Key::ID, order, count, Stop::default()).unwrap(), rows.top(TEXT, order, count, Stop::default()).unwrap());
             }
             for test in tests(&bound) {
                 same(kept(&rows, Key::ID, test.clone()), kept(&rows, TEXT, test));

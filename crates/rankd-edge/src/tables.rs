@@ -6,7 +6,7 @@
 use crate::date;
 use crate::files::{self, Stamp};
 use crate::table_file::{self, BadCell, LeftOut, TableColumns, TableFileError, TableProblem, Wanted, WantedColumn};
-use rankd_column::{Column, IdFault, Key, Value};
+use rankd_column::{Column, IdFault, Key, Stop, Value};
 use rankd_engine::store::table::{OpenTable, TableData, TableIds};
 use rankd_engine::store::{Open, Table, TableEndpoint, Tables};
 use rankd_plan::Registry;
@@ -262,7 +262,8 @@ impl TableSource {
     fn keep_rule(&self, key: Key, column: &mut Arc<Column>) -> Result<(), TableError> {
         let Some((_, name, default)) = self.rules.iter().find(|(of, ..)| *of == key) else { return Ok(()) };
         let Some(row) = column.valid().and_then(|valid| valid.iter().position(|there| !there)) else { return Ok(()) };
-        match default.as_ref().and_then(|value| column.filled(value)) {
+        // Nothing stops it.
+        match default.as_ref().and_then(|value| column.filled(value, Stop::default()).ok().flatten()) {
             Some(filled) => {
                 *column = Arc::new(filled);
                 Ok(())

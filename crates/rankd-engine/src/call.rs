@@ -9,10 +9,11 @@ use crate::request::Request;
 use crate::stats::Stats;
 use crate::steps::Step;
 use crate::store::Stores;
-use crate::task::{AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task};
+use crate::task::{self, AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
+use rankd_column::stop::Stop;
 use rankd_plan::plan::NodeIx;
 use std::any::Any;
 use std::cell::RefCell;
@@ -103,7 +104,7 @@ fn run_gathered(
     cx: &mut ComputeContext<'_>,
 ) -> Result<RowSet, TaskError> {
     let mut slots: Vec<Option<RowSet>> = inputs.iter().cloned().map(Some).collect();
-    if let Some(gathered) = step.gather(&inputs[0]) {
+    if let Some(gathered) = step.gather(&inputs[0], cx.stop())? {
         slots[0] = Some(gathered);
     }
     task.run(&mut InputRows::owned(&mut slots), cx)
@@ -123,13 +124,15 @@ pub(crate) fn compute(
     };
     with_scratch(stats, |scratch| {
         let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
-        run(step, &**task, inputs, &mut ComputeContext { values, scratch, id_texts, tables, stop, deadline })
+        let stop = task::stop(stop, deadline);
+        run(step, &**task, inputs, &mut ComputeContext { values, scratch, id_texts, tables, stop })
     })?
 }
 
 /// Gathers the rows that a read is for, where that is due.
 pub(crate) fn gather(step: &Step, inputs: &mut [RowSet]) {
-    if let Some(gathered) = inputs.first().and_then(|rows| step.gather(rows)) {
+    // Nothing stops it.
+    if let Some(Ok(Some(gathered))) = inputs.first().map(|rows| step.gather(rows, Stop::default())) {
         inputs[0] = gathered;
     }
 }

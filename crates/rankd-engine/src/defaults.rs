@@ -7,7 +7,7 @@
 
 use crate::error::TaskError;
 use crate::task::{AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, StoredLayout, Task};
-use rankd_column::{Column, Key, RowSet, Value};
+use rankd_column::{Column, Key, RowSet, Stop, Value};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
 use rankd_plan::registry::Absent;
@@ -73,18 +73,18 @@ impl Rules {
         Rules(keys.iter().filter_map(rule).collect())
     }
 
-    fn apply(&self, rows: RowSet) -> Result<RowSet, TaskError> {
+    fn apply(&self, rows: RowSet, stop: Stop<'_>) -> Result<RowSet, TaskError> {
         let mut filled: Option<RowSet> = None;
         for (key, column) in rows.batch().columns().iter().filter(|(_, column)| column.valid().is_some()) {
             let Ok(at) = self.0.binary_search_by_key(key, |rule| rule.key) else { continue };
             match &self.0[at].default {
                 // The registry has typed it, so it fits.
                 Some(value) => {
-                    if let Some(column) = column.filled(value) {
+                    if let Some(column) = column.filled(value, stop)? {
                         filled = Some(filled.as_ref().unwrap_or(&rows).with(*key, Arc::new(column)));
                     }
                 }
-                None => self.0[at].refuse_nulls(&rows, column)?,
+                None => self.0[at].refuse_nulls(&rows, column, stop)?,
             }
         }
         Ok(filled.unwrap_or(rows))
@@ -93,12 +93,14 @@ impl Rules {
 
 impl Rule {
     /// Rows outside the view do not count, whatever the column holds there.
-    fn refuse_nulls(&self, rows: &RowSet, column: &Column) -> Result<(), TaskError> {
+    fn refuse_nulls(&self, rows: &RowSet, column: &Column, stop: Stop<'_>) -> Result<(), TaskError> {
         let Some(valid) = column.valid() else { return Ok(()) };
-        match rows.rows().iter().find(|row| !valid[*row]) {
-            Some(row) => Err(TaskError::no_value(&self.name, &rows.batch().id(row))),
-            None => Ok(()),
+        for chunk in stop.chunks(rows.rows()) {
+            if let Some(row) = chunk?.iter().find(|row| !valid[*row]) {
+                return Err(TaskError::no_value(&self.name, &rows.batch().id(row)));
+            }
         }
+        Ok(())
     }
 }
 
@@ -110,14 +112,14 @@ struct WithDefaults<T> {
 
 impl Compute for WithDefaults<Arc<dyn Compute>> {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        self.rules.apply(self.task.run(inputs, cx)?)
+        self.rules.apply(self.task.run(inputs, cx)?, cx.stop())
     }
 }
 
 impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a> {
         let fetching = self.task.start(inputs, cx);
-        Box::pin(async move { self.rules.apply(fetching.await?) })
+        Box::pin(async move { self.rules.apply(fetching.await?, Stop::default()) })
     }
 
     fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {

@@ -3,7 +3,7 @@
 use crate::codes::{self, ErrorCode};
 use crate::deadline::{Deadline, Limit};
 use crate::store::StoreError;
-use rankd_column::Id;
+use rankd_column::{Id, Stopped};
 use rankd_column::expr::{EvalError, Fault, Program};
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::NodeIx;
@@ -151,6 +151,13 @@ impl TaskError {
             }
         };
         TaskError { source, ..error }
+    }
+}
+
+/// A kernel that was stopped has no other reason.
+impl From<Stopped> for TaskError {
+    fn from(_: Stopped) -> TaskError {
+        TaskError::stopped()
     }
 }
 

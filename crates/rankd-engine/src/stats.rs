@@ -13,6 +13,8 @@ pub struct Stats {
     late_completions: AtomicU64,
     /// The CPU time that went into them.
     wasted_ns: AtomicU64,
+    /// Both by the name of the plan. Touched only where there are some.
+    wasted: Mutex<BTreeMap<Box<str>, Wasted>>,
     /// Trips to the CPU pool and back.
     offloads: AtomicU64,
     /// Computations that ran on an event loop, between other things.
@@ -28,6 +30,15 @@ pub struct Stats {
     unread: Mutex<BTreeMap<(u32, Arc<str>), u64>>,
     /// By endpoint: how it is doing, where it counts that.
     health: Vec<Option<Arc<Health>>>,
+}
+
+/// What the runs of a plan computed that nobody waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wasted {
+    /// Nodes that finished after their run had answered.
+    pub late_completions: u64,
+    /// The time that went into them.
+    pub ns: u64,
 }
 
 impl Stats {
@@ -68,9 +79,24 @@ impl Stats {
         counts.iter().map(|((endpoint, key), count)| (*endpoint, key.clone(), *count)).collect()
     }
 
-    pub(crate) fn count_late(&self, wasted_ns: u64) {
+    /// A node of this plan finished after its run had answered.
+    pub(crate) fn count_late(&self, plan: &str, wasted_ns: u64) {
         self.late_completions.fetch_add(1, Ordering::Relaxed);
         self.wasted_ns.fetch_add(wasted_ns, Ordering::Relaxed);
+        let mut plans = self.wasted.lock().unwrap_or_else(PoisonError::into_inner);
+        if !plans.contains_key(plan) {
+            plans.insert(plan.into(), Wasted::default());
+        }
+        if let Some(wasted) = plans.get_mut(plan) {
+            wasted.late_completions += 1;
+            wasted.ns += wasted_ns;
+        }
+    }
+
+    /// What was computed for nobody, by the name of the plan; plans without any are left out.
+    pub fn wasted(&self) -> Vec<(Box<str>, Wasted)> {
+        let plans = self.wasted.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.iter().map(|(plan, wasted)| (plan.clone(), *wasted)).collect()
     }
 
     pub(crate) fn count_offloads(&self, count: u64) {

@@ -9,7 +9,7 @@ use crate::live::Live;
 use crate::substitutes::{Substitutes, source};
 use crate::task::Task;
 use rankd_column::expr::pass::Pass;
-use rankd_column::{Key, RowSet};
+use rankd_column::{Key, RowSet, Stop, Stopped};
 use rankd_plan::plan::NodeIx;
 use rankd_plan::signature::Cost;
 use rankd_plan::wire::Scheduling;
@@ -77,9 +77,9 @@ pub struct Step {
 
 impl Step {
     /// The rows of the first input, gathered where that is due.
-    pub(crate) fn gather(&self, rows: &RowSet) -> Option<RowSet> {
+    pub(crate) fn gather(&self, rows: &RowSet, stop: Stop<'_>) -> Result<Option<RowSet>, Stopped> {
         let is_live = |key| self.live.as_ref().is_none_or(|live| live.contains(&key));
-        (self.gathers && rows.is_narrow()).then(|| rows.gathered(is_live))
+        (self.gathers && rows.is_narrow()).then(|| rows.gathered(is_live, stop)).transpose()
     }
 }
 

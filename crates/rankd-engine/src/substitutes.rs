@@ -3,8 +3,8 @@
 //! A plan without any of them has none of this. What becomes of them in a run is in [`crate::progress`].
 
 use crate::error::TaskError;
-use rankd_column::expr::{RunValues, Scratch, Stop, select};
-use rankd_column::{Batch, Column, Key, RowSet, Value};
+use rankd_column::expr::{RunValues, Scratch, select};
+use rankd_column::{Batch, Column, Key, RowSet, Stop, Value};
 use rankd_plan::Registry;
 use rankd_plan::plan::{Condition, Node, NodeIx, Plan, Substitute};
 use rankd_plan::registry::Absent;
@@ -45,7 +45,9 @@ impl NodeSubstitutes {
         let columns: Vec<(Key, Column)> = missing
             .filter_map(|(key, value)| {
                 let type_of = value.type_of()?;
-                Some((*key, Column::nulls(type_of, rows.batch().len()).filled(value)?))
+                // Nothing stops it.
+                let filled = Column::nulls(type_of, rows.batch().len()).filled(value, Stop::default());
+                Some((*key, filled.ok()??))
             })
             .collect();
         columns.into_iter().fold(rows, |rows, (key, column)| rows.with(key, Arc::new(column)))
@@ -84,7 +86,7 @@ impl Substitutes {
         let mut skipped = Vec::new();
         for (node, condition) in (0..).zip(&self.nodes).filter_map(|(at, node)| Some((at, node.condition.as_ref()?))) {
             let pred = &*condition.pred;
-            match select(pred, &one_row, values, scratch, Stop(None)) {
+            match select(pred, &one_row, values, scratch, Stop::default()) {
                 Ok(kept) if kept.is_empty() => skipped.push(node),
                 Ok(_) => {}
                 Err(error) => return Err((node, TaskError::eval(error, pred))),

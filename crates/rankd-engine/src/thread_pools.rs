@@ -210,12 +210,12 @@ impl Dispatch<'_> {
         self.recorder.started(ix, &inputs, Where::Caller, now);
         self.in_flight.push((ix, deadline));
         let (task, request, stats) = (step.task.clone(), self.request.clone(), self.stats.clone());
-        let (sender, over) = (self.sender.clone(), self.over.clone());
+        let (sender, over, plan) = (self.sender.clone(), self.over.clone(), self.plan.clone());
         let deliver = move |finished: StepResult, over: &Over, stats: &Stats| {
             let took = finished.took_ns();
             let answered = over.answered.lock().unwrap_or_else(PoisonError::into_inner);
             if *answered || sender.send(finished).is_err() {
-                stats.count_late(took);
+                stats.count_late(&plan.name, took);
             }
         };
         if let Task::Fetch(_) = task {
@@ -267,7 +267,7 @@ impl Dispatch<'_> {
         let mut answered = self.over.answered.lock().unwrap_or_else(PoisonError::into_inner);
         *answered = true;
         for late in self.results.try_iter() {
-            self.stats.count_late(late.took_ns());
+            self.stats.count_late(&self.plan.name, late.took_ns());
         }
     }
 
@@ -286,7 +286,7 @@ impl Dispatch<'_> {
 
     fn take_in(&mut self, finished: StepResult) -> Result<(), RunFailure> {
         if self.progress.has_given_up(finished.step) {
-            self.stats.count_late(finished.took_ns());
+            self.stats.count_late(&self.plan.name, finished.took_ns());
             return Ok(());
         }
         let StepResult { step, result, started, ended, on, tally, .. } = finished;

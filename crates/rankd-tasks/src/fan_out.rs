@@ -2,7 +2,7 @@
 
 use crate::misread::{Misreads, id_field};
 use rankd_column::kernel::join::pick;
-use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet};
+use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet, Stop, Stopped};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead};
 use rankd_engine::task::{FetchContext, KeyPattern, LinkContext, StoredLayout};
@@ -83,19 +83,27 @@ impl FanOut {
             None => batch,
         };
         Ok(RowSet::new(match carry.as_ref().zip(came_from) {
-            Some((keys, came_from)) => with_carried(batch, rows, &came_from, keys),
+            Some((keys, came_from)) => with_carried(batch, rows, &came_from, keys, Stop::default())?,
             None => batch,
         }))
     }
 }
 
 /// New rows with columns of the rows that they came from: `came_from` has a stored row of `parents` for each.
-pub(crate) fn with_carried(batch: Batch, parents: &RowSet, came_from: &[u32], keys: &[Key]) -> Batch {
-    keys.iter().fold(batch, |batch, key| match pick(parents.batch(), *key, came_from) {
-        Some(column) => batch.with(*key, Arc::new(column)),
-        // No input has the column in this run: it is null here as there.
-        None => batch,
-    })
+pub(crate) fn with_carried(
+    mut batch: Batch,
+    parents: &RowSet,
+    came_from: &[u32],
+    keys: &[Key],
+    stop: Stop<'_>,
+) -> Result<Batch, Stopped> {
+    for key in keys {
+        // Where no input has the column in this run, it is null here as there.
+        if let Some(column) = pick(parents.batch(), *key, came_from, stop)? {
+            batch = batch.with(*key, Arc::new(column));
+        }
+    }
+    Ok(batch)
 }
 
 /// Each parent as often as it has rows.

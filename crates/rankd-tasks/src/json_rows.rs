@@ -5,7 +5,7 @@
 //! counted; an item without an id is left out, and counted. What a text can cost is bounded by its bytes and by [`ROWS_MAX`] and [`CELLS_MAX`].
 
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, IdFault, IdTexts, Key, RowSet, Type};
+use rankd_column::{Batch, IdFault, IdTexts, Key, RowSet, Stop, Stopped, Type};
 use rankd_plan::json::{Fault, Fields, Items, Kind, Number, Reader, read_array};
 use std::borrow::Cow;
 use std::fmt;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 const ROWS_MAX: usize = 100_000;
 /// Cells of these rows.
 const CELLS_MAX: usize = 4 << 20;
+/// Reading a row takes about as long as so many rows take where they are columns.
+const AS_ROWS: usize = 64;
 /// How deep a text may nest.
 const DEPTH_MAX: usize = 64;
 
@@ -58,6 +60,14 @@ pub(crate) enum NoRows {
     TooMany,
     /// The run has met more ids than it may keep.
     TooManyIds,
+    /// Nobody waits for them any more.
+    Stopped,
+}
+
+impl From<Stopped> for NoRows {
+    fn from(_: Stopped) -> NoRows {
+        NoRows::Stopped
+    }
 }
 
 impl From<Fault> for NoRows {
@@ -74,6 +84,7 @@ impl fmt::Display for NoRows {
             NoRows::NotThere => f.write_str("there is no array"),
             NoRows::TooMany => write!(f, "there are more than {ROWS_MAX} rows or {CELLS_MAX} cells"),
             NoRows::TooManyIds => f.write_str("the run has met more ids than it may keep"),
+            NoRows::Stopped => Stopped.fmt(f),
         }
     }
 }
@@ -131,7 +142,7 @@ impl JsonRows {
     }
 
     /// Adds the rows of a text.
-    pub(crate) fn read(&self, text: &[u8], read: &mut ReadRows) -> Result<(), NoRows> {
+    pub(crate) fn read(&self, text: &[u8], read: &mut ReadRows, stop: Stop<'_>) -> Result<(), NoRows> {
         let text = std::str::from_utf8(text).map_err(|_| NoRows::NotUtf8)?;
         let mut reader = Reader::new(text, DEPTH_MAX);
         let mut outer = Vec::with_capacity(self.rows.len());
@@ -146,13 +157,14 @@ impl JsonRows {
             }
             outer.push(open);
         }
-        let mut stack = Vec::new();
+        let (mut stack, mut looks) = (Vec::new(), stop.looks());
         match reader.peek()? {
             Kind::Null => reader.null()?,
             Kind::Object => self.read_row(&mut reader, &mut stack, read)?,
             Kind::Array => {
                 let mut items = reader.open_array()?;
                 while reader.item(&mut items)? {
+                    looks.before(AS_ROWS)?;
                     self.read_row(&mut reader, &mut stack, read)?;
                 }
             }
@@ -434,7 +446,7 @@ mod tests {
     fn read_all(shape: &JsonRows, texts: &[&str]) -> Result<(String, u64), NoRows> {
         let mut read = shape.begin(None);
         for text in texts {
-            shape.read(text.as_bytes(), &mut read)?;
+            shape.read(text.as_bytes(), &mut read, Stop::default())?;
         }
         let skipped = read.nameless() + read.misfits().iter().sum::<u64>();
         let rows = shape.finish(read);
@@ -522,7 +534,7 @@ mod tests {
         let shape = json_rows("", "id", &[]);
         let mut read = shape.begin(Some(&texts));
         shape
-            .read(b"[{\"id\":\"tt1\"},{\"id\":7},{\"id\":\"\"},{\"id\":\"a\\u0000\"},{\"id\":\"7\"}]", &mut read)
+            .read(b"[{\"id\":\"tt1\"},{\"id\":7},{\"id\":\"\"},{\"id\":\"a\\u0000\"},{\"id\":\"7\"}]", &mut read, Stop::default())
             .unwrap();
         assert_eq!(read.nameless(), 2);
         let rows = shape.finish(read);
@@ -544,7 +556,7 @@ mod tests {
         {
             assert!(matches!(wrong(text), NoRows::NotJson(_)), "{:?}: {:?}", text.get(..20), wrong(text));
         }
-        assert_eq!(shape.read(b"\xff", &mut shape.begin(None)), Err(NoRows::NotUtf8));
+        assert_eq!(shape.read(b"\xff", &mut shape.begin(None), Stop::default()), Err(NoRows::NotUtf8));
     }
 
     #[test]
@@ -555,6 +567,7 @@ mod tests {
         assert_eq!(read_all(&shape, &[&ids(ROWS_MAX), "[1]"]).unwrap_err(), NoRows::TooMany);
         let names: Vec<String> = (0..99).map(|at| at.to_string()).collect();
         let wide = JsonRows::new("", "", names.iter().map(|name| (name.as_str(), YEAR, Type::Int)));
-        assert_eq!(wide.read(ids(CELLS_MAX / 100 + 1).as_bytes(), &mut wide.begin(None)), Err(NoRows::TooMany));
+        let many = ids(CELLS_MAX / 100 + 1);
+        assert_eq!(wide.read(many.as_bytes(), &mut wide.begin(None), Stop::default()), Err(NoRows::TooMany));
     }
 }

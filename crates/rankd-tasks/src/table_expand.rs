@@ -3,7 +3,7 @@
 use crate::table_rows::Matches;
 use rankd_column::kernel::gather::gather_column;
 use rankd_column::rowset::Rows;
-use rankd_column::{Column, Key, RowSet};
+use rankd_column::{Cells, Column, Key, RowSet, Stop, Stopped};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::TableEndpoint;
@@ -44,15 +44,15 @@ impl TableExpand {
 
 impl Compute for TableExpand {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (rows, table) = (&inputs[0], cx.table(self.endpoint)?);
+        let (rows, table, stop) = (&inputs[0], cx.table(self.endpoint)?, cx.stop());
         let (mut found, mut parents) = (Vec::new(), Vec::new());
-        Matches::of(table, self.on.right).each(rows, self.on.left, cx.id_texts(), |row, of_table| {
+        Matches::of(table, self.on.right).each(rows, self.on.left, cx.id_texts(), stop, |row, of_table| {
             let taken = &of_table[..of_table.len().min(self.fanout)];
             if found.len() <= ROWS_MAX {
                 found.extend_from_slice(taken);
                 parents.extend(std::iter::repeat_n(row as u32, taken.len()));
             }
-        });
+        })?;
         if found.len() > ROWS_MAX {
             let message =
                 format!("more than {ROWS_MAX} rows of the table match: lower fanout, or keep fewer rows before");
@@ -62,34 +62,40 @@ impl Compute for TableExpand {
         let is_needed = |key: Key| self.needed.as_ref().is_none_or(|needed| needed.contains(&key));
         let found = Rows::Listed(&found);
         let mut batch = match &self.fields {
-            None => all.batch().gather(found, is_needed),
-            Some(fields) => fields.iter().fold(all.batch().gather(found, |_| false), |batch, (from, to)| {
-                match all.batch().column(*from) {
-                    Some(column) => batch.with(*to, Arc::new(gather_column(column, found))),
-                    None => batch,
+            None => all.batch().gather(found, is_needed, stop)?,
+            Some(fields) => {
+                let mut batch = all.batch().gather(found, |_| false, stop)?;
+                for (from, to) in fields {
+                    if let Some(column) = all.batch().column(*from) {
+                        batch = batch.with(*to, Arc::new(gather_column(column, found, stop)?));
+                    }
                 }
-            }),
+                batch
+            }
         };
         let parents = Rows::Listed(&parents);
         for key in &self.carry {
             if let Some(column) = rows.batch().column(*key) {
-                batch = batch.with(*key, Arc::new(gather_column(column, parents)));
+                batch = batch.with(*key, Arc::new(gather_column(column, parents, stop)?));
             }
         }
         if let Some(key) = self.parent_id {
-            batch = batch.with(key, Arc::new(parent_ids(rows, parents)));
+            batch = batch.with(key, Arc::new(parent_ids(rows, parents, stop)?));
         }
         Ok(RowSet::new(batch))
     }
 }
 
 /// The ids of the rows that new ones came from, as a column.
-fn parent_ids(rows: &RowSet, parents: Rows<'_>) -> Column {
-    match rows.batch().id_column() {
-        Some(texts) => gather_column(texts, parents),
+fn parent_ids(rows: &RowSet, parents: Rows<'_>, stop: Stop<'_>) -> Result<Column, Stopped> {
+    match rows.batch().id_column(stop)? {
+        Some(texts) => gather_column(texts, parents, stop),
         None => {
-            let ids = rows.batch().ids();
-            Column::Int(parents.iter().map(|row| Some(ids[row])).collect())
+            let (ids, mut parent_ids) = (rows.batch().ids(), Vec::with_capacity(parents.len()));
+            for chunk in stop.chunks(parents) {
+                parent_ids.extend(chunk?.iter().map(|row| ids[row]));
+            }
+            Ok(Column::Int(Cells::full(parent_ids)))
         }
     }
 }

@@ -29,13 +29,13 @@ impl TableHydrate {
 
 impl Compute for TableHydrate {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (rows, table) = (&inputs[0], cx.table(self.endpoint)?);
-        let found = TableRows::matching(rows, self.on, table, cx.id_texts());
+        let (rows, table, stop) = (&inputs[0], cx.table(self.endpoint)?, cx.stop());
+        let found = TableRows::matching(rows, self.on, table, cx.id_texts(), stop)?;
         let mut batch = rows.batch().clone();
         for (from, to) in &self.fields {
             // A table without the column is one without a value in it.
             if let Some(column) = table.batch().column(*from) {
-                batch = batch.with(*to, Arc::new(column.pick(&found.rows, found.all)));
+                batch = batch.with(*to, Arc::new(column.pick(&found.rows, found.all, stop)?));
             }
         }
         Ok(rows.with_batch(batch))

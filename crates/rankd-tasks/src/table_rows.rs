@@ -2,7 +2,7 @@
 
 use rankd_column::index::GroupIndex;
 use rankd_column::kernel::gather::NO_ROW;
-use rankd_column::{Column, IdTexts, Key, RowSet};
+use rankd_column::{Column, IdTexts, Key, RowSet, Stop, Stopped};
 use rankd_engine::store::Table;
 use rankd_engine::task::LinkContext;
 use rankd_plan::plan::NamedKeys;
@@ -23,23 +23,21 @@ pub(crate) struct TableRows {
 
 impl TableRows {
     /// The row whose id is that of a row at hand, or the value of another key of it. `texts` are the run's, where ids are texts.
-    pub(crate) fn matching(rows: &RowSet, on: Key, table: &Table, texts: Option<&Arc<IdTexts>>) -> TableRows {
+    pub(crate) fn matching(
+        rows: &RowSet,
+        on: Key,
+        table: &Table,
+        texts: Option<&Arc<IdTexts>>,
+        stop: Stop<'_>,
+    ) -> Result<TableRows, Stopped> {
         let (batch, index) = (rows.batch(), table.id_index());
-        // What stands at rows outside the view means nothing; where it is a row that is there, cells need no validity.
-        let outside = if table.batch().is_empty() { NO_ROW } else { 0 };
-        let mut found = vec![outside; batch.len()];
-        let mut missing = false;
-        let mut put = |row: usize, of_table: u32| {
-            found[row] = of_table;
-            missing |= of_table == NO_ROW;
-        };
         match (on, batch.column(on).map(|column| &**column)) {
             (Key::ID, _) => {
                 let ids = batch.ids();
-                rows.rows().iter().for_each(|row| put(row, index.row(ids[row])));
+                TableRows::found(rows, table, stop, |row| index.row(ids[row]))
             }
             (_, Some(Column::Int(cells))) => {
-                rows.rows().iter().for_each(|row| put(row, cells.get(row).map_or(NO_ROW, |id| index.row(id))));
+                TableRows::found(rows, table, stop, |row| cells.get(row).map_or(NO_ROW, |id| index.row(id)))
             }
             (_, Some(Column::Str(cells, dictionary))) => {
                 let known = texts.map(|texts| texts.base());
@@ -47,12 +45,32 @@ impl TableRows {
                     let id = known.and_then(|known| known.code(dictionary.get(code)));
                     id.map_or(NO_ROW, |id| index.row(id))
                 };
-                rows.rows().iter().for_each(|row| put(row, cells.get(row).map_or(NO_ROW, row_of)));
+                TableRows::found(rows, table, stop, |row| cells.get(row).map_or(NO_ROW, row_of))
             }
             // The checks let no other type through; and a column that is not there has no values.
-            (_, _) => rows.rows().iter().for_each(|row| put(row, NO_ROW)),
+            (_, _) => TableRows::found(rows, table, stop, |_| NO_ROW),
         }
-        TableRows { rows: found, all: !missing && outside != NO_ROW }
+    }
+
+    /// What `row_of` gives for each row of the view.
+    #[inline]
+    fn found(
+        rows: &RowSet,
+        table: &Table,
+        stop: Stop<'_>,
+        row_of: impl Fn(usize) -> u32,
+    ) -> Result<TableRows, Stopped> {
+        // What stands at rows outside the view means nothing; where it is a row that is there, cells need no validity.
+        let outside = if table.batch().is_empty() { NO_ROW } else { 0 };
+        let mut found = vec![outside; rows.batch().len()];
+        let mut missing = false;
+        for chunk in stop.chunks(rows.rows()) {
+            chunk?.iter().for_each(|row| {
+                found[row] = row_of(row);
+                missing |= found[row] == NO_ROW;
+            });
+        }
+        Ok(TableRows { rows: found, all: !missing && outside != NO_ROW })
     }
 }
 
@@ -80,8 +98,9 @@ impl<'t> Matches<'t> {
         rows: &RowSet,
         left: Key,
         texts: Option<&Arc<IdTexts>>,
+        stop: Stop<'_>,
         mut then: impl FnMut(usize, &[u32]),
-    ) {
+    ) -> Result<(), Stopped> {
         let batch = rows.batch();
         let of_int = |value: i64, then: &mut dyn FnMut(&[u32])| match self {
             Matches::Ids(table) => match table.id_index().row(value) {
@@ -99,7 +118,7 @@ impl<'t> Matches<'t> {
             Matches::Groups(index) => then(index.rows_of_text(text)),
             Matches::Nothing => then(&[]),
         };
-        for row in rows.rows().iter() {
+        let mut each = |row: usize| {
             let mut found = |of_table: &[u32]| then(row, of_table);
             match (left, batch.column(left).map(|column| &**column)) {
                 (Key::ID, _) => match (batch.id_texts(), self) {
@@ -119,6 +138,10 @@ impl<'t> Matches<'t> {
                 }
                 (_, _) => {}
             }
+        };
+        for chunk in stop.chunks(rows.rows()) {
+            chunk?.iter().for_each(&mut each);
         }
+        Ok(())
     }
 }

@@ -24,11 +24,19 @@ pub(crate) struct Example {
 }
 
 impl Example {
-    /// The example in the header of a task's file.
-    pub(crate) fn in_header(op: &str, text: &str) -> Example {
+    /// The examples in the header of a task's file: one at least.
+    pub(crate) fn in_header(op: &str, text: &str) -> Vec<Example> {
         let header = text.lines().map_while(|line| line.strip_prefix("//!"));
-        let header = header.map(|line| line.strip_prefix(' ').unwrap_or(line));
-        let block = header.skip_while(|line| *line != "```text").skip(1).take_while(|line| *line != "```");
+        let mut header = header.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let mut examples = Vec::new();
+        while header.any(|line| line == "```text") {
+            examples.push(Example::read(op, header.by_ref().take_while(|line| *line != "```")));
+        }
+        assert!(!examples.is_empty(), "the header of {op} has no example with the lines `with` and `gives`");
+        examples
+    }
+
+    fn read<'l>(op: &str, block: impl Iterator<Item = &'l str>) -> Example {
         let (mut example, mut gives, mut in_table) = (Example::default(), false, false);
         for line in block {
             match line.split_once(' ').unwrap_or((line, "")) {
@@ -117,7 +125,9 @@ mod tests {
 
     #[test]
     fn an_example_is_read_from_the_header_and_may_give_no_rows() {
-        let example = Example::in_header("do_it", HEADER);
+        let mut examples = Example::in_header("do_it", HEADER);
+        let example = examples.remove(0);
+        assert!(examples.is_empty());
         assert_eq!(example.with, "{\"a\": 1}");
         assert_eq!(
             (example.given, example.gives),

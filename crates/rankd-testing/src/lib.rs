@@ -1,5 +1,5 @@
-//! What the tests of a crate with tasks need: [`run_examples`] runs the example in each task's header, [`registry_in`] reads a
-//! registry to run them with. No part of any program.
+//! What the tests of a crate with tasks need: [`run_examples`] runs the examples in each task's header, [`stop_computations`] stops
+//! them on many rows, [`registry_in`] reads a registry to run them with. No part of any program.
 //!
 //! `example` is what a header says, `table` its tables as rows. What is wrong is said by a panic, which fails the test.
 
@@ -12,6 +12,7 @@
 mod example;
 mod given;
 mod service;
+mod stopping;
 mod table;
 
 use example::Example;
@@ -30,7 +31,9 @@ use service::Service;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Runs the example in the header of each of these tasks, whose files are in a folder, and fails unless it gives what the header
+pub use stopping::stop_computations;
+
+/// Runs the examples in the header of each of these tasks, whose files are in a folder, and fails unless it gives what the header
 /// says.
 ///
 /// An example is a block ` ```text ` with these lines: `with` and the parameters as JSON, where an expression or predicate is
@@ -43,23 +46,47 @@ pub fn run_examples(definitions: impl IntoIterator<Item = Definition>, folder: i
     let tasks =
         Tasks::new(definitions.iter().copied().chain([GIVEN])).unwrap_or_else(|duplicate| panic!("{duplicate}"));
     for Definition { signature, .. } in definitions {
-        let path = folder.as_ref().join(format!("{}.rs", signature.op));
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        run_example(&Example::in_header(signature.op, &text), signature, &tasks, registry);
+        for example in read_examples(signature, folder.as_ref()) {
+            run_example(&example, signature, &tasks, registry);
+        }
     }
+}
+
+/// The examples in the header of a task's file.
+fn read_examples(task: Signature, folder: &Path) -> Vec<Example> {
+    let path = folder.join(format!("{}.rs", task.op));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Example::in_header(task.op, &text)
+}
+
+/// The plan of an example, on these rows.
+fn link(example: &Example, task: Signature, tasks: &Tasks, registry: &Registry, given: &[RowSet]) -> Linked {
+    let op = task.op;
+    let plan = example.plan(task, &given::keep(given));
+    let checked = check(plan.as_bytes(), registry, tasks.signatures());
+    let Some(plan) = checked.plan else { panic!("{op}: {:?}", checked.diagnostics.list()) };
+    Linked::link(&plan, tasks, registry).unwrap_or_else(|error| panic!("{op}: {error}"))
+}
+
+/// What the table endpoint holds.
+fn tables(example: &Example, op: &str, registry: &Registry) -> Arc<Tables> {
+    let tables = Arc::new(Tables::default());
+    if let (false, Some(at)) = (example.table.is_empty(), registry.endpoints.named(TABLE)) {
+        let rows = table::read(&example.table, registry);
+        let (ids, columns) = (rows.batch().ids().to_vec(), rows.batch().columns().to_vec());
+        let swapped = tables.swap(TableEndpoint(at), TableData { ids: TableIds::Ints(ids), columns });
+        swapped.unwrap_or_else(|fault| panic!("{op}: {fault}"));
+    }
+    tables
 }
 
 fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry: &Registry) {
     let op = signature.op;
     let given: Vec<RowSet> = example.given.iter().map(|table| table::read(table, registry)).collect();
-    let plan = example.plan(signature, &given::keep(&given));
-    let checked = check(plan.as_bytes(), registry, tasks.signatures());
-    let Some(plan) = checked.plan else { panic!("{op}: {:?}", checked.diagnostics.list()) };
-    let linked = Linked::link(&plan, tasks, registry).unwrap_or_else(|error| panic!("{op}: {error}"));
+    let linked = link(example, signature, tasks, registry, &given);
     let data =
         Data::parse(&example.store).unwrap_or_else(|bad| panic!("{op}: store line {}: {}", bad.line, bad.message));
-    let data = Arc::new(data);
-    let tables = Arc::new(Tables::default());
+    let (data, tables) = (Arc::new(data), tables(example, op, registry));
     let open = |endpoint: &Endpoint| -> Arc<dyn Open> {
         match &endpoint.settings {
             EndpointSettings::Table(_) => Arc::new(OpenTable::new(&endpoint.name, tables.clone())),
@@ -67,12 +94,6 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
             EndpointSettings::Redis(_) => Arc::new(MemoryEndpoint::new(&endpoint.name, data.clone(), Vec::new())),
         }
     };
-    if let (false, Some(at)) = (example.table.is_empty(), registry.endpoints.named(TABLE)) {
-        let rows = table::read(&example.table, registry);
-        let (ids, columns) = (rows.batch().ids().to_vec(), rows.batch().columns().to_vec());
-        let swapped = tables.swap(TableEndpoint(at), TableData { ids: TableIds::Ints(ids), columns });
-        swapped.unwrap_or_else(|fault| panic!("{op}: {fault}"));
-    }
     let endpoints = registry.endpoints.list().iter().map(open).collect();
     let settings = Settings { scheduler: Scheduler::Async, loops: 1, cpu_threads: 1, ..Settings::default() };
     let engine = Engine::start(settings, endpoints).unwrap_or_else(|error| panic!("{op}: {error}"));

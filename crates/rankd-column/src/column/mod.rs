@@ -9,6 +9,7 @@ pub use builder::{ColumnBuilder, OpenCell};
 
 use crate::dictionary::{Dictionary, DictionaryBuilder};
 use crate::flat::{Elements, Span, Vectors};
+use crate::stop::{ROWS_A_LOOK, Stop, Stopped};
 use crate::value::{List, Type, Value};
 use std::sync::Arc;
 
@@ -73,10 +74,13 @@ impl<T: Copy + Default> Cells<T> {
     }
 
     /// The same cells with a value in place of every null.
-    fn filled(&self, value: T) -> Cells<T> {
-        let there = |row: usize| self.valid.as_ref().is_none_or(|valid| valid[row]);
-        let values = self.values.iter().enumerate().map(|(row, cell)| if there(row) { *cell } else { value });
-        Cells::full(values.collect())
+    fn filled(&self, value: T, stop: Stop<'_>) -> Result<Cells<T>, Stopped> {
+        let Some(valid) = &self.valid else { return Ok(self.clone()) };
+        let mut filled = Vec::with_capacity(self.values.len());
+        for (values, valid) in stop.slices(&self.values).zip(valid.chunks(ROWS_A_LOOK)) {
+            filled.extend(values?.iter().zip(valid).map(|(cell, there)| if *there { *cell } else { value }));
+        }
+        Ok(Cells::full(filled))
     }
 
     /// How many bytes the cells take.
@@ -118,9 +122,17 @@ pub enum Column {
 impl Column {
     /// A column without a value.
     pub fn nulls(type_of: Type, rows: usize) -> Column {
-        let mut builder = ColumnBuilder::new(type_of, rows);
-        (0..rows).for_each(|_| builder.push_null());
-        builder.finish()
+        fn none<T: Copy + Default>(rows: usize) -> Cells<T> {
+            Cells::new(vec![T::default(); rows], Some(vec![false; rows]))
+        }
+        match type_of {
+            Type::Int => Column::Int(none(rows)),
+            Type::Float => Column::Float(none(rows)),
+            Type::Bool => Column::Bool(none(rows)),
+            Type::Str => Column::Str(none(rows), Arc::default()),
+            Type::List(element) => Column::List(none(rows), Arc::new(Elements::none(element))),
+            Type::Vector(dimension) => Column::Vector(none(rows), Arc::new(Vectors::new(dimension, Vec::new()))),
+        }
     }
 
     pub fn type_of(&self) -> Type {
@@ -173,29 +185,29 @@ impl Column {
     }
 
     /// The same column with a value in place of every null; `None` when the value is not of the column's type.
-    pub fn filled(&self, value: &Value) -> Option<Column> {
-        Some(match (self, value) {
-            (Column::Int(cells), Value::Int(value)) => Column::Int(cells.filled(*value)),
-            (Column::Float(cells), Value::Float(value)) => Column::Float(cells.filled(*value)),
-            (Column::Bool(cells), Value::Bool(value)) => Column::Bool(cells.filled(*value)),
+    pub fn filled(&self, value: &Value, stop: Stop<'_>) -> Result<Option<Column>, Stopped> {
+        Ok(Some(match (self, value) {
+            (Column::Int(cells), Value::Int(value)) => Column::Int(cells.filled(*value, stop)?),
+            (Column::Float(cells), Value::Float(value)) => Column::Float(cells.filled(*value, stop)?),
+            (Column::Bool(cells), Value::Bool(value)) => Column::Bool(cells.filled(*value, stop)?),
             (Column::Str(cells, dictionary), Value::Str(value)) => {
-                let mut strings = DictionaryBuilder::extending(dictionary);
-                let cells = cells.filled(strings.code(value));
+                let mut strings = DictionaryBuilder::extending(dictionary, stop)?;
+                let cells = cells.filled(strings.code(value), stop)?;
                 Column::Str(cells, Arc::new(strings.finish()))
             }
             (Column::List(cells, elements), Value::List(list)) => {
-                let (elements, span) = with_list(elements, list)?;
-                Column::List(cells.filled(span), Arc::new(elements))
+                let Some((elements, span)) = with_list(elements, list, stop)? else { return Ok(None) };
+                Column::List(cells.filled(span, stop)?, Arc::new(elements))
             }
             (Column::Vector(cells, vectors), Value::Vector(vector))
                 if vector.len() == usize::from(vectors.dimension()) =>
             {
                 let (at, mut values) = (vectors.len() as u32, vectors.values().to_vec());
                 values.extend_from_slice(vector);
-                Column::Vector(cells.filled(at), Arc::new(Vectors::new(vectors.dimension(), values)))
+                Column::Vector(cells.filled(at, stop)?, Arc::new(Vectors::new(vectors.dimension(), values)))
             }
-            _ => return None,
-        })
+            _ => return Ok(None),
+        }))
     }
 
     pub fn value(&self, row: usize) -> Value {
@@ -217,20 +229,20 @@ impl Column {
 }
 
 /// Elements with those of one more list after them, and where that list is. `None` when it is of another type.
-fn with_list(elements: &Elements, list: &List) -> Option<(Elements, Span)> {
+fn with_list(elements: &Elements, list: &List, stop: Stop<'_>) -> Result<Option<(Elements, Span)>, Stopped> {
     let span = Span::new(elements.len(), list.len());
     let elements = match (elements, list) {
         (Elements::Int(values), List::Int(more)) => Elements::Int([&values[..], more].concat()),
         (Elements::Float(values), List::Float(more)) => Elements::Float([&values[..], more].concat()),
         (Elements::Str(codes, dictionary), List::Str(more)) => {
-            let mut strings = DictionaryBuilder::extending(dictionary);
+            let mut strings = DictionaryBuilder::extending(dictionary, stop)?;
             let more = more.iter().map(|text| strings.code(text));
             let codes = codes.iter().copied().chain(more).collect();
             Elements::Str(codes, Arc::new(strings.finish()))
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some((elements, span))
+    Ok(Some((elements, span)))
 }
 
 /// The bytes of what only one column refers to.
@@ -263,11 +275,11 @@ mod tests {
             builder.finish()
         };
         for (value, expected) in [("b", ["a", "b", "b", "b"]), ("new", ["a", "new", "b", "new"])] {
-            let filled = cells(&["a", "", "b", ""]).filled(&Value::str(value)).unwrap();
+            let filled = cells(&["a", "", "b", ""]).filled(&Value::str(value), Stop::default()).unwrap().unwrap();
             assert_eq!([0, 1, 2, 3].map(|row| filled.value(row)), expected.map(Value::str));
             assert!(filled.valid().is_none());
         }
-        assert!(cells(&["a"]).filled(&Value::Int(1)).is_none());
+        assert!(cells(&["a"]).filled(&Value::Int(1), Stop::default()).unwrap().is_none());
     }
 
     #[test]
@@ -282,12 +294,12 @@ mod tests {
             let mut builder = ColumnBuilder::new(type_of, 3);
             cells.iter().for_each(|cell| assert!(builder.push(cell)));
             let column = builder.finish();
-            let filled = column.filled(&default).unwrap();
+            let filled = column.filled(&default, Stop::default()).unwrap().unwrap();
             let expected = cells.map(|cell| if cell == Value::Null { default.clone() } else { cell });
             assert_eq!([0, 1, 2].map(|row| filled.value(row)), expected);
             assert!(filled.valid().is_none());
             for other in [Value::Int(1), Value::Vector([1.0][..].into()), Value::List(Arc::new(List::Int(vec![])))] {
-                assert!(column.filled(&other).is_none());
+                assert!(column.filled(&other, Stop::default()).unwrap().is_none());
             }
         }
     }

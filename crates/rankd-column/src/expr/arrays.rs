@@ -271,7 +271,7 @@ impl<'a> Chunk<'a> {
             let mut put = |there: Valid<'_>, b: &dyn Fn(usize) -> Option<Option<Cell>>| {
                 vector::fill(there, chunk.n, out, |row| {
                     // Once stopped, the rest is not looked at; the evaluation checks the flag before it uses the result.
-                    let b = if stop.is_set() { None } else { b(row) }?;
+                    let b = if stop.is_flagged() { None } else { b(row) }?;
                     let cell = frame.of_list(meaning, lists.values.at(row), b);
                     overflowed |= cell == Cell::Bad(Bad::Overflow);
                     T::of(cell)
@@ -347,7 +347,7 @@ impl<'a> Chunk<'a> {
         };
         for (row, holds) in out.iter_mut().enumerate().filter(|(_, there)| **there) {
             *holds = match (x(row), &set) {
-                _ if self.stop.is_set() => false,
+                _ if self.stop.is_flagged() => false,
                 (None, _) => false,
                 (Some(x), Some(set)) => set.contains(&x),
                 (Some(x), None) => keys(lists.values.at(row)).any(|key| key == x),

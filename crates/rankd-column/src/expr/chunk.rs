@@ -3,7 +3,7 @@
 use crate::expr::arrays::{ListRef, VectorRef};
 use crate::expr::cell::{self, Cell};
 use crate::expr::compile::float_bits;
-use crate::expr::eval::{CHUNK, Stop};
+use crate::expr::eval::CHUNK;
 use crate::expr::frame::{Bound, Frame, Slice};
 use crate::expr::operation::{WithBinary, WithUnary};
 use crate::expr::output::Made;
@@ -13,6 +13,7 @@ use crate::expr::tree::Compare;
 use crate::expr::vector::{self, Product, Register, Source, Valid, Values};
 use crate::kernel::gather::gather;
 use crate::rowset::Rows;
+use crate::stop::Stop;
 use crate::value::Type;
 use std::mem::{swap, take};
 
@@ -323,7 +324,7 @@ impl<'a> Chunk<'a> {
                 // Once stopped, the rest is not matched; the evaluation checks the flag before it uses the result.
                 Some(regex) => {
                     let stop = self.stop;
-                    self.by_symbol(*x, *memo, &mut out, |x| !stop.is_set() && regex.is_match(x));
+                    self.by_symbol(*x, *memo, &mut out, |x| !stop.is_flagged() && regex.is_match(x));
                 }
                 None => vector::map(Values::All(false), n, &mut out, |x| x),
             },

@@ -20,9 +20,9 @@ use crate::expr::vector::Values;
 use crate::id::Id;
 use crate::kernel::compact::{compact, give_back, make_room, room_for};
 use crate::rowset::{RowSet, Rows};
+use crate::stop::{Stop, Stopped};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::expr::scratch::Scratch;
 
@@ -59,7 +59,7 @@ impl fmt::Display for Fault {
             Fault::NotFinite(value) => write!(f, "the result is {value}"),
             Fault::Null { column } => write!(f, "the key {column:?} has no value"),
             Fault::BadRegex { why } => write!(f, "the regular expression in a parameter cannot be used: {why}"),
-            Fault::Stopped => f.write_str("the caller asked to stop"),
+            Fault::Stopped => Stopped.fmt(f),
         }
     }
 }
@@ -89,18 +89,9 @@ impl From<Fault> for EvalError {
     }
 }
 
-/// A flag that is looked at between chunks, between the texts that a regular expression is matched with, and between lists. It is set once and
-/// stays set.
-#[derive(Clone, Copy, Default)]
-pub struct Stop<'a>(pub Option<&'a AtomicBool>);
-
-impl Stop<'_> {
-    pub(super) fn check(self) -> Result<(), EvalError> {
-        if self.is_set() { Err(Fault::Stopped.into()) } else { Ok(()) }
-    }
-
-    pub(super) fn is_set(self) -> bool {
-        self.0.is_some_and(|flag| flag.load(Ordering::Relaxed))
+impl From<Stopped> for EvalError {
+    fn from(_: Stopped) -> EvalError {
+        Fault::Stopped.into()
     }
 }
 
@@ -114,12 +105,12 @@ pub fn compute(
     scratch: &mut Scratch,
     stop: Stop<'_>,
 ) -> Result<Column, EvalError> {
-    let frame = Frame::bind(program, rows, &[], run)?;
+    let frame = Frame::bind(program, rows, &[], run, stop)?;
     scratch.prepare(&frame);
     let mut made = Made::new(program, rows, true);
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
     evaluation.run(rows.rows(), scratch, &mut made)?;
-    Ok(made.finish(&frame.symbols))
+    Ok(made.finish(&frame.symbols, stop)?)
 }
 
 /// The stored rows of the view for which a predicate holds, in view order.
@@ -130,7 +121,7 @@ pub fn select(
     scratch: &mut Scratch,
     stop: Stop<'_>,
 ) -> Result<Vec<u32>, EvalError> {
-    let frame = Frame::bind(program, rows, &[], run)?;
+    let frame = Frame::bind(program, rows, &[], run, stop)?;
     scratch.prepare(&frame);
     let (mut kept, mut seen) = (room_for(rows.len()), 0);
     let evaluation = Evaluation { frame: &frame, batch: rows.batch(), made: &[], stop };
@@ -191,8 +182,9 @@ pub(super) struct Evaluation<'a> {
 
 impl Evaluation<'_> {
     fn run(&self, rows: Rows<'_>, scratch: &mut Scratch, sink: &mut impl Sink) -> Result<(), EvalError> {
+        let mut looks = self.stop.looks();
         for start in (0..rows.len()).step_by(CHUNK) {
-            self.stop.check()?;
+            looks.before(CHUNK)?;
             self.chunk(rows.slice(start, CHUNK.min(rows.len() - start)), scratch, sink)?;
         }
         Ok(())
@@ -226,7 +218,7 @@ impl Evaluation<'_> {
     fn row_by_row(&self, rows: Rows<'_>) -> (Vec<Cell>, Option<Bad>) {
         let (mut roots, mut cells) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows.iter() {
-            if self.frame.program.may_take_long && self.stop.is_set() {
+            if self.frame.program.may_take_long && self.stop.is_flagged() {
                 break;
             }
             self.frame.row(row, self.made, &mut cells);

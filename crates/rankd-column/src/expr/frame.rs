@@ -19,6 +19,7 @@ use crate::expr::types::Kind;
 use crate::flat::Span;
 use crate::id::Id;
 use crate::rowset::RowSet;
+use crate::stop::{Stop, Stopped};
 use crate::value::{List, Type, Value};
 use regex::Regex;
 use std::sync::Arc;
@@ -41,12 +42,18 @@ pub(super) enum Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    pub(super) fn of(batch: &'a Batch, key: Key, symbols: &mut Symbols<'a>, arrays: &mut Arrays<'a>) -> Bound<'a> {
+    pub(super) fn of(
+        batch: &'a Batch,
+        key: Key,
+        symbols: &mut Symbols<'a>,
+        arrays: &mut Arrays<'a>,
+        stop: Stop<'_>,
+    ) -> Result<Bound<'a>, Stopped> {
         let column = match key {
-            Key::ID => batch.id_column(),
+            Key::ID => batch.id_column(stop)?,
             key => batch.column(key).map(|column| &**column),
         };
-        match column {
+        Ok(match column {
             None if key == Key::ID => Bound::Ints(Slice { values: batch.ids(), valid: None }),
             None => Bound::Missing,
             Some(Column::Int(cells)) => Bound::Ints(cells.into()),
@@ -55,7 +62,7 @@ impl<'a> Bound<'a> {
             Some(Column::Str(cells, dictionary)) => Bound::Codes(cells.into(), symbols.add_dictionary(dictionary)),
             Some(Column::List(cells, elements)) => Bound::Lists(cells.into(), arrays.add_elements(elements, symbols)),
             Some(Column::Vector(cells, vectors)) => Bound::Vectors(cells.into(), arrays.add_vectors(vectors)),
-        }
+        })
     }
 
     /// The cells that are there now, where the column is still being made.
@@ -129,13 +136,14 @@ impl<'a> Frame<'a> {
         rows: &'a RowSet,
         made: &[Key],
         run: RunValues<'a>,
+        stop: Stop<'_>,
     ) -> Result<Frame<'a>, EvalError> {
         let (mut symbols, mut arrays) = (Symbols::default(), Arrays::default());
         let columns = program.columns.iter().map(|&key| match made.iter().rposition(|made| *made == key) {
-            Some(at) => Bound::Made(at),
-            None => Bound::of(rows.batch(), key, &mut symbols, &mut arrays),
+            Some(at) => Ok(Bound::Made(at)),
+            None => Bound::of(rows.batch(), key, &mut symbols, &mut arrays, stop),
         });
-        let columns = columns.collect();
+        let columns = columns.collect::<Result<_, _>>()?;
         let params = run.params;
         symbols.expect_texts(program.per_run.iter().map(|ix| texts_of(program.tree.op(*ix), params)).sum());
         let uniforms = vec![Cell::Null; program.tree.nodes().len()];

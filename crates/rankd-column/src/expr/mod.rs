@@ -42,7 +42,8 @@ pub mod types;
 mod vector;
 
 pub use compile::{Program, Want};
-pub use eval::{EvalError, Fault, Scratch, Stop, compute, select};
+pub use crate::stop::Stop;
+pub use eval::{EvalError, Fault, Scratch, compute, select};
 pub use operation::{Form, Operation};
 pub use operations::{Binary, Call, IntBinary, IntUnary, OPERATIONS, Special, Unary};
 pub use run_values::RunValues;

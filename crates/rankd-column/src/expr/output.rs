@@ -13,6 +13,7 @@ use crate::expr::symbols::Symbols;
 use crate::expr::vector::{Register, Source, Valid, Values};
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
+use crate::stop::{Stop, Stopped};
 use crate::value::Type;
 use std::sync::Arc;
 
@@ -49,13 +50,13 @@ impl Made {
         }
     }
 
-    pub(super) fn finish(self, symbols: &Symbols<'_>) -> Column {
-        match self {
+    pub(super) fn finish(self, symbols: &Symbols<'_>, stop: Stop<'_>) -> Result<Column, Stopped> {
+        Ok(match self {
             Made::Ints(output) => Column::Int(output.finish()),
             Made::Floats(output) => Column::Float(output.finish()),
             Made::Bools(output) => Column::Bool(output.finish()),
-            Made::Symbols(output) => restring(symbols, &output.finish()),
-        }
+            Made::Symbols(output) => restring(symbols, &output.finish(), stop)?,
+        })
     }
 }
 
@@ -251,24 +252,25 @@ fn scatter<T: Copy>(out: &mut [T], values: Values<'_, T>, rows: Rows<'_>) {
 }
 
 /// Symbols of an evaluation as a string column of its own: entries in the order of their first row.
-fn restring(all: &Symbols<'_>, symbols: &Cells<u32>) -> Column {
+fn restring(all: &Symbols<'_>, symbols: &Cells<u32>, stop: Stop<'_>) -> Result<Column, Stopped> {
     const NONE: u32 = u32::MAX;
     let mut builder = DictionaryBuilder::default();
     // A few rows of a large dictionary: looking each text up takes less than a list of all symbols.
     let few = all.len() / 4 > symbols.len();
     let mut codes = vec![NONE; if few { 0 } else { all.len() }];
-    let cells = (0..symbols.len())
-        .map(|row| {
-            let symbol = symbols.get(row)?;
-            if few {
-                return Some(builder.code(all.get(symbol)));
-            }
-            let code = codes.get_mut(symbol as usize)?;
-            if *code == NONE {
-                *code = builder.code(all.get(symbol));
-            }
-            Some(*code)
-        })
-        .collect();
-    Column::Str(cells, Arc::new(builder.finish()))
+    let mut code_of = |symbol: u32| {
+        if few {
+            return Some(builder.code(all.get(symbol)));
+        }
+        let code = codes.get_mut(symbol as usize)?;
+        if *code == NONE {
+            *code = builder.code(all.get(symbol));
+        }
+        Some(*code)
+    };
+    let mut cells = Cells::with_capacity(symbols.len());
+    for chunk in stop.chunks(Rows::Range { start: 0, len: symbols.len() }) {
+        chunk?.iter().for_each(|row| cells.push(symbols.get(row).and_then(&mut code_of)));
+    }
+    Ok(Column::Str(cells, Arc::new(builder.finish())))
 }

@@ -13,7 +13,7 @@
 
 use crate::batch::Key;
 use crate::expr::compile::Program;
-use crate::expr::eval::{CHUNK, EvalError, Evaluation, Stop, Tested};
+use crate::expr::eval::{CHUNK, EvalError, Evaluation, Tested};
 use crate::expr::frame::{Bound, Frame};
 use crate::expr::output::Made;
 use crate::expr::run_values::RunValues;
@@ -24,6 +24,7 @@ use crate::kernel::sort::Order;
 use crate::kernel::top::Best;
 use crate::kernel::wide::wide;
 use crate::rowset::{RowSet, Rows};
+use crate::stop::{Looks, Stop, Stopped};
 use crate::value::Type;
 use std::fmt;
 use std::mem::{swap, take};
@@ -210,18 +211,19 @@ impl Pass {
         if let Some(halves) = self.halves.as_deref().filter(|_| rows.len() >= FILTERED_FIRST) {
             return Pass::run_halves(halves, rows, run, scratch, stop);
         }
-        let gathered = (!self.made.is_empty() && rows.is_narrow()).then(|| self.gather(rows));
+        let gathers = !self.made.is_empty() && rows.is_narrow();
+        let gathered = gathers.then(|| self.gather(rows, stop)).transpose().map_err(stopped_at(0))?;
         let rows = gathered.as_ref().unwrap_or(rows);
-        let mut walk = Walk::start(self, rows, run, scratch);
+        let mut walk = Walk::start(self, rows, run, scratch, stop).map_err(stopped_at(self.evaluated))?;
         let view = rows.rows();
-        let mut done = 0;
+        let (mut done, mut looks) = (0, stop.looks());
         while done < view.len() && !(filters && enough.is_some_and(|enough| walk.kept.len() >= enough)) {
             let chunk = view.slice(done, CHUNK.min(view.len() - done));
             make_room(&mut walk.kept, if walk.keeps { chunk.len() } else { 0 }, done, view.len());
-            walk.chunk(chunk, scratch, stop)?;
+            walk.chunk(chunk, scratch, stop, &mut looks)?;
             done += chunk.len();
         }
-        let result = walk.finish(filters, done, &mut scratch.rows_out);
+        let result = walk.finish(filters, done, &mut scratch.rows_out, stop);
         if let Err(PassError { part, .. }) = &result {
             scratch.rows_out.truncate(*part);
         }
@@ -230,8 +232,8 @@ impl Pass {
 }
 
 impl Pass {
-    fn gather(&self, rows: &RowSet) -> RowSet {
-        rows.gathered(|key| self.live.as_ref().is_none_or(|live| live.contains(&key)))
+    fn gather(&self, rows: &RowSet, stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        rows.gathered(|key| self.live.as_ref().is_none_or(|live| live.contains(&key)), stop)
     }
 
     /// One half and then the other: all of its rows go through the first before any goes through the second.
@@ -270,7 +272,14 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn start(pass: &'a Pass, rows: &'a RowSet, run: RunValues<'a>, scratch: &mut Scratch) -> Walk<'a> {
+    /// Only being stopped is an error here.
+    fn start(
+        pass: &'a Pass,
+        rows: &'a RowSet,
+        run: RunValues<'a>,
+        scratch: &mut Scratch,
+        stop: Stop<'_>,
+    ) -> Result<Walk<'a>, Stopped> {
         scratch.rows_out.clear();
         scratch.rows_out.resize(pass.parts.len(), 0);
         let frames = Vec::with_capacity(pass.evaluated);
@@ -279,7 +288,7 @@ impl<'a> Walk<'a> {
         let (mut filtered, mut first_memo) = (false, Memos::default());
         for (at, part) in pass.parts.iter().enumerate() {
             let Some(program) = part.program() else { break };
-            match Frame::bind(program, rows, &pass.made[..walk.made.len()], run) {
+            match Frame::bind(program, rows, &pass.made[..walk.made.len()], run, stop) {
                 Ok(mut frame) => {
                     frame.first_memo = first_memo;
                     scratch.prepare(&frame);
@@ -288,7 +297,7 @@ impl<'a> Walk<'a> {
                 }
                 Err(error) => {
                     walk.failed = Some(PassError { part: at, error });
-                    return walk;
+                    return Ok(walk);
                 }
             }
             match part {
@@ -296,7 +305,7 @@ impl<'a> Walk<'a> {
                 _ => filtered = true,
             }
         }
-        walk.best = Picked::start(&walk);
+        walk.best = Picked::start(&walk, stop)?;
         if walk.best.is_none() && filtered {
             walk.keeps = true;
             walk.kept = room_for(match pass.take {
@@ -304,11 +313,20 @@ impl<'a> Walk<'a> {
                 _ => rows.len(),
             });
         }
-        walk
+        Ok(walk)
     }
 
     /// Takes a chunk of the view through all parts. Being stopped is the only error that ends the walk at once.
-    fn chunk(&mut self, view: Rows<'_>, scratch: &mut Scratch, stop: Stop<'_>) -> Result<(), PassError> {
+    fn chunk(
+        &mut self,
+        view: Rows<'_>,
+        scratch: &mut Scratch,
+        stop: Stop<'_>,
+        looks: &mut Looks<'_>,
+    ) -> Result<(), PassError> {
+        if self.frames.is_empty() {
+            looks.before(view.len()).map_err(stopped_at(0))?;
+        }
         let [mut kept, mut keeping] = take(&mut scratch.kept);
         let (mut made, mut filtered) = (0, false);
         for at in 0..self.frames.len() {
@@ -316,7 +334,7 @@ impl<'a> Walk<'a> {
             if rows.is_empty() {
                 break;
             }
-            stop.check().map_err(|error| PassError { part: at, error })?;
+            looks.before(rows.len()).map_err(stopped_at(at))?;
             let batch = self.rows.batch();
             let result = match &self.pass.parts[at] {
                 Part::Compute { .. } => {
@@ -329,12 +347,12 @@ impl<'a> Walk<'a> {
                     let last = at + 1 == self.pass.evaluated;
                     let mut best = self.best.as_mut().filter(|_| last);
                     let made = &self.made;
-                    let mut out = 0;
+                    let (mut out, mut offered) = (0, Ok(()));
                     keeping.clear();
                     let then = |rows: Rows<'_>, holds: &[bool]| match &mut best {
                         Some(best) => {
                             out += count(holds);
-                            best.offer(made, rows, Some(holds));
+                            offered = best.offer(made, rows, Some(holds), stop);
                         }
                         None => {
                             compact(holds, rows, &mut keeping);
@@ -344,6 +362,7 @@ impl<'a> Walk<'a> {
                     let evaluation = Evaluation { frame: &self.frames[at], batch, made, stop };
                     let root = evaluation.frame.program.root;
                     let result = evaluation.chunk(rows, scratch, &mut Tested { root, then });
+                    offered.map_err(stopped_at(at))?;
                     scratch.rows_out[at] += out;
                     swap(&mut kept, &mut keeping);
                     filtered = true;
@@ -359,7 +378,9 @@ impl<'a> Walk<'a> {
         if self.failed.is_none() {
             let rows = if filtered { Rows::Listed(&kept) } else { view };
             match &mut self.best {
-                Some(best) if !best.after_filter => best.offer(&self.made, rows, None),
+                Some(best) if !best.after_filter => {
+                    best.offer(&self.made, rows, None, stop).map_err(stopped_at(self.pass.evaluated))?;
+                }
                 Some(_) => {}
                 None if filtered => self.kept.extend_from_slice(&kept),
                 None => {}
@@ -370,7 +391,13 @@ impl<'a> Walk<'a> {
     }
 
     /// What the parts gave, once all rows were seen, of which there are `seen`.
-    fn finish(self, filtered: bool, seen: usize, rows_out: &mut [usize]) -> Result<RowSet, PassError> {
+    fn finish(
+        self,
+        filtered: bool,
+        seen: usize,
+        rows_out: &mut [usize],
+        stop: Stop<'_>,
+    ) -> Result<RowSet, PassError> {
         let mut out = seen;
         for (part, rows_out) in self.pass.parts.iter().zip(rows_out.iter_mut()) {
             match part {
@@ -382,26 +409,37 @@ impl<'a> Walk<'a> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
+        let last = self.pass.parts.len() - 1;
+        self.give(filtered, stop).map_err(stopped_at(last))
+    }
+
+    /// The rows, with the columns that were made, in their order.
+    fn give(self, filtered: bool, stop: Stop<'_>) -> Result<RowSet, Stopped> {
         let frames = self.pass.parts.iter().zip(&self.frames).filter(|(part, _)| matches!(part, Part::Compute { .. }));
-        let columns = self.pass.made.iter().zip(self.made).zip(frames);
-        let batch = columns.fold(None, |batch, ((key, made), (_, frame))| {
-            let column = Arc::new(made.finish(&frame.symbols));
-            Some(batch.as_ref().unwrap_or(self.rows.batch()).with(*key, column))
-        });
+        let mut batch = None;
+        for ((key, made), (_, frame)) in self.pass.made.iter().zip(self.made).zip(frames) {
+            let column = Arc::new(made.finish(&frame.symbols, stop)?);
+            batch = Some(batch.as_ref().unwrap_or(self.rows.batch()).with(*key, column));
+        }
         let rows = batch.map_or_else(|| self.rows.clone(), |batch| self.rows.with_batch(batch));
         let picked = self.best.is_some();
         let rows = match self.best {
-            Some(best) => rows.looking_at(best.finish()),
+            Some(best) => rows.looking_at(best.finish(stop)?),
             None if filtered => rows.looking_at(give_back(self.kept)),
             None => rows,
         };
-        Ok(match (self.pass.sort, self.pass.take) {
-            (Some((key, order)), Some(count)) if !picked => rows.top(key, order, count),
-            (Some((key, order)), None) => rows.sort(key, order),
-            (None, Some(count)) => rows.take(count),
-            _ => rows,
-        })
+        match (self.pass.sort, self.pass.take) {
+            (Some((key, order)), Some(count)) if !picked => rows.top(key, order, count, stop),
+            (Some((key, order)), None) => rows.sort(key, order, stop),
+            (None, Some(count)) => Ok(rows.take(count)),
+            _ => Ok(rows),
+        }
     }
+}
+
+/// Being stopped, as the error of a part.
+fn stopped_at(part: usize) -> impl Fn(Stopped) -> PassError {
+    move |stopped| PassError { part, error: stopped.into() }
 }
 
 /// How many hold. Counted in bytes as far as a byte can count.
@@ -435,41 +473,56 @@ enum BestByType {
 impl<'a> Picked<'a> {
     /// `None` where there is nothing to pick, or where another way is better: much of the rows is wanted, the key's column is
     /// not there, or it is of strings.
-    fn start(walk: &Walk<'a>) -> Option<Picked<'a>> {
+    fn start(walk: &Walk<'a>, stop: Stop<'_>) -> Result<Option<Picked<'a>>, Stopped> {
         let (pass, rows) = (walk.pass, walk.rows);
-        let ((key, order), count) = (pass.sort?, pass.take?);
+        let (Some((key, order)), Some(count)) = (pass.sort, pass.take) else { return Ok(None) };
         if count > rows.len() / 2 || count == 0 {
-            return None;
+            return Ok(None);
         }
         let key = match pass.made.iter().rposition(|made| *made == key) {
             Some(at) => Bound::Made(at),
-            None => Bound::of(rows.batch(), key, &mut Default::default(), &mut Default::default()),
+            None => Bound::of(rows.batch(), key, &mut Default::default(), &mut Default::default(), stop)?,
         };
         let best = match key.so_far(&walk.made) {
             Bound::Ints(_) => BestByType::Ints(Best::new(count, rows.len())),
             Bound::Floats(_) => BestByType::Floats(Best::new(count, rows.len())),
             Bound::Bools(_) => BestByType::Bools(Best::new(count, rows.len())),
-            Bound::Codes(..) | Bound::Lists(..) | Bound::Vectors(..) | Bound::Missing | Bound::Made(_) => return None,
+            Bound::Codes(..) | Bound::Lists(..) | Bound::Vectors(..) | Bound::Missing | Bound::Made(_) => {
+                return Ok(None);
+            }
         };
         let last = pass.evaluated.checked_sub(1).map(|last| &pass.parts[last]);
-        Some(Picked { best, key, order, after_filter: matches!(last, Some(Part::Filter { .. })) })
+        Ok(Some(Picked { best, key, order, after_filter: matches!(last, Some(Part::Filter { .. })) }))
     }
 
-    fn offer(&mut self, made: &[Made], rows: Rows<'_>, mask: Option<&[bool]>) {
+    fn offer(
+        &mut self,
+        made: &[Made],
+        rows: Rows<'_>,
+        mask: Option<&[bool]>,
+        stop: Stop<'_>,
+    ) -> Result<(), Stopped> {
+        let order = self.order;
         match (&mut self.best, self.key.so_far(made)) {
-            (BestByType::Ints(best), Bound::Ints(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
-            (BestByType::Floats(best), Bound::Floats(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
-            (BestByType::Bools(best), Bound::Bools(key)) => best.offer(self.order, key.values, key.valid, rows, mask),
+            (BestByType::Ints(best), Bound::Ints(key)) => {
+                best.offer(order, key.values, key.valid, rows, mask, stop)
+            }
+            (BestByType::Floats(best), Bound::Floats(key)) => {
+                best.offer(order, key.values, key.valid, rows, mask, stop)
+            }
+            (BestByType::Bools(best), Bound::Bools(key)) => {
+                best.offer(order, key.values, key.valid, rows, mask, stop)
+            }
             // The column of a key does not change its type.
-            _ => {}
+            _ => Ok(()),
         }
     }
 
-    fn finish(self) -> Vec<u32> {
+    fn finish(self, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
         match self.best {
-            BestByType::Ints(best) => best.finish(),
-            BestByType::Floats(best) => best.finish(),
-            BestByType::Bools(best) => best.finish(),
+            BestByType::Ints(best) => best.finish(stop),
+            BestByType::Floats(best) => best.finish(stop),
+            BestByType::Bools(best) => best.finish(stop),
         }
     }
 }

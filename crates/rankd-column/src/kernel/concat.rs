@@ -9,25 +9,27 @@ use crate::column::{Cells, Column};
 use crate::dictionary::{Dictionary, DictionaryBuilder};
 use crate::flat::{Elements, Span, Vectors};
 use crate::id_texts::IdTexts;
-use crate::kernel::gather::gather;
+use crate::kernel::gather::gather_all;
 use crate::rowset::{RowSet, Rows};
+use crate::stop::{Stop, Stopped};
 use std::sync::Arc;
 
 /// The rows of `left`, then those of `right`.
-pub fn concat(left: &RowSet, right: &RowSet) -> RowSet {
+pub fn concat(left: &RowSet, right: &RowSet, stop: Stop<'_>) -> Result<RowSet, Stopped> {
     let (l, r) = (left.batch(), right.batch());
     let rows = (left.rows(), right.rows());
     let mut ids = Vec::with_capacity(left.len() + right.len());
-    gather(l.ids(), rows.0, &mut ids);
-    gather(r.ids(), rows.1, &mut ids);
+    gather_all(l.ids(), rows.0, &mut ids, stop)?;
+    gather_all(r.ids(), rows.1, &mut ids, stop)?;
     let mut keys: Vec<Key> = l.columns().iter().chain(r.columns()).map(|(key, _)| *key).collect();
     keys.sort_unstable();
     keys.dedup();
-    let batch = keys.into_iter().fold(Batch::with_ids(ids, id_texts(l, r)), |batch, key| {
-        let column = join(l.column(key).map(|c| &**c), r.column(key).map(|c| &**c), rows);
-        batch.with(key, Arc::new(column))
-    });
-    RowSet::new(batch)
+    let mut batch = Batch::with_ids(ids, id_texts(l, r));
+    for key in keys {
+        let column = join(l.column(key).map(|c| &**c), r.column(key).map(|c| &**c), rows, stop)?;
+        batch = batch.with(key, Arc::new(column));
+    }
+    Ok(RowSet::new(batch))
 }
 
 /// What the ids of both are codes of. The ids of a run are codes of the same texts; only an empty batch may know of none.
@@ -44,50 +46,54 @@ fn disagree(left: &Column, right: &Column) -> ! {
 
 /// A key has one type everywhere, so both sides agree where both are there; a disagreement is a bug and panics.
 #[expect(clippy::panic, reason = "a key of neither side cannot come from input: the caller lists the keys of both")]
-fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>)) -> Column {
-    match (left, right) {
-        (Some(Column::Int(l)), Some(Column::Int(r))) => Column::Int(join_cells(Some(l), Some(r), rows)),
-        (Some(Column::Int(l)), None) => Column::Int(join_cells(Some(l), None, rows)),
-        (None, Some(Column::Int(r))) => Column::Int(join_cells(None, Some(r), rows)),
-        (Some(Column::Float(l)), Some(Column::Float(r))) => Column::Float(join_cells(Some(l), Some(r), rows)),
-        (Some(Column::Float(l)), None) => Column::Float(join_cells(Some(l), None, rows)),
-        (None, Some(Column::Float(r))) => Column::Float(join_cells(None, Some(r), rows)),
-        (Some(Column::Bool(l)), Some(Column::Bool(r))) => Column::Bool(join_cells(Some(l), Some(r), rows)),
-        (Some(Column::Bool(l)), None) => Column::Bool(join_cells(Some(l), None, rows)),
-        (None, Some(Column::Bool(r))) => Column::Bool(join_cells(None, Some(r), rows)),
-        (Some(Column::Str(l, dictionary)), None) => Column::Str(join_cells(Some(l), None, rows), dictionary.clone()),
-        (None, Some(Column::Str(r, dictionary))) => Column::Str(join_cells(None, Some(r), rows), dictionary.clone()),
+fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>), stop: Stop<'_>) -> Result<Column, Stopped> {
+    Ok(match (left, right) {
+        (Some(Column::Int(l)), Some(Column::Int(r))) => Column::Int(join_cells(Some(l), Some(r), rows, stop)?),
+        (Some(Column::Int(l)), None) => Column::Int(join_cells(Some(l), None, rows, stop)?),
+        (None, Some(Column::Int(r))) => Column::Int(join_cells(None, Some(r), rows, stop)?),
+        (Some(Column::Float(l)), Some(Column::Float(r))) => Column::Float(join_cells(Some(l), Some(r), rows, stop)?),
+        (Some(Column::Float(l)), None) => Column::Float(join_cells(Some(l), None, rows, stop)?),
+        (None, Some(Column::Float(r))) => Column::Float(join_cells(None, Some(r), rows, stop)?),
+        (Some(Column::Bool(l)), Some(Column::Bool(r))) => Column::Bool(join_cells(Some(l), Some(r), rows, stop)?),
+        (Some(Column::Bool(l)), None) => Column::Bool(join_cells(Some(l), None, rows, stop)?),
+        (None, Some(Column::Bool(r))) => Column::Bool(join_cells(None, Some(r), rows, stop)?),
+        (Some(Column::Str(l, dictionary)), None) => Column::Str(join_cells(Some(l), None, rows, stop)?, dictionary.clone()),
+        (None, Some(Column::Str(r, dictionary))) => Column::Str(join_cells(None, Some(r), rows, stop)?, dictionary.clone()),
         (Some(Column::Str(l, ld)), Some(Column::Str(r, rd))) => {
             if Arc::ptr_eq(ld, rd) || ld == rd {
-                return Column::Str(join_cells(Some(l), Some(r), rows), ld.clone());
+                return Ok(Column::Str(join_cells(Some(l), Some(r), rows, stop)?, ld.clone()));
             }
-            let (merged, codes) = merge(ld, rd);
-            let recoded = r.values().iter().map(|&code| codes.get(code as usize).copied().unwrap_or(0)).collect();
+            let (merged, codes) = merge(ld, rd, stop)?;
+            let mut recoded = Vec::with_capacity(r.len());
+            for some in stop.slices(r.values()) {
+                recoded.extend(some?.iter().map(|&code| codes.get(code as usize).copied().unwrap_or(0)));
+            }
             let r = Cells::new(recoded, r.valid().map(<[bool]>::to_vec));
-            Column::Str(join_cells(Some(l), Some(&r), rows), Arc::new(merged))
+            Column::Str(join_cells(Some(l), Some(&r), rows, stop)?, Arc::new(merged))
         }
-        (Some(Column::List(l, elements)), None) => Column::List(join_cells(Some(l), None, rows), elements.clone()),
-        (None, Some(Column::List(r, elements))) => Column::List(join_cells(None, Some(r), rows), elements.clone()),
+        (Some(Column::List(l, elements)), None) => Column::List(join_cells(Some(l), None, rows, stop)?, elements.clone()),
+        (None, Some(Column::List(r, elements))) => Column::List(join_cells(None, Some(r), rows, stop)?, elements.clone()),
         (Some(Column::List(l, le)), Some(Column::List(r, re))) if Arc::ptr_eq(le, re) => {
-            Column::List(join_cells(Some(l), Some(r), rows), le.clone())
+            Column::List(join_cells(Some(l), Some(r), rows, stop)?, le.clone())
         }
         (Some(left @ Column::List(l, le)), Some(right @ Column::List(r, re))) => {
-            join_lists((l, le), (r, re), rows).unwrap_or_else(|| disagree(left, right))
+            join_lists((l, le), (r, re), rows, stop)?.unwrap_or_else(|| disagree(left, right))
         }
-        (Some(Column::Vector(l, vectors)), None) => Column::Vector(join_cells(Some(l), None, rows), vectors.clone()),
-        (None, Some(Column::Vector(r, vectors))) => Column::Vector(join_cells(None, Some(r), rows), vectors.clone()),
+        (Some(Column::Vector(l, vectors)), None) => Column::Vector(join_cells(Some(l), None, rows, stop)?, vectors.clone()),
+        (None, Some(Column::Vector(r, vectors))) => Column::Vector(join_cells(None, Some(r), rows, stop)?, vectors.clone()),
         (Some(Column::Vector(l, lv)), Some(Column::Vector(r, rv))) if Arc::ptr_eq(lv, rv) => {
-            Column::Vector(join_cells(Some(l), Some(r), rows), lv.clone())
+            Column::Vector(join_cells(Some(l), Some(r), rows, stop)?, lv.clone())
         }
         (Some(Column::Vector(l, lv)), Some(Column::Vector(r, rv))) if lv.dimension() == rv.dimension() => {
             let mut values = Vec::new();
-            let cells = moved(l, rows.0, |at| copy_vector(lv, at, &mut values));
-            let cells = cells.into_iter().chain(moved(r, rows.1, |at| copy_vector(rv, at, &mut values))).collect();
+            let mut cells = Cells::with_capacity(rows.0.len() + rows.1.len());
+            move_cells(l, rows.0, &mut cells, stop, |at| copy_vector(lv, at, &mut values))?;
+            move_cells(r, rows.1, &mut cells, stop, |at| copy_vector(rv, at, &mut values))?;
             Column::Vector(cells, Arc::new(Vectors::new(lv.dimension(), values)))
         }
         (Some(l), Some(r)) => disagree(l, r),
         (None, None) => panic!("a key of neither side"),
-    }
+    })
 }
 
 /// The viewed lists of both sides over elements of their own; `None` when they are not of one type.
@@ -95,51 +101,54 @@ fn join_lists(
     (l, le): (&Cells<Span>, &Elements),
     (r, re): (&Cells<Span>, &Elements),
     rows: (Rows<'_>, Rows<'_>),
-) -> Option<Column> {
-    let (cells, elements): (Vec<Option<Span>>, Elements) = match (le, re) {
+    stop: Stop<'_>,
+) -> Result<Option<Column>, Stopped> {
+    let (cells, elements) = match (le, re) {
         (Elements::Str(left, ld), Elements::Str(right, rd)) => {
-            let mut codes = Vec::new();
-            let mut cells = moved(l, rows.0, |span| copy_list(left, span, &mut codes));
-            let first = codes.len();
-            cells.extend(moved(r, rows.1, |span| copy_list(right, span, &mut codes)));
+            let (cells, mut codes, first) = join_elements((l, left), (r, right), rows, stop)?;
             if Arc::ptr_eq(ld, rd) || ld == rd {
                 (cells, Elements::Str(codes, ld.clone()))
             } else {
-                let (merged, recoded) = merge(ld, rd);
+                let (merged, recoded) = merge(ld, rd, stop)?;
                 codes[first..].iter_mut().for_each(|code| *code = recoded[*code as usize]);
                 (cells, Elements::Str(codes, Arc::new(merged)))
             }
         }
         (Elements::Int(left), Elements::Int(right)) => {
-            let (cells, values) = join_elements((l, left), (r, right), rows);
+            let (cells, values, _) = join_elements((l, left), (r, right), rows, stop)?;
             (cells, Elements::Int(values))
         }
         (Elements::Float(left), Elements::Float(right)) => {
-            let (cells, values) = join_elements((l, left), (r, right), rows);
+            let (cells, values, _) = join_elements((l, left), (r, right), rows, stop)?;
             (cells, Elements::Float(values))
         }
-        (Elements::Int(_) | Elements::Float(_) | Elements::Str(..), _) => return None,
+        (Elements::Int(_) | Elements::Float(_) | Elements::Str(..), _) => return Ok(None),
     };
-    Some(Column::List(cells.into_iter().collect(), Arc::new(elements)))
+    Ok(Some(Column::List(cells, Arc::new(elements))))
 }
 
+/// The lists of both sides, their elements, and where those of the right begin.
 fn join_elements<T: Copy>(
     (l, left): (&Cells<Span>, &[T]),
     (r, right): (&Cells<Span>, &[T]),
     rows: (Rows<'_>, Rows<'_>),
-) -> (Vec<Option<Span>>, Vec<T>) {
-    let mut values = Vec::new();
-    let mut cells = moved(l, rows.0, |span| copy_list(left, span, &mut values));
-    cells.extend(moved(r, rows.1, |span| copy_list(right, span, &mut values)));
-    (cells, values)
+    stop: Stop<'_>,
+) -> Result<(Cells<Span>, Vec<T>, usize), Stopped> {
+    let (mut cells, mut values) = (Cells::with_capacity(rows.0.len() + rows.1.len()), Vec::new());
+    move_cells(l, rows.0, &mut cells, stop, |span| copy_list(left, span, &mut values))?;
+    let first = values.len();
+    move_cells(r, rows.1, &mut cells, stop, |span| copy_list(right, span, &mut values))?;
+    Ok((cells, values, first))
 }
 
-/// The viewed cells, each as `copy` makes it. Neighbours that share their elements still do.
-fn moved<T: Copy + Default + PartialEq>(
+/// Appends the viewed cells, each as `copy` makes it. Neighbours that share their elements still do.
+fn move_cells<T: Copy + Default + PartialEq>(
     cells: &Cells<T>,
     rows: Rows<'_>,
+    out: &mut Cells<T>,
+    stop: Stop<'_>,
     mut copy: impl FnMut(T) -> T,
-) -> Vec<Option<T>> {
+) -> Result<(), Stopped> {
     let mut last = None;
     let mut moved = |cell: T| match last {
         Some((old, new)) if old == cell => new,
@@ -149,7 +158,10 @@ fn moved<T: Copy + Default + PartialEq>(
             new
         }
     };
-    rows.iter().map(|row| cells.get(row).map(&mut moved)).collect()
+    for chunk in stop.chunks(rows) {
+        chunk?.iter().for_each(|row| out.push(cells.get(row).map(&mut moved)));
+    }
+    Ok(())
 }
 
 fn copy_list<T: Copy>(values: &[T], span: Span, out: &mut Vec<T>) -> Span {
@@ -165,23 +177,28 @@ fn copy_vector(vectors: &Vectors, at: u32, out: &mut Vec<f32>) -> u32 {
 }
 
 /// Left entries, then unseen right ones; and the new code of each right entry.
-fn merge(left: &Dictionary, right: &Dictionary) -> (Dictionary, Vec<u32>) {
-    let mut builder = DictionaryBuilder::extending(left);
-    let codes = right.iter().map(|entry| builder.code(entry)).collect();
-    (builder.finish(), codes)
+fn merge(left: &Dictionary, right: &Dictionary, stop: Stop<'_>) -> Result<(Dictionary, Vec<u32>), Stopped> {
+    let mut builder = DictionaryBuilder::extending(left, stop)?;
+    let (mut codes, mut looks) = (Vec::with_capacity(right.len()), stop.looks());
+    for entry in right.iter() {
+        looks.before(1)?;
+        codes.push(builder.code(entry));
+    }
+    Ok((builder.finish(), codes))
 }
 
 fn join_cells<T: Copy + Default>(
     left: Option<&Cells<T>>,
     right: Option<&Cells<T>>,
     rows: (Rows<'_>, Rows<'_>),
-) -> Cells<T> {
+    stop: Stop<'_>,
+) -> Result<Cells<T>, Stopped> {
     let len = rows.0.len() + rows.1.len();
     let sides = [(left, rows.0), (right, rows.1)];
     let mut values = Vec::with_capacity(len);
     for (cells, rows) in sides {
         match cells {
-            Some(cells) => gather(cells.values(), rows, &mut values),
+            Some(cells) => gather_all(cells.values(), rows, &mut values, stop)?,
             None => values.resize(values.len() + rows.len(), T::default()),
         }
     }
@@ -189,18 +206,18 @@ fn join_cells<T: Copy + Default>(
         Some(cells) => cells.valid().is_some(),
         None => !rows.is_empty(),
     });
-    let valid = has_nulls.then(|| {
-        let mut valid = Vec::with_capacity(len);
-        for (cells, rows) in sides {
-            match cells.map(Cells::valid) {
-                Some(Some(mask)) => gather(mask, rows, &mut valid),
-                Some(None) => valid.resize(valid.len() + rows.len(), true),
-                None => valid.resize(valid.len() + rows.len(), false),
-            }
+    if !has_nulls {
+        return Ok(Cells::full(values));
+    }
+    let mut valid = Vec::with_capacity(len);
+    for (cells, rows) in sides {
+        match cells.map(Cells::valid) {
+            Some(Some(mask)) => gather_all(mask, rows, &mut valid, stop)?,
+            Some(None) => valid.resize(valid.len() + rows.len(), true),
+            None => valid.resize(valid.len() + rows.len(), false),
         }
-        valid
-    });
-    Cells::new(values, valid)
+    }
+    Ok(Cells::new(values, Some(valid)))
 }
 
 #[cfg(test)]
@@ -208,6 +225,10 @@ mod tests {
     use super::*;
     use crate::column::ColumnBuilder;
     use crate::value::{Element, List, Type, Value};
+
+    fn concat(left: &RowSet, right: &RowSet) -> RowSet {
+        left.concat(right, Stop::default()).unwrap()
+    }
 
     fn strings(entries: &[&str]) -> (Column, Arc<Dictionary>) {
         let mut builder = DictionaryBuilder::default();
@@ -223,7 +244,7 @@ mod tests {
 
     #[test]
     fn dictionaries_merge_left_first() {
-        let joined = rows(&["b", "a"]).concat(&rows(&["c", "a", "d"]));
+        let joined = concat(&rows(&["b", "a"]), &rows(&["c", "a", "d"]));
         let Column::Str(_, dictionary) = &**joined.batch().column(Key(1)).unwrap() else { unreachable!() };
         assert_eq!(dictionary.iter().collect::<Vec<_>>(), ["b", "a", "c", "d"]);
         assert_eq!((0..5).map(|at| joined.value(Key(1), at).to_string()).collect::<String>(), r#""b""a""c""a""d""#);
@@ -232,7 +253,7 @@ mod tests {
     #[test]
     fn an_equal_dictionary_is_reused() {
         let (left, right) = (rows(&["a", "b"]), rows(&["a", "b"]));
-        let joined = left.concat(&right);
+        let joined = concat(&left, &right);
         let (Column::Str(_, before), Column::Str(_, after)) =
             (&**left.batch().column(Key(1)).unwrap(), &**joined.batch().column(Key(1)).unwrap())
         else {
@@ -259,9 +280,9 @@ mod tests {
     #[test]
     fn lists_of_one_column_share_their_elements() {
         let rows = lists(&[Some(&["a", "b"]), None, Some(&["c"])]);
-        let joined = rows.looking_at(vec![2, 0]).concat(&rows.take(2));
+        let joined = concat(&rows.looking_at(vec![2, 0]), &rows.take(2));
         assert!(Arc::ptr_eq(elements(&rows), elements(&joined)));
-        let alone = rows.concat(&RowSet::new(Batch::new(vec![9])));
+        let alone = concat(&rows, &RowSet::new(Batch::new(vec![9])));
         assert!(Arc::ptr_eq(elements(&rows), elements(&alone)));
         assert_eq!((alone.len(), alone.value(Key(1), 3)), (4, Value::Null));
     }
@@ -269,7 +290,7 @@ mod tests {
     #[test]
     fn a_list_that_many_rows_have_is_copied_once() {
         let left = lists(&[Some(&["a", "b", "c"])]).looking_at(vec![0, 0, 0]);
-        let joined = left.concat(&lists(&[Some(&["d"]), None, Some(&[])]));
+        let joined = concat(&left, &lists(&[Some(&["d"]), None, Some(&[])]));
         assert_eq!(elements(&joined).len(), 4);
         let shown: Vec<String> = (0..6).map(|at| joined.value(Key(1), at).to_string()).collect();
         let all = r#"["a", "b", "c"]"#;

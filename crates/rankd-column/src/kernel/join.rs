@@ -8,26 +8,37 @@ use crate::column::{Cells, Column};
 use crate::dictionary::Dictionary;
 use crate::kernel::gather::{NO_ROW, pick_cells};
 use crate::rowset::RowSet;
+use crate::stop::{Stop, Stopped};
 use hashbrown::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
 /// For each row of `left`, in its order, the first row of `right` whose key is equal: a stored row, or [`NO_ROW`]. Null equals nothing, and
 /// neither does a column that is not there.
-pub fn matches(left: &RowSet, left_key: Key, right: &RowSet, right_key: Key) -> Vec<u32> {
+pub fn matches(
+    left: &RowSet,
+    left_key: Key,
+    right: &RowSet,
+    right_key: Key,
+    stop: Stop<'_>,
+) -> Result<Vec<u32>, Stopped> {
     if let (Key::ID, Key::ID, Some(l), Some(r)) =
         (left_key, right_key, left.batch().id_texts(), right.batch().id_texts())
         && Arc::ptr_eq(l, r)
     {
         // One text, one code.
         let (l, r) = (left.batch().ids(), right.batch().ids());
-        return first_equal(left, |row| Some(l[row]), right, |row| Some(r[row]));
+        return first_equal(left, |row| Some(l[row]), right, |row| Some(r[row]), stop);
     }
-    match (keys(left, left_key), keys(right, right_key)) {
-        (Some(Keys::Ints(l)), Some(Keys::Ints(r))) => first_equal(left, |row| l.get(row), right, |row| r.get(row)),
-        (Some(Keys::Texts(l)), Some(Keys::Texts(r))) => first_equal(left, |row| l.get(row), right, |row| r.get(row)),
+    match (keys(left, left_key, stop)?, keys(right, right_key, stop)?) {
+        (Some(Keys::Ints(l)), Some(Keys::Ints(r))) => {
+            first_equal(left, |row| l.get(row), right, |row| r.get(row), stop)
+        }
+        (Some(Keys::Texts(l)), Some(Keys::Texts(r))) => {
+            first_equal(left, |row| l.get(row), right, |row| r.get(row), stop)
+        }
         // A key that is missing on a side, or keys of two types, which the checks of plans refuse.
-        _ => vec![NO_ROW; left.len()],
+        _ => Ok(vec![NO_ROW; left.len()]),
     }
 }
 
@@ -59,20 +70,23 @@ impl<'a> Texts<'a> {
     }
 }
 
-fn keys(rows: &RowSet, key: Key) -> Option<Keys<'_>> {
+fn keys<'a>(rows: &'a RowSet, key: Key, stop: Stop<'_>) -> Result<Option<Keys<'a>>, Stopped> {
     let batch = rows.batch();
     let column = match key {
-        Key::ID => match batch.id_column() {
+        Key::ID => match batch.id_column(stop)? {
             Some(texts) => texts,
-            None => return Some(Keys::Ints(Ints { values: batch.ids(), valid: None })),
+            None => return Ok(Some(Keys::Ints(Ints { values: batch.ids(), valid: None }))),
         },
-        key => &**batch.column(key)?,
+        key => match batch.column(key) {
+            Some(column) => column,
+            None => return Ok(None),
+        },
     };
-    match column {
+    Ok(match column {
         Column::Int(cells) => Some(Keys::Ints(Ints { values: cells.values(), valid: cells.valid() })),
         Column::Str(codes, dictionary) => Some(Keys::Texts(Texts { codes, dictionary })),
         Column::Float(_) | Column::Bool(_) | Column::List(..) | Column::Vector(..) => None,
-    }
+    })
 }
 
 fn first_equal<K: Eq + Hash>(
@@ -80,37 +94,45 @@ fn first_equal<K: Eq + Hash>(
     left_key: impl Fn(usize) -> Option<K>,
     right: &RowSet,
     right_key: impl Fn(usize) -> Option<K>,
-) -> Vec<u32> {
+    stop: Stop<'_>,
+) -> Result<Vec<u32>, Stopped> {
     let mut first = HashMap::with_capacity(right.len());
-    for row in right.rows().iter() {
-        if let Some(key) = right_key(row) {
-            first.entry(key).or_insert(row as u32);
+    for chunk in stop.chunks(right.rows()) {
+        for row in chunk?.iter() {
+            if let Some(key) = right_key(row) {
+                first.entry(key).or_insert(row as u32);
+            }
         }
     }
-    left.rows().iter().map(|row| left_key(row).and_then(|key| first.get(&key).copied()).unwrap_or(NO_ROW)).collect()
+    let mut found = Vec::with_capacity(left.len());
+    let match_of = |row| left_key(row).and_then(|key| first.get(&key).copied()).unwrap_or(NO_ROW);
+    for chunk in stop.chunks(left.rows()) {
+        found.extend(chunk?.iter().map(match_of));
+    }
+    Ok(found)
 }
 
 /// The cells of a key at these rows, null where there is no row; `None` where the batch has no such column.
-pub fn pick(batch: &Batch, key: Key, rows: &[u32]) -> Option<Column> {
+pub fn pick(batch: &Batch, key: Key, rows: &[u32], stop: Stop<'_>) -> Result<Option<Column>, Stopped> {
     let all = !rows.contains(&NO_ROW);
-    match key {
-        Key::ID => Some(match batch.id_column() {
-            Some(texts) => texts.pick(rows, all),
-            None => Column::Int(pick_cells(batch.ids(), None, rows, all)),
+    Ok(match key {
+        Key::ID => Some(match batch.id_column(stop)? {
+            Some(texts) => texts.pick(rows, all, stop)?,
+            None => Column::Int(pick_cells(batch.ids(), None, rows, all, stop)?),
         }),
-        key => batch.column(key).map(|column| column.pick(rows, all)),
-    }
+        key => batch.column(key).map(|column| column.pick(rows, all, stop)).transpose()?,
+    })
 }
 
 /// What belongs to each row of a view, as a list by stored row: a column is as long as its batch.
-pub fn by_stored_row(rows: &RowSet, of_view: Vec<u32>) -> Vec<u32> {
+pub fn by_stored_row(rows: &RowSet, of_view: Vec<u32>, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
     let stored = rows.batch().len();
     if rows.rows().is_whole(stored) {
-        return of_view;
+        return Ok(of_view);
     }
-    let mut all = vec![NO_ROW; stored];
-    for (row, value) in rows.rows().iter().zip(of_view) {
-        all[row] = value;
+    let (mut all, mut of_view) = (vec![NO_ROW; stored], of_view.into_iter());
+    for chunk in stop.chunks(rows.rows()) {
+        chunk?.iter().zip(&mut of_view).for_each(|(row, value)| all[row] = value);
     }
-    all
+    Ok(all)
 }

@@ -12,53 +12,74 @@ use crate::kernel::sort::{self, Order};
 use crate::kernel::texts;
 use crate::kernel::wide::wide;
 use crate::rowset::Rows;
+use crate::stop::{ROWS_A_LOOK, Stop, Stopped};
 
 /// Rows that are looked at together. A block without a better row costs one vectorised scan.
 const BLOCK: usize = 64;
 /// With this many rows for each distinct string, there are few of those.
 const ROWS_A_STRING: usize = 16;
+/// So many ranks are put in order without a look.
+const RANKS_A_LOOK: usize = 1 << 15;
 
 /// What `sort::sorted` gives, cut to `count` rows.
-pub fn top(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, count: usize) -> Vec<u32> {
+pub fn top(
+    batch: &Batch,
+    rows: Rows<'_>,
+    key: Key,
+    order: Order,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Vec<u32>, Stopped> {
     if count == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     // Where much of the view is wanted, sorting all of it is the shorter way.
     if count > rows.len() / 2 {
-        let mut all = sort::sorted(batch, rows, key, order);
+        let mut all = sort::sorted(batch, rows, key, order, stop)?;
         all.truncate(count);
-        return all;
+        return Ok(all);
     }
     let column = match key {
-        Key::ID => batch.id_column(),
+        Key::ID => batch.id_column(stop)?,
         key => batch.column(key).map(|column| &**column),
     };
     match column {
-        None if key == Key::ID => pick(batch.ids(), None, rows, count, order),
+        None if key == Key::ID => pick(batch.ids(), None, rows, count, order, stop),
         // Lists and vectors have no order: see `sort`.
         None | Some(Column::List(..) | Column::Vector(..)) => {
-            rows.slice(0, count).iter().map(|row| row as u32).collect()
+            Ok(rows.slice(0, count).iter().map(|row| row as u32).collect())
         }
-        Some(Column::Int(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
-        Some(Column::Float(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
-        Some(Column::Bool(cells)) => pick(cells.values(), cells.valid(), rows, count, order),
+        Some(Column::Int(cells)) => pick(cells.values(), cells.valid(), rows, count, order, stop),
+        Some(Column::Float(cells)) => pick(cells.values(), cells.valid(), rows, count, order, stop),
+        Some(Column::Bool(cells)) => pick(cells.values(), cells.valid(), rows, count, order, stop),
         // Where there are few distinct strings, putting them in order takes less than looking at one a row.
         Some(Column::Str(cells, dictionary)) if dictionary.len() > rows.len() / ROWS_A_STRING => {
-            texts::top(cells, dictionary, rows, order, count)
+            texts::top(cells, dictionary, rows, order, count, stop)
         }
         Some(Column::Str(cells, dictionary)) => {
-            let (ranks, desc) = (sort::rank_entries(cells, dictionary, rows), order == Order::Desc);
-            let mut best = Best::new(count, rows.len());
-            best.offer_by(&Entries { ranks, desc }, cells.values(), cells.valid(), rows, None);
-            best.finish()
+            let (ranks, desc) = (sort::rank_entries(cells, dictionary, rows, stop)?, order == Order::Desc);
+            let (mut best, by) = (Best::new(count, rows.len()), Entries { ranks, desc });
+            for chunk in stop.chunks(rows) {
+                best.offer_by(&by, cells.values(), cells.valid(), chunk?, None, stop)?;
+            }
+            best.finish(stop)
         }
     }
 }
 
-fn pick<T: Ranked>(values: &[T], valid: Option<&[bool]>, rows: Rows<'_>, count: usize, order: Order) -> Vec<u32> {
+fn pick<T: Ranked>(
+    values: &[T],
+    valid: Option<&[bool]>,
+    rows: Rows<'_>,
+    count: usize,
+    order: Order,
+    stop: Stop<'_>,
+) -> Result<Vec<u32>, Stopped> {
     let mut best = Best::new(count, rows.len());
-    best.offer(order, values, valid, rows, None);
-    best.finish()
+    for chunk in stop.chunks(rows) {
+        best.offer(order, values, valid, chunk?, None, stop)?;
+    }
+    best.finish(stop)
 }
 
 /// A value whose type alone says how it is ordered.
@@ -157,7 +178,8 @@ impl<T: Copy + Default> Best<T> {
 
     /// Offers the rows whose mask is true, all of them without one. They come after those that were offered before.
     ///
-    /// `values` and `valid` are by stored row and hold those that were offered before, too.
+    /// `values` and `valid` are by stored row and hold those that were offered before, too. The caller looks at the stop from chunk to
+    /// chunk.
     pub(crate) fn offer(
         &mut self,
         order: Order,
@@ -165,12 +187,14 @@ impl<T: Copy + Default> Best<T> {
         valid: Option<&[bool]>,
         rows: Rows<'_>,
         mask: Option<&[bool]>,
-    ) where
+        stop: Stop<'_>,
+    ) -> Result<(), Stopped>
+    where
         T: Ranked,
     {
         match order {
-            Order::Asc => self.offer_by(&Ascending, values, valid, rows, mask),
-            Order::Desc => self.offer_by(&Descending, values, valid, rows, mask),
+            Order::Asc => self.offer_by(&Ascending, values, valid, rows, mask, stop),
+            Order::Desc => self.offer_by(&Descending, values, valid, rows, mask, stop),
         }
     }
 
@@ -181,7 +205,8 @@ impl<T: Copy + Default> Best<T> {
         valid: Option<&[bool]>,
         rows: Rows<'_>,
         mask: Option<&[bool]>,
-    ) {
+        stop: Stop<'_>,
+    ) -> Result<(), Stopped> {
         let mut start = 0;
         while start < rows.len() {
             // While nulls may still count, each row is looked at.
@@ -194,7 +219,7 @@ impl<T: Copy + Default> Best<T> {
             let len = BLOCK.min(rows.len() - start);
             let (rows, mask) = (rows.slice(start, len), mask.map(|mask| &mask[start..start + len]));
             if self.candidates.is_full() {
-                self.candidates.weed();
+                self.candidates.weed(stop)?;
                 self.worst = Some(values[self.candidates.worst_row()]);
             }
             let mut enters = [true; BLOCK];
@@ -212,6 +237,7 @@ impl<T: Copy + Default> Best<T> {
             }
             start += BLOCK;
         }
+        Ok(())
     }
 
     #[inline(always)]
@@ -227,12 +253,12 @@ impl<T: Copy + Default> Best<T> {
     }
 
     /// The best rows, best first, then nulls.
-    pub(crate) fn finish(mut self) -> Vec<u32> {
+    pub(crate) fn finish(mut self, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
         let count = self.candidates.count;
-        let mut out = self.candidates.finish();
+        let mut out = self.candidates.finish(stop)?;
         self.nulls.truncate(count - out.len());
         out.extend(self.nulls);
-        out
+        Ok(out)
     }
 }
 
@@ -299,8 +325,8 @@ struct Candidates {
     rows: Vec<u32>,
     room: usize,
     count: usize,
-    /// The ranks again, in no order.
-    shuffled: Vec<u64>,
+    /// Some of the ranks again, in no order.
+    spare: Vec<u64>,
 }
 
 impl Candidates {
@@ -309,7 +335,7 @@ impl Candidates {
         let room = count.saturating_mul(4).max(count.saturating_add(2 * BLOCK));
         let capacity = room.min(rows);
         let (ranks, rows) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
-        Candidates { ranks, rows, room, count, shuffled: Vec::new() }
+        Candidates { ranks, rows, room, count, spare: Vec::new() }
     }
 
     /// Whether a block may not fit. There are more than `count` then.
@@ -324,21 +350,22 @@ impl Candidates {
     }
 
     /// Drops all but the best `count`, where there are more.
-    fn weed(&mut self) {
-        self.shuffled.clear();
-        self.shuffled.extend_from_slice(&self.ranks);
-        let (_, &mut worst, _) = self.shuffled.select_nth_unstable(self.count - 1);
+    fn weed(&mut self, stop: Stop<'_>) -> Result<(), Stopped> {
+        let worst = nth(&self.ranks, self.count - 1, &mut self.spare, stop)?;
         let mut kept = 0;
-        for at in 0..self.ranks.len() {
-            let (rank, row) = (self.ranks[at], self.rows[at]);
-            (self.ranks[kept], self.rows[kept]) = (rank, row);
-            kept += usize::from(rank <= worst);
+        for start in stop.starts(self.ranks.len()) {
+            for at in start?..self.ranks.len().min(start? + ROWS_A_LOOK) {
+                let (rank, row) = (self.ranks[at], self.rows[at]);
+                (self.ranks[kept], self.rows[kept]) = (rank, row);
+                kept += usize::from(rank <= worst);
+            }
         }
         self.truncate(kept);
         // More than `count` only where several tie with the worst.
         if kept > self.count {
             self.drop_last_ties(worst);
         }
+        Ok(())
     }
 
     fn drop_last_ties(&mut self, worst: u64) {
@@ -365,12 +392,72 @@ impl Candidates {
     }
 
     /// The rows of the best, best first.
-    fn finish(mut self) -> Vec<u32> {
+    fn finish(mut self, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
         if self.ranks.len() > self.count {
-            self.weed();
+            self.weed(stop)?;
         }
         let mut out = Vec::with_capacity(self.count);
-        sort::arrange(&self.ranks, &self.rows, &mut out);
-        out
+        sort::arrange(&self.ranks, &self.rows, &mut out, stop)?;
+        Ok(out)
+    }
+}
+
+/// The rank that has this place in the order of all, counted from 0. Where there are many, those that may be it are narrowed down first,
+/// by counting how many lie in each part of a range.
+fn nth(ranks: &[u64], mut place: usize, spare: &mut Vec<u64>, stop: Stop<'_>) -> Result<u64, Stopped> {
+    const PART_BITS: u32 = 11;
+    let (mut low, mut high, mut left) = (0, u64::MAX, ranks.len());
+    while left > RANKS_A_LOOK && low < high {
+        let width = high - low;
+        let shift = (64 - width.leading_zeros()).saturating_sub(PART_BITS);
+        let mut parts = [0usize; 1 << PART_BITS];
+        for some in stop.slices(ranks) {
+            let distances = some?.iter().map(|rank| rank.wrapping_sub(low));
+            distances.filter(|distance| *distance <= width).for_each(|distance| parts[(distance >> shift) as usize] += 1);
+        }
+        let mut part = 0;
+        while place >= parts[part] {
+            place -= parts[part];
+            part += 1;
+        }
+        left = parts[part];
+        low += (part as u64) << shift;
+        high = high.min(low + ((1 << shift) - 1));
+    }
+    if low == high {
+        return Ok(low);
+    }
+    spare.clear();
+    match left == ranks.len() {
+        true => spare.extend_from_slice(ranks),
+        false => {
+            for some in stop.slices(ranks) {
+                spare.extend(some?.iter().filter(|rank| (low..=high).contains(*rank)));
+            }
+        }
+    }
+    Ok(*spare.select_nth_unstable(place).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_of_a_place_is_found_among_few_and_among_many() {
+        let random = |at: usize| (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let shapes: [fn(u64) -> u64; 5] =
+            [|x| x, |x| x >> 62, |_| 7, |x| u64::MAX - (x >> 40), |x| if x >> 60 == 0 { x } else { 1 << 50 | x >> 44 }];
+        for len in [1, 2, 1000, RANKS_A_LOOK, RANKS_A_LOOK + 1, 3 * RANKS_A_LOOK] {
+            for shape in shapes {
+                let ranks: Vec<u64> = (0..len).map(|at| shape(random(at))).collect();
+                let mut sorted = ranks.clone();
+                sorted.sort_unstable();
+                for place in [0, len / 3, len / 2, len - 1] {
+                    let found = nth(&ranks, place, &mut Vec::new(), Stop::default());
+                    assert_eq!(found, Ok(sorted[place]), "place {place} of {len}");
+                }
+            }
+        }
     }
 }

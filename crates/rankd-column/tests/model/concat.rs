@@ -16,7 +16,7 @@ proptest! {
     ) {
         let (left, right) = (with_fewer(left.table(), dropped.0), with_fewer(right.table(), dropped.1));
         let (l, r) = (looks.0.at(&RowSet::new(left.batch())), looks.1.at(&RowSet::new(right.batch())));
-        let joined = l.concat(&r);
+        let joined = l.concat(&r, Stop::default()).unwrap();
 
         prop_assert_eq!(joined.len(), l.len() + r.len());
         let keys: Vec<Key> = joined.batch().columns().iter().map(|(key, _)| *key).collect();
@@ -36,7 +36,7 @@ proptest! {
     #[test]
     fn joined_rows_are_rows_like_any_other(left in recipe(few()), right in recipe(few())) {
         let (left, right) = (left.table(), right.table());
-        let joined = RowSet::new(left.batch()).concat(&RowSet::new(right.batch()));
+        let joined = RowSet::new(left.batch()).concat(&RowSet::new(right.batch()), Stop::default()).unwrap();
         // Reads every string cell through an expression, which trusts codes and validity.
         let mut tree = Tree::new();
         let a = tree.push(Op::Key(Key(7)), None);

@@ -148,11 +148,11 @@ fn a_set_flag_stops_an_evaluation_before_its_next_chunk() {
     let going = AtomicBool::new(false);
     let sum = binary(Binary::Add, Term::Key(1), Term::Key(1));
     let stop = EvalError { fault: Fault::Stopped, id: None, node: None };
-    assert_eq!(run(&sum, &many, &[], Stop(Some(&stopped))).unwrap_err(), stop);
-    assert!(run(&sum, &many, &[], Stop(Some(&going))).is_ok());
+    assert_eq!(run(&sum, &many, &[], Stop::when(&stopped)).unwrap_err(), stop);
+    assert!(run(&sum, &many, &[], Stop::when(&going)).is_ok());
     let positive = Term::Compare(Compare::Gt, Box::new((Term::Key(1), Term::Const(Value::Int(0)))));
     let program = Program::compile(&positive.flatten().0, &Registry, Want::Predicate).unwrap();
-    let selected = |flag| select(&program, &many, values(&[]), &mut Scratch::default(), Stop(Some(flag)));
+    let selected = |flag| select(&program, &many, values(&[]), &mut Scratch::default(), Stop::when(flag));
     assert_eq!(selected(&stopped).unwrap_err(), stop);
     assert_eq!(selected(&going).unwrap().len(), 3000);
 }

@@ -10,7 +10,7 @@ use proptest::sample::select;
 use rankd_column::expr::operation::{Gives, Takes};
 use rankd_column::expr::{Binary, Call, Compare, Pattern, Unary};
 use rankd_column::kernel::sort::Order;
-use rankd_column::{Element, Key, List, RowSet, Type, Value};
+use rankd_column::{Element, Key, List, RowSet, Stop, Type, Value};
 use std::sync::Arc;
 
 const TAME_INTS: [i64; 8] = [-7, -2, -1, 0, 1, 2, 3, 10];
@@ -196,7 +196,8 @@ impl Look {
                 drawn(&mut dice).take(dice.below(n + 2))
             }
             Look::Sorted(salt) => {
-                rows.sort(Key((salt % 9) as u32), if salt % 2 == 0 { Order::Asc } else { Order::Desc })
+                let order = if salt % 2 == 0 { Order::Asc } else { Order::Desc };
+                rows.sort(Key((salt % 9) as u32), order, Stop::default()).unwrap()
             }
         }
     }

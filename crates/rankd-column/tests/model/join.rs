@@ -5,7 +5,7 @@ use crate::table::KEY_TYPES;
 use proptest::prelude::*;
 use rankd_column::kernel::gather::NO_ROW;
 use rankd_column::kernel::join::{by_stored_row, matches, pick};
-use rankd_column::{Key, RowSet, Value};
+use rankd_column::{Key, RowSet, Stop, Value};
 use std::sync::Arc;
 
 /// Keys that rows can be matched by: the id, ints and texts.
@@ -27,7 +27,7 @@ proptest! {
     ) {
         let (left, right) = (left.table(), right.table());
         let (l, r) = (looks.0.at(&RowSet::new(left.batch())), looks.1.at(&RowSet::new(right.batch())));
-        let found = matches(&l, on.0, &r, on.1);
+        let found = matches(&l, on.0, &r, on.1, Stop::default()).unwrap();
 
         let expected: Vec<Option<usize>> = l.rows().iter().map(|row| {
             let key = left.value(on.0, row);
@@ -38,7 +38,8 @@ proptest! {
 
         // A key that neither side writes to stands for the one that a task would.
         let into = Key(KEY_TYPES.len() as u32);
-        let Some(column) = pick(r.batch(), Key(wanted), &by_stored_row(&l, found)) else {
+        let found = by_stored_row(&l, found, Stop::default()).unwrap();
+        let Some(column) = pick(r.batch(), Key(wanted), &found, Stop::default()).unwrap() else {
             prop_assert!(!right.columns.contains_key(&Key(wanted)));
             return Ok(());
         };

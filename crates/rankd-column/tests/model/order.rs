@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rankd_column::kernel::gather::gather_column;
 use rankd_column::kernel::sort::Order;
-use rankd_column::{Key, RowSet, Value};
+use rankd_column::{Key, RowSet, Stop, Value};
 use std::cmp::Ordering;
 
 proptest! {
@@ -18,7 +18,7 @@ proptest! {
         look in look(), key in any_key(), order in any_order(),
     ) {
         let (table, rows) = tabled(recipe, look);
-        let sorted = rows.sort(key, order);
+        let sorted = rows.sort(key, order, Stop::default()).unwrap();
         prop_assert_eq!(listed(&sorted), expected(&table, &rows, key, order));
     }
 
@@ -37,10 +37,10 @@ proptest! {
         recipe in recipe(few()), look in look(), key in any_key(), order in any_order(), count in 0..60usize,
     ) {
         let (table, rows) = tabled(recipe, look);
-        let best = rows.sort(key, order).take(count);
+        let best = rows.sort(key, order, Stop::default()).unwrap().take(count);
         let expected: Vec<usize> = expected(&table, &rows, key, order).into_iter().take(count).collect();
         for key in (0..KEY_TYPES.len() as u32).map(Key) {
-            let column = best.batch().column(key).map(|column| gather_column(column, best.rows()));
+            let column = best.batch().column(key).map(|column| gather_column(column, best.rows(), Stop::default()).unwrap());
             for (at, row) in expected.iter().enumerate() {
                 prop_assert_eq!(best.value(key, at), table.value(key, *row));
                 prop_assert!(column.as_ref().is_none_or(|column| column.value(at) == table.value(key, *row)));
@@ -99,8 +99,8 @@ fn both_zeros_tie() {
     let zeros = [0.0, -0.0, 1.0, -0.0, 0.0].map(Value::Float).to_vec();
     let table = Table { ids: vec![1, 2, 3, 4, 5], columns: [(Key(3), zeros)].into(), spare_strings: vec![] };
     let rows = RowSet::new(table.batch());
-    assert_eq!(rows.sort(Key(3), Order::Asc).ids().collect::<Vec<_>>(), [1, 2, 4, 5, 3]);
-    assert_eq!(rows.sort(Key(3), Order::Desc).ids().collect::<Vec<_>>(), [3, 1, 2, 4, 5]);
+    assert_eq!(rows.sort(Key(3), Order::Asc, Stop::default()).unwrap().ids().collect::<Vec<_>>(), [1, 2, 4, 5, 3]);
+    assert_eq!(rows.sort(Key(3), Order::Desc, Stop::default()).unwrap().ids().collect::<Vec<_>>(), [3, 1, 2, 4, 5]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn neighbours_in_the_last_bit_are_told_apart() {
     let table = Table { ids: (0..1001).collect(), columns: [(Key(1), values)].into(), spare_strings: vec![] };
     let rows = RowSet::new(table.batch());
     for order in [Order::Asc, Order::Desc] {
-        assert_eq!(listed(&rows.sort(Key(1), order)), expected(&table, &rows, Key(1), order));
+        assert_eq!(listed(&rows.sort(Key(1), order, Stop::default()).unwrap()), expected(&table, &rows, Key(1), order));
     }
 }
 
@@ -134,7 +134,7 @@ fn listed(rows: &RowSet) -> Vec<usize> {
 }
 
 fn check_top(rows: &RowSet, key: Key, order: Order, count: usize) {
-    assert_eq!(listed(&rows.top(key, order, count)), listed(&rows.sort(key, order).take(count)), "count {count}");
+    assert_eq!(listed(&rows.top(key, order, count, Stop::default()).unwrap()), listed(&rows.sort(key, order, Stop::default()).unwrap().take(count)), "count {count}");
 }
 
 fn expected(table: &Table, rows: &RowSet, key: Key, order: Order) -> Vec<usize> {

@@ -92,7 +92,7 @@ fn alone(part: &Part, rows: &RowSet, params: &[Value]) -> Result<RowSet, rankd_c
         Part::Filter { program } => {
             select(program, rows, values(params), scratch, Stop::default()).map(|kept| rows.looking_at(kept))
         }
-        Part::Sort { key, order } => Ok(rows.sort(*key, *order)),
+        Part::Sort { key, order } => Ok(rows.sort(*key, *order, Stop::default())?),
         Part::Take { count } => Ok(rows.take(*count)),
     })
 }
@@ -278,7 +278,7 @@ fn a_few_of_many_rows_are_gathered_on_the_way_and_give_the_same() {
     ];
     for parts in &lists {
         check(parts, &rows, &[]);
-        check(parts, &rows.sort(Key::ID, Order::Desc), &[]);
+        check(parts, &rows.sort(Key::ID, Order::Desc, Stop::default()).unwrap(), &[]);
         check(parts, &rows.take(200), &[]);
     }
     for parts in &lists[..4] {
@@ -304,6 +304,6 @@ fn what_is_gathered_has_the_columns_that_are_needed() {
 fn a_set_flag_stops_a_pass() {
     let pass = Pass::new(vec![into(1, &key(0)), filter(Compare::Gt, key(1), int(0))]).unwrap();
     let flag = AtomicBool::new(true);
-    let stopped = pass.run(&ids(10), values(&[]), &mut Scratch::default(), Stop(Some(&flag))).unwrap_err();
+    let stopped = pass.run(&ids(10), values(&[]), &mut Scratch::default(), Stop::when(&flag)).unwrap_err();
     assert_eq!(stopped.error.fault, Fault::Stopped);
 }

@@ -41,9 +41,9 @@ fn the_best_of_many_strings_are_the_first_of_the_sorted_ones() {
                 Order::Desc => wanted.sort_by(|a, b| text(*b).cmp(&text(*a))),
             }
             wanted.extend(rows.rows().iter().filter(|row| text(*row).is_none()));
-            assert_eq!(rows.sort(TITLE, order).rows().iter().collect::<Vec<_>>(), wanted);
+            assert_eq!(rows.sort(TITLE, order, Stop::default()).unwrap().rows().iter().collect::<Vec<_>>(), wanted);
             for count in [1, 2, 50, 200, rows.len() / 2 - 1, rows.len()] {
-                let top: Vec<usize> = rows.top(TITLE, order, count).rows().iter().collect();
+                let top: Vec<usize> = rows.top(TITLE, order, count, Stop::default()).unwrap().rows().iter().collect();
                 assert_eq!(top, wanted[..count], "{count} {order:?}");
             }
         }

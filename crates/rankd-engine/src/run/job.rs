@@ -75,12 +75,12 @@ impl Results {
     }
 
     /// Takes no more. What was not collected came too late as well.
-    pub(crate) fn close(&self, stats: &Stats) {
+    pub(crate) fn close(&self, plan: &Linked, stats: &Stats) {
         self.stop.store(true, Ordering::Relaxed);
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         inbox.closed = true;
         for finished in inbox.finished.drain(..) {
-            stats.count_late(finished.took_ns());
+            stats.count_late(&plan.name, finished.took_ns());
         }
     }
 }
@@ -138,11 +138,11 @@ pub(crate) struct JobSpec {
 impl JobSpec {
     pub(crate) fn into_job(self) -> Job {
         Box::new(move |worker: Worker| {
-            let (results, stats) = (self.results.clone(), self.stats.clone());
+            let (plan, results, stats) = (self.plan.clone(), self.results.clone(), self.stats.clone());
             let finished = self.run(worker);
             let took_ns = finished.took_ns();
             if !results.deliver(finished) {
-                stats.count_late(took_ns);
+                stats.count_late(&plan.name, took_ns);
             }
         })
     }

@@ -185,9 +185,10 @@ impl Run<'_> {
         }
         let (request, context) = (self.request.clone(), self.context.clone());
         if let Some(task) = read.cloned() {
+            let plan = self.plan.clone();
             let reading = Box::pin(async move {
                 let stats = context.stats.clone();
-                let pool = DecodePool { pool: &*context.pool, policy: &context.policy };
+                let pool = DecodePool { pool: &*context.pool, policy: &context.policy, plan: &plan };
                 call::fetch(task, ix, inputs, request, &context.stores, stats, Where::Loop, Some(pool)).await
             });
             self.buffers.new_reads.push(PendingRead { step: ix, reading: Some(reading) });
@@ -313,7 +314,7 @@ impl Run<'_> {
         }
         if self.buffers.progress.has_given_up(finished.step) {
             // Its fallback was taken, and nothing waits for it any more.
-            self.context.stats.count_late(finished.took_ns());
+            self.context.stats.count_late(&self.plan.name, finished.took_ns());
             return Ok(());
         }
         if let Some(times) = &self.steps.times {
@@ -407,7 +408,7 @@ impl Run<'_> {
             self.recorder.abandoned(&chain.snapshot());
         }
         if let Some(results) = &self.results {
-            results.close(stats);
+            results.close(self.plan, stats);
         }
         buffers.job_stops.drain(..).for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
         // Clearing builds it afresh, which most runs need not pay for.
@@ -417,7 +418,7 @@ impl Run<'_> {
         buffers.new_reads.clear();
         // A read that was there and not taken in has cost nothing.
         for job in buffers.finished.drain(..).filter(|finished| matches!(finished.on, Where::Pool(_))) {
-            stats.count_late(job.took_ns());
+            stats.count_late(&self.plan.name, job.took_ns());
         }
         stats.count_steps(self.inlined + buffers.next_ready as u64, self.chained);
         if !buffers.progress.is_done() {

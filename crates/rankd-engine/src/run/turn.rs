@@ -17,7 +17,7 @@ use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::cheap;
 use crate::settle::{NodeFailure, RunFailure, Settled, settle};
-use crate::task::{ComputeContext, Tally, Task};
+use crate::task::{self, ComputeContext, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
@@ -91,10 +91,10 @@ impl Run<'_> {
             return ready.get(*next_ready).map_or(Break::NothingIsReady, |(ix, _)| Break::Timed(*ix));
         }
         let deadline = self.limits.request.map(|request| request.at);
-        let (params, stop) = (&*self.request.params, &self.cancel.requested);
+        let (params, stop) = (&*self.request.params, task::stop(&self.cancel.requested, deadline));
         let (values, id_texts, tables) =
             (self.request.values(), self.request.id_texts.as_ref(), self.request.tables.as_deref());
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, deadline };
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop };
         // Where depth does not matter and nothing is recorded, a cheap reader goes straight to the end of the list.
         let straight = policy.inline && depths.is_empty();
         let mut unseen_ns = inline_clock.unseen_ns;
@@ -153,10 +153,10 @@ impl Run<'_> {
             self.recorder.inlined(ix, self.buffers.depths.get(ix as usize).copied().unwrap_or(0));
         }
         let limit = self.limits.of_node(started, step.timeout);
-        let (values, stop) = (self.request.values(), &self.cancel.requested);
+        let values = self.request.values();
         let (id_texts, tables) = (self.request.id_texts.as_ref(), self.request.tables.as_deref());
-        let deadline = limit.map(|limit| limit.at);
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, deadline };
+        let stop = task::stop(&self.cancel.requested, limit.map(|limit| limit.at));
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop };
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };

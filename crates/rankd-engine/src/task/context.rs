@@ -6,7 +6,8 @@ use crate::stats::Stats;
 use crate::store::table::IndexNeed;
 use crate::store::{Stores, TableVersions};
 use crate::task::{DecodePool, PoolTrip};
-use rankd_column::expr::{RunValues, Scratch, Stop};
+use rankd_column::expr::{RunValues, Scratch};
+use rankd_column::stop::{Stop, TimeLimit};
 use rankd_column::{IdTexts, Key, Type};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
@@ -14,7 +15,7 @@ use rankd_plan::registry::Status;
 use rankd_plan::signature::typed::Params;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What a task may use when a plan is linked, besides its own parameters.
@@ -74,20 +75,21 @@ pub struct ComputeContext<'a> {
     pub scratch: &'a mut Scratch,
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) tables: Option<&'a TableVersions>,
-    pub(crate) stop: &'a AtomicBool,
-    /// When the node's time is up, where the thread that runs the node is the one that would watch the time.
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) stop: Stop<'a>,
+}
+
+/// When a computation stops: once a flag is set, and when the node's time is up, where the thread that runs the node is the one that
+/// would watch the time.
+pub(crate) fn stop(flag: &AtomicBool, deadline: Option<Instant>) -> Stop<'_> {
+    let has_passed = |at: std::time::Instant| clock::now().into_std() >= at;
+    Stop::when(flag).or_at(deadline.map(|deadline| TimeLimit { at: deadline.into_std(), has_passed }))
 }
 
 impl<'a> ComputeContext<'a> {
-    /// Whether nobody waits for the result any more. Look between chunks of work.
-    pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| clock::now() >= deadline)
-    }
-
-    /// The same, for evaluations, which look by themselves.
+    /// Says whether nobody waits for the result any more. Kernels take it and look by themselves; a loop of a task's own looks between
+    /// chunks of work.
     pub fn stop(&self) -> Stop<'a> {
-        Stop(Some(self.stop))
+        self.stop
     }
 
     /// For tasks that are about time; others have no use for it.

@@ -5,13 +5,14 @@ use crate::call;
 use crate::clock::{self, Instant};
 use crate::cost::LearnedCost;
 use crate::error::TaskError;
+use crate::link::Linked;
 use crate::place::Policy;
 use crate::pool::{Offload, Worker};
 use crate::task::{FetchContext, LinkContext};
-use rankd_column::RowSet;
+use rankd_column::{RowSet, Stop};
 use rankd_plan::signature::Cost;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tokio::sync::oneshot;
 
 /// So many bytes weigh as much as a row in predictions.
@@ -60,6 +61,7 @@ impl Load {
 pub(crate) struct DecodePool<'a> {
     pub(crate) pool: &'a dyn Offload,
     pub(crate) policy: &'a Policy,
+    pub(crate) plan: &'a Arc<Linked>,
 }
 
 /// A trip to the pool, for those who count.
@@ -104,19 +106,19 @@ impl FetchContext<'_> {
         }
     }
 
-    /// Makes rows of what an endpoint answered: here and now if that is cheap, else on the pool. What `work` counts as unread is
-    /// counted for the endpoint.
+    /// Makes rows of what an endpoint answered: here and now if that is cheap, else on the pool, where `work` is told when nobody waits
+    /// for it any more. What it counts as unread is counted for the endpoint.
     pub async fn decode(
         &self,
         decoding: &Decoding,
         endpoint: u32,
         load: Load,
-        work: impl FnOnce(&mut Unread) -> Result<RowSet, TaskError> + Send + 'static,
+        work: impl FnOnce(&mut Unread, Stop<'_>) -> Result<RowSet, TaskError> + Send + 'static,
     ) -> Result<RowSet, TaskError> {
         let (Decoding(learned), weight) = (decoding, load.weight());
-        let Some(DecodePool { pool, policy }) = self.decode_pool else {
+        let Some(DecodePool { pool, policy, plan }) = self.decode_pool else {
             let mut unread = Unread::default();
-            let rows = work(&mut unread);
+            let rows = work(&mut unread, Stop::default());
             self.count_unread(endpoint, &unread);
             return rows;
         };
@@ -132,14 +134,14 @@ impl FetchContext<'_> {
                 let mut unread = Unread::default();
                 let measured = sample || predicted_ns >= MEASURED_FROM_NS || learned.cost.is_suspect();
                 let began = measured.then(|| (clock::now(), learned.cost.stopwatch(weight, threshold_ns)));
-                let rows = work(&mut unread);
+                let rows = work(&mut unread, Stop::default());
                 if let (Some((began, stopwatch)), true) = (began, rows.is_ok()) {
                     let took = stopwatch.stop(clock::nanos_between(began, clock::now()), true);
                     learned.cost.learn(weight, took, threshold_ns);
                 }
                 (rows, unread)
             }
-            None => self.decode_on(pool, learned, weight, threshold_ns, work).await?,
+            None => self.decode_on(pool, plan, learned, weight, threshold_ns, work).await?,
         };
         self.count_unread(endpoint, &unread);
         rows
@@ -149,13 +151,16 @@ impl FetchContext<'_> {
     async fn decode_on(
         &self,
         pool: &dyn Offload,
+        plan: &Arc<Linked>,
         learned: &Arc<Learned>,
         weight: usize,
         threshold_ns: f32,
-        work: impl FnOnce(&mut Unread) -> Result<RowSet, TaskError> + Send + 'static,
+        work: impl FnOnce(&mut Unread, Stop<'_>) -> Result<RowSet, TaskError> + Send + 'static,
     ) -> Result<(Result<RowSet, TaskError>, Unread), TaskError> {
         let (sender, receiver) = oneshot::channel();
-        let (learned, stats, submitted) = (learned.clone(), self.stats.clone(), clock::now());
+        let (plan, learned, stats, submitted) = (plan.clone(), learned.clone(), self.stats.clone(), clock::now());
+        let gone = StopOnDrop::default();
+        let stop = gone.0.clone();
         stats.count_offloads(1);
         pool.submit(Box::new(move |worker: Worker| {
             // Nobody waits any more.
@@ -165,7 +170,7 @@ impl FetchContext<'_> {
             let started = worker.started.unwrap_or_else(clock::now);
             let stopwatch = learned.cost.stopwatch(weight, threshold_ns);
             let mut unread = Unread::default();
-            let rows = call::contain(&stats, || work(&mut unread)).and_then(|rows| rows);
+            let rows = call::contain(&stats, || work(&mut unread, Stop::when(&stop))).and_then(|rows| rows);
             let ended = clock::now();
             let worked_ns = clock::nanos_between(started, ended);
             if rows.is_ok() {
@@ -173,12 +178,22 @@ impl FetchContext<'_> {
             }
             let trip = PoolTrip { waited_ns: clock::nanos_between(submitted, started), worked_ns, ended };
             if sender.send((rows, unread, trip)).is_err() {
-                stats.count_late(worked_ns);
+                stats.count_late(&plan.name, worked_ns);
             }
         }));
-        let gone = |_| TaskError::bug("the pool dropped what was to be decoded");
-        let (rows, unread, trip) = receiver.await.map_err(gone)?;
+        let dropped = |_| TaskError::bug("the pool dropped what was to be decoded");
+        let (rows, unread, trip) = receiver.await.map_err(dropped)?;
         self.tally.pool_trip.set(Some(trip));
         Ok((rows, unread))
+    }
+}
+
+/// Sets its flag when it is dropped: whoever waited for something does not wait any more.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -14,6 +14,7 @@ mod layout;
 mod table;
 
 pub use calls::ServiceCalls;
+pub(crate) use context::stop;
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};
 pub(crate) use decode::DecodePool;
 pub use decode::{Decoding, Load, PoolTrip, Unread};
@@ -23,8 +24,10 @@ pub use keyed::KeyedReads;
 pub use layout::{Inspect, KeyPattern, Misread, StoredLayout};
 
 use crate::error::TaskError;
-use rankd_column::RowSet;
+use crate::request::Request;
+use rankd_column::expr::Scratch;
 use rankd_column::expr::pass::Part;
+use rankd_column::{RowSet, Stop};
 use rankd_plan::Registry;
 use rankd_plan::signature::typed::Params;
 use rankd_plan::signature::{Contract, Signature};
@@ -78,6 +81,24 @@ impl<T: Fetch> AnyFetch for T {
 pub enum Task {
     Compute(Arc<dyn Compute>),
     Fetch(Arc<dyn AnyFetch>),
+}
+
+impl Task {
+    /// Calls a computation by itself on this thread, with rows of the caller's own: for tests and measurements of tasks. `None` for a
+    /// task that reads. The request is one that its plan has begun.
+    pub fn compute(
+        &self,
+        inputs: Vec<RowSet>,
+        request: &Request,
+        stop: Stop<'_>,
+    ) -> Option<Result<RowSet, TaskError>> {
+        let Task::Compute(task) = self else { return None };
+        let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
+        let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
+        let scratch = &mut Scratch::default();
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop };
+        Some(task.run(&mut InputRows::owned(&mut slots), &mut cx))
+    }
 }
 
 /// How a task is made from its parameters, once, when a plan is linked. A task that is nothing but its parameters has this

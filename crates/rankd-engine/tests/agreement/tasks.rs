@@ -1,7 +1,7 @@
 //! Small tasks whose rows follow from their inputs, parameters and request alone: whichever thread calls them, and when.
 
 use rankd_column::kernel::sort::Order;
-use rankd_column::{Batch, Cells, Column, Key, RowSet, Value};
+use rankd_column::{Batch, Cells, Column, Key, RowSet, Stop, Value};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, Maker};
@@ -135,7 +135,7 @@ pub(crate) static DEFINITIONS: [Definition; 10] = [
     definition("add", &SAME, compute!(|amount, inputs| add(&inputs[0], amount))),
     definition("take", &FEWER, compute!(|amount, inputs| inputs[0].take(amount as usize % 20))),
     definition("thin", &FEWER, compute!(|amount, inputs| thin(&inputs[0], 1 + amount as usize % 3))),
-    definition("sort", &REORDERED, compute!(|_, inputs| inputs[0].sort(X, Order::Desc))),
+    definition("sort", &REORDERED, compute!(|_, inputs| inputs[0].sort(X, Order::Desc, Stop::default()).unwrap())),
     definition(
         "fan",
         &FANNED,
@@ -145,7 +145,7 @@ pub(crate) static DEFINITIONS: [Definition; 10] = [
         }),
     ),
     definition("ask", &ASKED, fetch!(|amount, user, inputs| add(&inputs[0], amount ^ user))),
-    definition("concat", &APPENDED, compute!(|_, inputs| inputs[0].concat(&inputs[1]))),
+    definition("concat", &APPENDED, compute!(|_, inputs| inputs[0].concat(&inputs[1], Stop::default()).unwrap())),
     definition("fail", &SAME, Maker::Compute(|_| Arc::new(Failing))),
 ];
 

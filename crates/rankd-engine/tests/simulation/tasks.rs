@@ -3,7 +3,7 @@
 //! A request whose user is [`REHEARSAL`] meets no latency and no fault: that is how the rows to expect are made.
 
 use crate::quiet::SCRIPTED;
-use rankd_column::{Cells, Column, Key, RowSet, Value};
+use rankd_column::{Cells, Column, Key, RowSet, Stop, Value};
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
@@ -134,7 +134,7 @@ pub(crate) fn rows(node: usize, inputs: &[RowSet]) -> RowSet {
     let Some((first, rest)) = inputs.split_first() else {
         return RowSet::new(rankd_column::Batch::new((0..1 + number % 4).map(|at| number * 10 + at).collect()));
     };
-    let all = rest.iter().fold(first.clone(), |rows, more| rows.concat(more));
+    let all = rest.iter().fold(first.clone(), |rows, more| rows.concat(more, Stop::default()).unwrap());
     let cell = |row| match all.batch().value(X, row) {
         Value::Int(x) => x.wrapping_mul(31).wrapping_add(number),
         _ => number,

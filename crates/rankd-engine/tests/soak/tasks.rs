@@ -77,11 +77,11 @@ impl Make for Work {
 impl Compute for Work {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         match self.0 {
-            Fate::Well => Ok(inputs[0].concat(&inputs[0]).take(100)),
+            Fate::Well => Ok(inputs[0].concat(&inputs[0], cx.stop())?.take(100)),
             Fate::Fails => Err(failed()),
             Fate::Panics => panic!("{SCRIPTED} a computation"),
             Fate::Endless => {
-                while !cx.is_stopped() {
+                while !cx.stop().is_set() {
                     std::hint::spin_loop();
                 }
                 Err(TaskError::stopped())

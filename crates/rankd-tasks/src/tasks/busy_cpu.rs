@@ -40,9 +40,7 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let began = cx.now();
         while cx.now().saturating_duration_since(began) < self.busy_wait_ms {
-            if cx.is_stopped() {
-                return Err(TaskError::stopped());
-            }
+            cx.stop().check()?;
             std::hint::spin_loop();
         }
         Ok(inputs.take(0))

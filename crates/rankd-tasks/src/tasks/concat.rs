@@ -43,7 +43,7 @@ params! {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Ok(inputs[0].concat(&inputs[self.rhs]))
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs[0].concat(&inputs[self.rhs], cx.stop())?)
     }
 }

@@ -17,6 +17,22 @@
 //! | 11 | 5.0 |
 //! | 12 | 1.5 |
 //! ```
+//!
+//! ```text
+//! with {"endpoint": "example_table", "from": "rows", "on": {"left": "likes", "right": "likes"}, "fields": {"title": "title"}, "carry": ["likes"], "fanout": 1}
+//! table
+//! | id | title | likes |
+//! | 7 | Alpha | 3 |
+//! | 3 | Beta | 9 |
+//! | 4 | Gamma | 9 |
+//! given
+//! | id | likes |
+//! | 1 | 9 |
+//! | 2 | |
+//! gives
+//! | id | title | likes | parent_id |
+//! | 3 | Beta | 9 | 1 |
+//! ```
 
 use crate::data_endpoint::DataEndpoint;
 use crate::fan_out::{parent_column, with_carried};
@@ -27,7 +43,7 @@ use crate::stored::{IdReader, ScoreOrder, push_score};
 use crate::table_expand::TableExpand;
 use crate::table_rows;
 use rankd_column::column::ColumnBuilder;
-use rankd_column::{Batch, IdTexts, Key, RowSet};
+use rankd_column::{Batch, IdTexts, Key, RowSet, Stop};
 use rankd_engine::decode::push_text;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
@@ -114,6 +130,9 @@ pub(crate) enum Collection {
     Json,
     Rows,
 }
+
+/// Reading a value takes about as long as so many rows take where they are columns.
+const AS_ROWS: usize = 16;
 
 pub(crate) enum Task {}
 
@@ -220,7 +239,9 @@ impl Fetch for Expand {
         let replies = cx.keyed(self.endpoint).read(self.decoder.read(), keys.keys()).await?;
         let load = Load { rows: of_row.len(), bytes: replies.byte_count() };
         let (decoder, parents, texts) = (self.decoder.clone(), parents.cloned(), cx.id_texts().cloned());
-        let work = move |unread: &mut Unread| decoder.rows(&replies, &of_row, parents.as_ref(), texts, unread);
+        let work = move |unread: &mut Unread, stop: Stop<'_>| {
+            decoder.rows(&replies, &of_row, parents.as_ref(), texts, unread, stop)
+        };
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
 
@@ -281,9 +302,15 @@ impl Decoder {
         }
     }
 
-    fn members<'r>(&self, replies: &'r Replies, ids: &mut IdReader<'_>) -> Result<Members<'r>, TaskError> {
-        let mut all = Members::default();
+    fn members<'r>(
+        &self,
+        replies: &'r Replies,
+        ids: &mut IdReader<'_>,
+        stop: Stop<'_>,
+    ) -> Result<Members<'r>, TaskError> {
+        let (mut all, mut looks) = (Members::default(), stop.looks());
         for key in 0..replies.len() {
+            looks.before(self.weight(replies, key))?;
             let start = all.members.len();
             let mut items = replies.items(key);
             match &self.what {
@@ -313,6 +340,14 @@ impl Decoder {
             all.ends.push(all.members.len());
         }
         Ok(all)
+    }
+
+    /// How many rows of columns take about as long as reading a collection does.
+    fn weight(&self, replies: &Replies, key: usize) -> usize {
+        match self.what {
+            What::Json { .. } => replies.items(key).flatten().map(<[u8]>::len).sum(),
+            What::List | What::Set | What::SortedSet { .. } | What::Hash => AS_ROWS * (1 + replies.items(key).len()),
+        }
     }
 
     /// Adds the elements of the array in a document. One that cannot be read, or has no array there, is counted.
@@ -364,7 +399,7 @@ impl Decoder {
     fn inspect(&self, replies: &Replies, id: &Field, mut found: Misreads<'_>) {
         let texts = texts(id);
         // What fails here, as more ids than a run may meet, fails a run as well.
-        let Ok(members) = self.members(replies, &mut IdReader::new(texts.as_ref())) else { return };
+        let Ok(members) = self.members(replies, &mut IdReader::new(texts.as_ref()), Stop::default()) else { return };
         members.bad.iter().for_each(|element| found.add(id, element));
         for member in &members.members {
             for (at, field) in self.fields.iter().enumerate() {
@@ -381,8 +416,9 @@ impl Decoder {
         parents: Option<&RowSet>,
         texts: Option<Arc<IdTexts>>,
         unread: &mut Unread,
+        stop: Stop<'_>,
     ) -> Result<RowSet, TaskError> {
-        let members = self.members(replies, &mut IdReader::new(texts.as_deref()))?;
+        let members = self.members(replies, &mut IdReader::new(texts.as_deref()), stop)?;
         unread.count(&self.id, (members.bad.len() + replies.wrong_types().len()) as u64);
         let of = |key: &u32| if *key == NO_KEY { &[][..] } else { members.of(*key as usize) };
         let count: usize = of_row.iter().map(|key| of(key).len()).sum();
@@ -391,8 +427,9 @@ impl Decoder {
         let mut batch = Batch::with_ids(new_ids, texts.clone());
         for (at, field) in self.fields.iter().enumerate() {
             let mut column = ColumnBuilder::new(field.type_of, count);
-            let mut bad = 0;
+            let (mut bad, mut looks) = (0, stop.looks());
             for member in of_row.iter().flat_map(of) {
+                looks.before(AS_ROWS)?;
                 match members.cells[member.cells + at] {
                     None => column.push_null(),
                     Some(cell) => bad += u64::from(!self.push(&mut column, field, cell)),
@@ -408,7 +445,7 @@ impl Decoder {
         if let Some(parents) = parents.filter(|_| !self.carry.is_empty()) {
             let rows = parents.rows().iter().zip(of_row);
             let came_from = rows.flat_map(|(row, key)| std::iter::repeat_n(row as u32, of(key).len()));
-            batch = with_carried(batch, parents, &came_from.collect::<Vec<u32>>(), &self.carry);
+            batch = with_carried(batch, parents, &came_from.collect::<Vec<u32>>(), &self.carry, stop)?;
         }
         Ok(RowSet::new(batch))
     }

@@ -14,7 +14,7 @@
 use rankd_column::column::ColumnBuilder;
 use rankd_column::kernel::gather::gather_column;
 use rankd_column::rowset::Rows;
-use rankd_column::{Batch, Column, Id, RowSet, Type, Value};
+use rankd_column::{Batch, Column, Id, RowSet, Stop, Stopped, Type, Value};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, code_id};
 use rankd_plan::params;
@@ -88,7 +88,8 @@ fn column(data: &ColumnData, count: usize, type_of: Type) -> Column {
         ColumnData::Generated(Generator::Cycle { values }) => {
             let once = filled(values.iter().cloned(), type_of, values.len());
             let rows: Vec<u32> = (0..count).map(|at| (at % values.len()) as u32).collect();
-            gather_column(&once, Rows::Listed(&rows))
+            let repeated = gather_column(&once, Rows::Listed(&rows), Stop::default());
+            repeated.unwrap_or_else(|Stopped| unreachable!("nothing stops the linking of a plan"))
         }
         ColumnData::Generated(Generator::Sequence { start, step }) => {
             let value = |at: usize| Value::Int(start.saturating_add(step.saturating_mul(at as i64)));

@@ -19,7 +19,7 @@ use crate::json_rows::{JsonRows, NoRows};
 use crate::service_call::{DotSegment, Path, write_ids, write_rows};
 use bytes::Bytes;
 use rankd_column::kernel::join::{by_stored_row, matches, pick};
-use rankd_column::{Column, IdFault, IdTexts, Key, RowSet};
+use rankd_column::{Column, IdFault, IdTexts, Key, RowSet, Stop, Stopped};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{Call, CallMethod, CallsEndpoint};
@@ -155,10 +155,10 @@ impl Fetch for Task {
         let bytes = bodies.iter().flatten().map(Bytes::len).sum();
         let load = Load { rows: rows.map_or(0, RowSet::len), bytes };
         let (answer, rows, texts) = (self.answer.clone(), rows.cloned(), cx.id_texts().cloned());
-        let work = move |unread: &mut Unread| {
-            let found = answer.read(&bodies, texts.as_ref(), unread)?;
+        let work = move |unread: &mut Unread, stop: Stop<'_>| {
+            let found = answer.read(&bodies, texts.as_ref(), unread, stop)?;
             Ok(match &rows {
-                Some(rows) => answer.join(rows, &found),
+                Some(rows) => answer.join(rows, &found, stop)?,
                 None => found,
             })
         };
@@ -229,10 +229,11 @@ impl Answer {
         bodies: &[Option<Bytes>],
         texts: Option<&Arc<IdTexts>>,
         unread: &mut Unread,
+        stop: Stop<'_>,
     ) -> Result<RowSet, TaskError> {
         let mut read = self.rows.begin(texts);
         for body in bodies.iter().flatten() {
-            self.rows.read(body, &mut read).map_err(|why| self.wrong(&why))?;
+            self.rows.read(body, &mut read, stop).map_err(|why| self.wrong(&why))?;
         }
         unread.count(&self.id, read.nameless());
         self.fields.iter().zip(read.misfits()).for_each(|(field, misfits)| unread.count(&field.name, *misfits));
@@ -240,12 +241,14 @@ impl Answer {
     }
 
     /// The rows of the input with the columns of those that were found.
-    fn join(&self, rows: &RowSet, found: &RowSet) -> RowSet {
-        let matched = by_stored_row(rows, matches(rows, Key::ID, found, Key::ID));
-        self.fields.iter().fold(rows.clone(), |rows, field| {
-            let column = pick(found.batch(), field.key, &matched);
-            rows.with(field.key, Arc::new(column.unwrap_or_else(|| Column::nulls(field.type_of, matched.len()))))
-        })
+    fn join(&self, rows: &RowSet, found: &RowSet, stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        let matched = by_stored_row(rows, matches(rows, Key::ID, found, Key::ID, stop)?, stop)?;
+        let mut joined = rows.clone();
+        for Field { key, type_of, .. } in &self.fields {
+            let column = pick(found.batch(), *key, &matched, stop)?;
+            joined = joined.with(*key, Arc::new(column.unwrap_or_else(|| Column::nulls(*type_of, matched.len()))));
+        }
+        Ok(joined)
     }
 
     fn wrong(&self, why: &NoRows) -> TaskError {
@@ -259,6 +262,7 @@ impl Answer {
             }
             NoRows::TooMany => TaskError::new(codes::ANSWER_TOO_LARGE, format!("{answer} is too large: {why}")),
             NoRows::TooManyIds => TaskError::id(IdFault::TooMany),
+            NoRows::Stopped => TaskError::stopped(),
         }
     }
 }

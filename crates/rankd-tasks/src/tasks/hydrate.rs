@@ -23,6 +23,24 @@
 //! | 1 | DE | |
 //! | 9 | | |
 //! ```
+//!
+//! ```text
+//! with {"endpoint": "example_table", "fields": {"title": "title", "likes": "views"}}
+//! table
+//! | id | title | likes |
+//! | 7 | Alpha | 3 |
+//! | 3 | | 9 |
+//! given
+//! | id |
+//! | 3 |
+//! | 8 |
+//! | 7 |
+//! gives
+//! | id | title | views |
+//! | 3 | | 9 |
+//! | 8 | | |
+//! | 7 | Alpha | 3 |
+//! ```
 
 use crate::cells::{push_list, sorted};
 use crate::data_endpoint::DataEndpoint;
@@ -34,7 +52,7 @@ use crate::table_hydrate::TableHydrate;
 use crate::table_rows;
 use rankd_column::column::ColumnBuilder;
 use rankd_column::value::ELEMENTS_MAX;
-use rankd_column::{Key, RowSet, Type};
+use rankd_column::{Key, RowSet, Stop, Stopped, Type};
 use rankd_engine::decode::{push_text, push_vector_f32};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
@@ -122,6 +140,9 @@ pub(crate) enum Stored {
     Set,
     SortedSet,
 }
+
+/// Reading a value takes about as long as so many rows take where they are columns.
+const AS_ROWS: usize = 16;
 
 pub(crate) enum Task {}
 
@@ -221,7 +242,9 @@ impl Fetch for Hydrate {
         };
         let load = Load { rows: rows.len() * self.decoder.fields.len(), bytes: replies.byte_count() };
         let (decoder, rows) = (self.decoder.clone(), rows.clone());
-        let work = move |unread: &mut Unread| decoder.add(&rows, &replies, of_row.as_deref(), unread);
+        let work = move |unread: &mut Unread, stop: Stop<'_>| {
+            decoder.add(&rows, &replies, of_row.as_deref(), unread, stop)
+        };
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
 
@@ -256,6 +279,7 @@ impl Decoder {
         replies: &Replies,
         of_row: Option<&[u32]>,
         unread: &mut Unread,
+        stop: Stop<'_>,
     ) -> Result<RowSet, TaskError> {
         // A column is as long as the batch; rows outside the view get nothing.
         let mut places = vec![NO_KEY; rows.batch().len()];
@@ -264,8 +288,9 @@ impl Decoder {
         }
         let item = |key: usize, field: usize| replies.items(key).nth(field).flatten();
         let each = |column: &mut ColumnBuilder, push: &mut dyn FnMut(&mut ColumnBuilder, usize) -> bool| {
-            let mut bad = 0;
+            let (mut bad, mut looks) = (0, stop.looks());
             for place in &places {
+                looks.before(AS_ROWS)?;
                 match *place {
                     NO_KEY => column.push_null(),
                     key if replies.is_wrong_type(key as usize) => {
@@ -275,16 +300,14 @@ impl Decoder {
                     key => bad += u64::from(!push(column, key as usize)),
                 }
             }
-            bad
+            Ok::<u64, Stopped>(bad)
         };
         let documents = match &self.what {
-            What::Json(fields) => Some(Documents::read(fields, replies)),
+            What::Json(fields) => Some(Documents::read(fields, replies, stop)?),
             _ => None,
         };
         let type_of = self.fields.first().filter(|_| matches!(self.what, What::Set)).map(|field| field.type_of);
-        let sets =
-            type_of.map(|type_of| (0..replies.len()).map(move |key| sorted(replies.items(key).flatten(), type_of)));
-        let sets: Option<Vec<Vec<&[u8]>>> = sets.map(Iterator::collect);
+        let sets = type_of.map(|type_of| sorted_sets(replies, type_of, stop)).transpose()?;
         let mut hydrated = rows.clone();
         for (at, field) in self.fields.iter().enumerate() {
             let mut column = ColumnBuilder::new(field.type_of, places.len());
@@ -313,7 +336,7 @@ impl Decoder {
                 What::SortedSet { .. } => each(&mut column, &mut |column, key| {
                     push_list(column, replies.items(key).step_by(2).flatten(), &mut skipped)
                 }),
-            };
+            }?;
             unread.count(&field.name, bad + skipped);
             hydrated = hydrated.with(field.key, Arc::new(column.finish()));
         }
@@ -327,7 +350,8 @@ impl Decoder {
         let items = || replies.items(key);
         let text = || items().next().flatten();
         let documents = match &self.what {
-            What::Json(fields) => Some(Documents::read(fields, replies)),
+            // Nothing stops it.
+            What::Json(fields) => Documents::read(fields, replies, Stop::default()).ok(),
             _ => None,
         };
         for (at, field) in self.fields.iter().enumerate() {
@@ -363,6 +387,16 @@ fn push_or_null(column: &mut ColumnBuilder, value: Option<&[u8]>, push: fn(&mut 
     }
 }
 
+/// The members of each set, in order.
+fn sorted_sets<'r>(replies: &'r Replies, type_of: Type, stop: Stop<'_>) -> Result<Vec<Vec<&'r [u8]>>, Stopped> {
+    let (mut sets, mut looks) = (Vec::with_capacity(replies.len()), stop.looks());
+    for key in 0..replies.len() {
+        looks.before(AS_ROWS * (1 + replies.items(key).len()))?;
+        sets.push(sorted(replies.items(key).flatten(), type_of));
+    }
+    Ok(sets)
+}
+
 /// The fields of each document, as JSON texts.
 struct Documents<'r> {
     /// A document after the other.
@@ -373,12 +407,14 @@ struct Documents<'r> {
 }
 
 impl<'r> Documents<'r> {
-    fn read(fields: &JsonFields, replies: &'r Replies) -> Documents<'r> {
+    fn read(fields: &JsonFields, replies: &'r Replies, stop: Stop<'_>) -> Result<Documents<'r>, Stopped> {
         let count = fields.len();
         let mut documents =
             Documents { fields: vec![None; count * replies.len()], count, bad: vec![false; replies.len()] };
+        let mut looks = stop.looks();
         for key in 0..replies.len() {
             let Some(bytes) = replies.items(key).next().flatten() else { continue };
+            looks.before(AS_ROWS.max(bytes.len()))?;
             let found = &mut documents.fields[key * count..(key + 1) * count];
             let read = std::str::from_utf8(bytes).ok().and_then(|text| fields.read(text, found).ok());
             if read.is_none() {
@@ -386,7 +422,7 @@ impl<'r> Documents<'r> {
                 documents.bad[key] = true;
             }
         }
-        documents
+        Ok(documents)
     }
 
     fn get(&self, key: usize, field: usize) -> Option<&'r str> {

@@ -25,7 +25,7 @@
 
 use rankd_column::kernel::gather::NO_ROW;
 use rankd_column::kernel::join::{by_stored_row, matches, pick};
-use rankd_column::{Column, Key, RowSet, Type};
+use rankd_column::{Column, Key, RowSet, Stop, Stopped, Type};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
@@ -92,25 +92,33 @@ impl Make for Task {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (left, right) = (&inputs[0], &inputs[self.rhs]);
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let (left, right, stop) = (&inputs[0], &inputs[self.rhs], cx.stop());
         let found = match self.on {
-            Some(on) => matches(left, on.left, right, on.right),
+            Some(on) => matches(left, on.left, right, on.right, stop)?,
             None => vec![only_row(right)?; left.len()],
         };
-        let rows = match self.unmatched {
+        let mut rows = match self.unmatched {
             Unmatched::Kept => left.clone(),
-            Unmatched::Dropped => {
-                let matched = left.rows().iter().zip(&found).filter(|(_, other)| **other != NO_ROW);
-                left.looking_at(matched.map(|(row, _)| row as u32).collect())
-            }
+            Unmatched::Dropped => left.looking_at(matched(left, &found, stop)?),
         };
-        let found = by_stored_row(left, found);
-        Ok(self.columns.iter().fold(rows, |rows, AddedColumn { from, into, type_of }| {
-            let column = pick(right.batch(), *from, &found);
-            rows.with(*into, Arc::new(column.unwrap_or_else(|| Column::nulls(*type_of, found.len()))))
-        }))
+        let found = by_stored_row(left, found, stop)?;
+        for AddedColumn { from, into, type_of } in &self.columns {
+            let column = pick(right.batch(), *from, &found, stop)?;
+            rows = rows.with(*into, Arc::new(column.unwrap_or_else(|| Column::nulls(*type_of, found.len()))));
+        }
+        Ok(rows)
     }
+}
+
+/// The rows of a view that have a match.
+fn matched(rows: &RowSet, found: &[u32], stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
+    let (mut kept, mut found) = (Vec::new(), found.iter());
+    for chunk in stop.chunks(rows.rows()) {
+        let matched = chunk?.iter().zip(&mut found).filter(|(_, other)| **other != NO_ROW);
+        kept.extend(matched.map(|(row, _)| row as u32));
+    }
+    Ok(kept)
 }
 
 /// The one row of a set, or none.

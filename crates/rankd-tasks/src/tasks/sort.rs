@@ -51,8 +51,8 @@ params! {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Ok(inputs[0].sort(self.key, self.order))
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs[0].sort(self.key, self.order, cx.stop())?)
     }
 
     fn as_part(&self) -> Option<Part> {

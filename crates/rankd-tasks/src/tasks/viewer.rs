@@ -13,8 +13,8 @@
 //! ```
 
 use crate::misread::Misreads;
-use rankd_column::RowSet;
 use rankd_column::column::ColumnBuilder;
+use rankd_column::{RowSet, Stop};
 use rankd_engine::decode;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead};
@@ -66,7 +66,7 @@ impl Fetch for Task {
         let replies = cx.keyed(self.endpoint).hash_all(keys.keys()).await?;
         let (mut batch, fields) = (cx.batch(user.to_vec()), self.fields.clone());
         let load = Load { rows: replies.items(0).len(), bytes: replies.byte_count() };
-        let work = move |unread: &mut Unread| {
+        let work = move |unread: &mut Unread, _: Stop<'_>| {
             let mut items = replies.items(0);
             while let (Some(name), Some(value)) = (items.next(), items.next()) {
                 let (Some(name), Some(value)) = (name, value) else { continue };

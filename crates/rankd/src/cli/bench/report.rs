@@ -119,6 +119,7 @@ pub(crate) struct Counted {
     chained: u64,
     offloads: u64,
     late: u64,
+    wasted_ns: u64,
     commands: Vec<u64>,
 }
 
@@ -129,6 +130,7 @@ impl Counted {
             chained: stats.chained(),
             offloads: stats.offloads(),
             late: stats.late_completions(),
+            wasted_ns: stats.wasted_ns(),
             commands: stats.commands().collect(),
         }
     }
@@ -139,6 +141,7 @@ impl Counted {
             chained: self.chained - before.chained,
             offloads: self.offloads - before.offloads,
             late: self.late - before.late,
+            wasted_ns: self.wasted_ns - before.wasted_ns,
             commands: self.commands.iter().zip(&before.commands).map(|(now, before)| now - before).collect(),
         }
     }
@@ -166,6 +169,13 @@ impl PlanReport<'_> {
         count as f64 / self.wall.as_secs_f64()
     }
 
+    /// Which part of all CPU time went into nodes that finished after their run had answered.
+    fn wasted_share(&self) -> f64 {
+        let wasted = self.counted.wasted_ns as f64 / 1e9;
+        // Nodes are timed by the clock, which counts waiting for a core as well.
+        if self.cpu > 0.0 { (wasted / self.cpu).min(1.0) } else { 0.0 }
+    }
+
     pub(crate) fn table(&self) -> String {
         let (tally, counted) = (self.tally, &self.counted);
         let scheduler = self.engine.settings().scheduler.name();
@@ -177,11 +187,16 @@ impl PlanReport<'_> {
         let (throughput, seconds) = (self.a_second(tally.ended()), self.wall.as_secs_f64());
         out += &format!("{throughput:.0} a second, {seconds:.2} s, {}\n", troubles_in_words(tally));
         out += &format!(
-            "{:.1} % of computations inline, {} chained, {} round trips to the CPU pool\n\n",
+            "{:.1} % of computations inline, {} chained, {} round trips to the CPU pool\n",
             100.0 * counted.inline_rate(),
             counted.chained,
             counted.offloads
         );
+        if counted.late > 0 {
+            let share = 100.0 * self.wasted_share();
+            out += &format!("{} nodes finished after their run had answered, {share:.1} % of all CPU time\n", counted.late);
+        }
+        out.push('\n');
         let mut latency = Listing::new(&["latency", "µs"]);
         for (name, micros) in latencies(&tally.nanos) {
             latency.row(vec![name.to_owned(), format!("{micros:.1}")]);
@@ -239,6 +254,7 @@ impl PlanReport<'_> {
             w.field("inlined_nodes").int(counted.inlined as i64).field("chained_nodes").int(counted.chained as i64);
             w.field("offload_round_trips").int(counted.offloads as i64);
             w.field("late_completions").int(counted.late as i64);
+            w.field("wasted_cpu_share").float(self.wasted_share());
             w.field("commands").object(|w| {
                 for (endpoint, count) in self.loaded.registry.endpoints.list().iter().zip(&counted.commands) {
                     w.field(&endpoint.name).int(*count as i64);
