@@ -169,6 +169,9 @@ mod tests {
         let over = TimeLimit { at: Instant::now(), has_passed: |_| true };
         assert_eq!(Stop::when(&AtomicBool::new(false)).or_at(Some(over)).check(), Err(Stopped));
         assert_eq!(Stop::when(&flag).looks().before(1), Err(Stopped));
-        assert_eq!(Stop::when(&flag).chunks(Rows::Range { start: 0, len: 1 }).next().map(|chunk| chunk.is_err()), Some(true));
+        assert_eq!(
+            Stop::when(&flag).chunks(Rows::Range { start: 0, len: 1 }).next().map(|chunk| chunk.is_err()),
+            Some(true)
+        );
     }
 }

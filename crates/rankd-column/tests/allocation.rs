@@ -201,7 +201,8 @@ fn moving_lists_and_vectors_costs_the_same_however_long_they_are() {
         let filtered = cost(|| filter(&program, &rows, &mut scratch));
         let sorted = cost(|| rows.sort(Key(1), Order::Desc, Stop::default()).unwrap());
         let kept = filter(&program, &rows, &mut scratch);
-        let gathered = [2, 3].map(|key| cost(|| gather_column(rows.batch().column(Key(key)).unwrap(), kept.rows(), Stop::default())));
+        let gathered = [2, 3]
+            .map(|key| cost(|| gather_column(rows.batch().column(Key(key)).unwrap(), kept.rows(), Stop::default())));
         // Both sides have the same elements.
         let joined = cost(|| kept.concat(&rows, Stop::default()).unwrap());
         [filtered, sorted, gathered[0], gathered[1], joined]

@@ -9,7 +9,9 @@ use crate::request::Request;
 use crate::stats::Stats;
 use crate::steps::Step;
 use crate::store::Stores;
-use crate::task::{self, AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task};
+use crate::task::{
+    self, AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task,
+};
 use crate::trace::Where;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;

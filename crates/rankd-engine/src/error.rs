@@ -3,8 +3,8 @@
 use crate::codes::{self, ErrorCode};
 use crate::deadline::{Deadline, Limit};
 use crate::store::StoreError;
-use rankd_column::{Id, Stopped};
 use rankd_column::expr::{EvalError, Fault, Program};
+use rankd_column::{Id, Stopped};
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::NodeIx;
 use std::fmt;

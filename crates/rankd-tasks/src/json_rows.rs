@@ -534,7 +534,11 @@ mod tests {
         let shape = json_rows("", "id", &[]);
         let mut read = shape.begin(Some(&texts));
         shape
-            .read(b"[{\"id\":\"tt1\"},{\"id\":7},{\"id\":\"\"},{\"id\":\"a\\u0000\"},{\"id\":\"7\"}]", &mut read, Stop::default())
+            .read(
+                b"[{\"id\":\"tt1\"},{\"id\":7},{\"id\":\"\"},{\"id\":\"a\\u0000\"},{\"id\":\"7\"}]",
+                &mut read,
+                Stop::default(),
+            )
             .unwrap();
         assert_eq!(read.nameless(), 2);
         let rows = shape.finish(read);

@@ -41,8 +41,8 @@ pub mod tree;
 pub mod types;
 mod vector;
 
-pub use compile::{Program, Want};
 pub use crate::stop::Stop;
+pub use compile::{Program, Want};
 pub use eval::{EvalError, Fault, Scratch, compute, select};
 pub use operation::{Form, Operation};
 pub use operations::{Binary, Call, IntBinary, IntUnary, OPERATIONS, Special, Unary};

@@ -391,13 +391,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What the parts gave, once all rows were seen, of which there are `seen`.
-    fn finish(
-        self,
-        filtered: bool,
-        seen: usize,
-        rows_out: &mut [usize],
-        stop: Stop<'_>,
-    ) -> Result<RowSet, PassError> {
+    fn finish(self, filtered: bool, seen: usize, rows_out: &mut [usize], stop: Stop<'_>) -> Result<RowSet, PassError> {
         let mut out = seen;
         for (part, rows_out) in self.pass.parts.iter().zip(rows_out.iter_mut()) {
             match part {
@@ -495,24 +489,14 @@ impl<'a> Picked<'a> {
         Ok(Some(Picked { best, key, order, after_filter: matches!(last, Some(Part::Filter { .. })) }))
     }
 
-    fn offer(
-        &mut self,
-        made: &[Made],
-        rows: Rows<'_>,
-        mask: Option<&[bool]>,
-        stop: Stop<'_>,
-    ) -> Result<(), Stopped> {
+    fn offer(&mut self, made: &[Made], rows: Rows<'_>, mask: Option<&[bool]>, stop: Stop<'_>) -> Result<(), Stopped> {
         let order = self.order;
         match (&mut self.best, self.key.so_far(made)) {
-            (BestByType::Ints(best), Bound::Ints(key)) => {
-                best.offer(order, key.values, key.valid, rows, mask, stop)
-            }
+            (BestByType::Ints(best), Bound::Ints(key)) => best.offer(order, key.values, key.valid, rows, mask, stop),
             (BestByType::Floats(best), Bound::Floats(key)) => {
                 best.offer(order, key.values, key.valid, rows, mask, stop)
             }
-            (BestByType::Bools(best), Bound::Bools(key)) => {
-                best.offer(order, key.values, key.valid, rows, mask, stop)
-            }
+            (BestByType::Bools(best), Bound::Bools(key)) => best.offer(order, key.values, key.valid, rows, mask, stop),
             // The column of a key does not change its type.
             _ => Ok(()),
         }

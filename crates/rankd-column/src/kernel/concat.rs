@@ -46,7 +46,12 @@ fn disagree(left: &Column, right: &Column) -> ! {
 
 /// A key has one type everywhere, so both sides agree where both are there; a disagreement is a bug and panics.
 #[expect(clippy::panic, reason = "a key of neither side cannot come from input: the caller lists the keys of both")]
-fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>), stop: Stop<'_>) -> Result<Column, Stopped> {
+fn join(
+    left: Option<&Column>,
+    right: Option<&Column>,
+    rows: (Rows<'_>, Rows<'_>),
+    stop: Stop<'_>,
+) -> Result<Column, Stopped> {
     Ok(match (left, right) {
         (Some(Column::Int(l)), Some(Column::Int(r))) => Column::Int(join_cells(Some(l), Some(r), rows, stop)?),
         (Some(Column::Int(l)), None) => Column::Int(join_cells(Some(l), None, rows, stop)?),
@@ -57,8 +62,12 @@ fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>
         (Some(Column::Bool(l)), Some(Column::Bool(r))) => Column::Bool(join_cells(Some(l), Some(r), rows, stop)?),
         (Some(Column::Bool(l)), None) => Column::Bool(join_cells(Some(l), None, rows, stop)?),
         (None, Some(Column::Bool(r))) => Column::Bool(join_cells(None, Some(r), rows, stop)?),
-        (Some(Column::Str(l, dictionary)), None) => Column::Str(join_cells(Some(l), None, rows, stop)?, dictionary.clone()),
-        (None, Some(Column::Str(r, dictionary))) => Column::Str(join_cells(None, Some(r), rows, stop)?, dictionary.clone()),
+        (Some(Column::Str(l, dictionary)), None) => {
+            Column::Str(join_cells(Some(l), None, rows, stop)?, dictionary.clone())
+        }
+        (None, Some(Column::Str(r, dictionary))) => {
+            Column::Str(join_cells(None, Some(r), rows, stop)?, dictionary.clone())
+        }
         (Some(Column::Str(l, ld)), Some(Column::Str(r, rd))) => {
             if Arc::ptr_eq(ld, rd) || ld == rd {
                 return Ok(Column::Str(join_cells(Some(l), Some(r), rows, stop)?, ld.clone()));
@@ -71,16 +80,24 @@ fn join(left: Option<&Column>, right: Option<&Column>, rows: (Rows<'_>, Rows<'_>
             let r = Cells::new(recoded, r.valid().map(<[bool]>::to_vec));
             Column::Str(join_cells(Some(l), Some(&r), rows, stop)?, Arc::new(merged))
         }
-        (Some(Column::List(l, elements)), None) => Column::List(join_cells(Some(l), None, rows, stop)?, elements.clone()),
-        (None, Some(Column::List(r, elements))) => Column::List(join_cells(None, Some(r), rows, stop)?, elements.clone()),
+        (Some(Column::List(l, elements)), None) => {
+            Column::List(join_cells(Some(l), None, rows, stop)?, elements.clone())
+        }
+        (None, Some(Column::List(r, elements))) => {
+            Column::List(join_cells(None, Some(r), rows, stop)?, elements.clone())
+        }
         (Some(Column::List(l, le)), Some(Column::List(r, re))) if Arc::ptr_eq(le, re) => {
             Column::List(join_cells(Some(l), Some(r), rows, stop)?, le.clone())
         }
         (Some(left @ Column::List(l, le)), Some(right @ Column::List(r, re))) => {
             join_lists((l, le), (r, re), rows, stop)?.unwrap_or_else(|| disagree(left, right))
         }
-        (Some(Column::Vector(l, vectors)), None) => Column::Vector(join_cells(Some(l), None, rows, stop)?, vectors.clone()),
-        (None, Some(Column::Vector(r, vectors))) => Column::Vector(join_cells(None, Some(r), rows, stop)?, vectors.clone()),
+        (Some(Column::Vector(l, vectors)), None) => {
+            Column::Vector(join_cells(Some(l), None, rows, stop)?, vectors.clone())
+        }
+        (None, Some(Column::Vector(r, vectors))) => {
+            Column::Vector(join_cells(None, Some(r), rows, stop)?, vectors.clone())
+        }
         (Some(Column::Vector(l, lv)), Some(Column::Vector(r, rv))) if Arc::ptr_eq(lv, rv) => {
             Column::Vector(join_cells(Some(l), Some(r), rows, stop)?, lv.clone())
         }

@@ -126,7 +126,10 @@ mod tests {
             [thirty.clone(), Value::Null, Value::Null, ten.clone()]
         );
         assert_eq!(values(&pick(&column, &[2, 0], true)), [thirty.clone(), ten]);
-        assert_eq!(values(&gather_column(&column, Rows::Range { start: 1, len: 2 }, Stop::default()).unwrap()), [Value::Null, thirty]);
+        assert_eq!(
+            values(&gather_column(&column, Rows::Range { start: 1, len: 2 }, Stop::default()).unwrap()),
+            [Value::Null, thirty]
+        );
         let full = Column::Int(Cells::full(vec![1, 2]));
         assert!(pick(&full, &[1, 1], true).valid().is_none());
         assert_eq!(pick(&full, &[NO_ROW], false).value(0), Value::Null);

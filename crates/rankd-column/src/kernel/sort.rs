@@ -45,13 +45,7 @@ struct RankedRows<'a> {
 }
 
 /// Ranks the rows of a view.
-fn rank<'a>(
-    batch: &Batch,
-    rows: Rows<'a>,
-    key: Key,
-    order: Order,
-    stop: Stop<'_>,
-) -> Result<RankedRows<'a>, Stopped> {
+fn rank<'a>(batch: &Batch, rows: Rows<'a>, key: Key, order: Order, stop: Stop<'_>) -> Result<RankedRows<'a>, Stopped> {
     let flip = match order {
         Order::Asc => 0,
         Order::Desc => u64::MAX,

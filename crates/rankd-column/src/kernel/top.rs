@@ -413,7 +413,9 @@ fn nth(ranks: &[u64], mut place: usize, spare: &mut Vec<u64>, stop: Stop<'_>) ->
         let mut parts = [0usize; 1 << PART_BITS];
         for some in stop.slices(ranks) {
             let distances = some?.iter().map(|rank| rank.wrapping_sub(low));
-            distances.filter(|distance| *distance <= width).for_each(|distance| parts[(distance >> shift) as usize] += 1);
+            distances
+                .filter(|distance| *distance <= width)
+                .for_each(|distance| parts[(distance >> shift) as usize] += 1);
         }
         let mut part = 0;
         while place >= parts[part] {

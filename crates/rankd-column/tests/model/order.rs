@@ -134,7 +134,11 @@ fn listed(rows: &RowSet) -> Vec<usize> {
 }
 
 fn check_top(rows: &RowSet, key: Key, order: Order, count: usize) {
-    assert_eq!(listed(&rows.top(key, order, count, Stop::default()).unwrap()), listed(&rows.sort(key, order, Stop::default()).unwrap().take(count)), "count {count}");
+    assert_eq!(
+        listed(&rows.top(key, order, count, Stop::default()).unwrap()),
+        listed(&rows.sort(key, order, Stop::default()).unwrap().take(count)),
+        "count {count}"
+    );
 }
 
 fn expected(table: &Table, rows: &RowSet, key: Key, order: Order) -> Vec<usize> {

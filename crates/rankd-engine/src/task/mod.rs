@@ -86,12 +86,7 @@ pub enum Task {
 impl Task {
     /// Calls a computation by itself on this thread, with rows of the caller's own: for tests and measurements of tasks. `None` for a
     /// task that reads. The request is one that its plan has begun.
-    pub fn compute(
-        &self,
-        inputs: Vec<RowSet>,
-        request: &Request,
-        stop: Stop<'_>,
-    ) -> Option<Result<RowSet, TaskError>> {
+    pub fn compute(&self, inputs: Vec<RowSet>, request: &Request, stop: Stop<'_>) -> Option<Result<RowSet, TaskError>> {
         let Task::Compute(task) = self else { return None };
         let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
         let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());

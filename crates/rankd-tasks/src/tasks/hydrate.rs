@@ -242,9 +242,8 @@ impl Fetch for Hydrate {
         };
         let load = Load { rows: rows.len() * self.decoder.fields.len(), bytes: replies.byte_count() };
         let (decoder, rows) = (self.decoder.clone(), rows.clone());
-        let work = move |unread: &mut Unread, stop: Stop<'_>| {
-            decoder.add(&rows, &replies, of_row.as_deref(), unread, stop)
-        };
+        let work =
+            move |unread: &mut Unread, stop: Stop<'_>| decoder.add(&rows, &replies, of_row.as_deref(), unread, stop);
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
 

@@ -194,7 +194,10 @@ impl PlanReport<'_> {
         );
         if counted.late > 0 {
             let share = 100.0 * self.wasted_share();
-            out += &format!("{} nodes finished after their run had answered, {share:.1} % of all CPU time\n", counted.late);
+            out += &format!(
+                "{} nodes finished after their run had answered, {share:.1} % of all CPU time\n",
+                counted.late
+            );
         }
         out.push('\n');
         let mut latency = Listing::new(&["latency", "µs"]);
