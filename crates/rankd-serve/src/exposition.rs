@@ -368,7 +368,7 @@ fn engine(page: &mut MetricsText, app: &App) {
         "CPU time of nodes that finished after their run had been answered, by plan.",
     );
     for (plan, wasted) in stats.wasted() {
-        page.sample("rankd_wasted_cpu_seconds_total", &[("plan", &plan)], seconds(wasted.ns));
+        page.sample("rankd_wasted_cpu_seconds_total", &[("plan", &*plan)], seconds(wasted.ns));
     }
     page.one("rankd_task_panics_total", "counter", "Panics caught in tasks.", stats.panics());
     page.one("rankd_pool_depth", "gauge", "Jobs waiting for or running in the CPU pool.", app.gauges.pool_depth());

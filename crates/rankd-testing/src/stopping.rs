@@ -13,35 +13,29 @@ use rankd_engine::task::{Definition, Maker, Task};
 use rankd_engine::{Request, Tasks};
 use rankd_plan::Registry;
 use rankd_plan::signature::Cost;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What takes less than this need not look.
 const NO_TIME: Duration = Duration::from_millis(1);
-/// No task works for this part of its time without a look.
-const LONGEST_SHARE: f64 = 0.25;
-
-#[derive(Clone, Copy)]
-struct Looks {
-    seen: usize,
-    /// The one that says that time is up.
-    last: usize,
-    at: Option<Instant>,
-    longest: Duration,
-}
+/// No task works for this part of its time without a look: a coarse guard.
+const PARTS_MIN: u32 = 4;
+/// On a busy machine any of its parts may be interrupted; of several runs, the least time of each part counts.
+const RUNS: usize = 5;
 
 thread_local! {
-    static LOOKS: Cell<Looks> = const { Cell::new(Looks { seen: 0, last: 0, at: None, longest: Duration::ZERO }) };
+    /// When the computation at hand began, and when it looked.
+    static LOOKS: RefCell<Vec<Instant>> = const { RefCell::new(Vec::new()) };
+    /// The look that says that time is up.
+    static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
 fn look(_: Instant) -> bool {
-    let (mut looks, now) = (LOOKS.get(), Instant::now());
-    looks.seen += 1;
-    looks.longest = looks.longest.max(looks.at.map_or(Duration::ZERO, |at| now - at));
-    looks.at = Some(now);
-    LOOKS.set(looks);
-    looks.seen >= looks.last
+    LOOKS.with_borrow_mut(|looks| {
+        looks.push(Instant::now());
+        looks.len() > LAST.get()
+    })
 }
 
 /// Runs each task that computes on so many rows, made of those of the examples in its header, and stops it at several of its looks.
@@ -88,45 +82,45 @@ fn repeat(rows: &RowSet, count: usize) -> RowSet {
     gathered.unwrap_or_else(|Stopped| panic!("nothing stops it"))
 }
 
-/// Stops at this look.
+/// Stops at this look, the first of which is 1.
 fn stop_at(last: usize) -> Stop<'static> {
-    LOOKS.set(Looks { seen: 0, last, at: Some(Instant::now()), longest: Duration::ZERO });
+    LAST.set(last);
+    LOOKS.set(vec![Instant::now()]);
     Stop::default().or_at(Some(TimeLimit { at: Instant::now(), has_passed: look }))
 }
 
-/// What was seen, up to now.
-fn seen() -> Looks {
-    let looks = LOOKS.get();
-    let longest = looks.longest.max(looks.at.map_or(Duration::ZERO, |at| at.elapsed()));
-    Looks { longest, ..looks }
+/// How often the computation at hand has looked.
+fn looks() -> usize {
+    LOOKS.with_borrow(Vec::len) - 1
+}
+
+/// How long it has worked before each look, and after the last.
+fn gaps() -> Vec<Duration> {
+    let mut moments = LOOKS.take();
+    moments.push(Instant::now());
+    moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 fn stop_one(op: &str, rows: usize, run: impl Fn(Stop<'static>) -> Option<Result<RowSet, TaskError>>) {
     let run = |stop| run(stop).unwrap_or_else(|| panic!("{op} computes"));
-    let (mut looks, mut longest_share) = (0, f64::INFINITY);
-    // The longest time without a look is measured: on a busy machine, the least of several.
-    for _ in 0..5 {
-        let began = Instant::now();
+    let mut least: Vec<Duration> = Vec::new();
+    for _ in 0..RUNS {
         let result = run(stop_at(usize::MAX));
-        let (took, seen) = (began.elapsed(), seen());
+        let gaps = gaps();
         assert!(result.is_ok(), "{op}: {result:?}");
-        if took < NO_TIME {
+        if gaps.iter().sum::<Duration>() < NO_TIME {
             return;
         }
-        looks = seen.seen;
-        longest_share = f64::min(longest_share, seen.longest.as_secs_f64() / took.as_secs_f64());
-        if longest_share < LONGEST_SHARE {
-            break;
-        }
+        least = if least.is_empty() { gaps } else { least.into_iter().zip(gaps).map(|(a, b)| a.min(b)).collect() };
     }
-    assert!(looks > rows / ROWS_A_LOOK, "{op} looks {looks} times in {rows} rows");
-    assert!(longest_share < LONGEST_SHARE, "{op} does not look for {:.0} % of its time", longest_share * 100.0);
-    for last in [1, 2, looks / 4, looks / 2, looks - 1] {
-        let result = run(stop_at(last));
-        let seen = LOOKS.get().seen;
-        match result {
-            Err(error) => assert_eq!((error.code, seen), (codes::CANCELLED, last), "{op}: {error}"),
-            Ok(_) => panic!("{op} goes on after look {last} of {looks}"),
+    let all = least.len() - 1;
+    assert!(all > rows / ROWS_A_LOOK, "{op} looks {all} times in {rows} rows");
+    let (longest, took) = (least.iter().max().copied().unwrap_or_default(), least.iter().sum::<Duration>());
+    assert!(longest < took / PARTS_MIN, "{op} works for {longest:?} of {took:?} without a look");
+    for last in [1, 2, all / 4, all / 2, all - 1] {
+        match run(stop_at(last)) {
+            Err(error) => assert_eq!((error.code, looks()), (codes::CANCELLED, last), "{op}: {error}"),
+            Ok(_) => panic!("{op} goes on after look {last} of {all}"),
         }
     }
 }
