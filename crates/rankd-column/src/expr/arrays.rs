@@ -11,7 +11,7 @@ use crate::expr::step::Operand;
 use crate::expr::symbols::Symbols;
 use crate::expr::vector::{self, Register, Source, Valid, Values};
 use crate::flat::{Elements, Span, Vectors};
-use crate::kernel::similarity::{Similarity, cosine_of, dot, l2};
+use crate::kernel::similarity::{Similarity, square};
 use crate::kernel::wide::wide;
 use crate::value::{Element, List, Type, Value};
 use hashbrown::{HashMap, HashSet};
@@ -359,34 +359,6 @@ impl<'a> Chunk<'a> {
     pub(super) fn call_on_vectors(&mut self, at: u32, similarity: Similarity, a: Operand, b: Operand) -> bool {
         // Which comes first makes no difference to any of them, so that one that is the same on all rows can come last.
         let (a, b) = if matches!(a, Operand::Uniform(_)) { (b, a) } else { (a, b) };
-        match similarity {
-            Similarity::Dot => self.pairs(
-                at,
-                a,
-                b,
-                #[inline(always)]
-                |a, b, _| dot(a, b),
-            ),
-            Similarity::Cosine => self.pairs(
-                at,
-                a,
-                b,
-                #[inline(always)]
-                |a, b, square| cosine_of(a, b, square.unwrap_or_else(|| dot(b, b))),
-            ),
-            Similarity::L2 => self.pairs(
-                at,
-                a,
-                b,
-                #[inline(always)]
-                |a, b, _| l2(a, b),
-            ),
-        }
-    }
-
-    /// `f` gets two vectors and the product of the second with itself, where that is the same on all rows.
-    #[inline(always)]
-    fn pairs(&mut self, at: u32, a: Operand, b: Operand, f: impl Fn(&[f32], &[f32], Option<f64>) -> f64) -> bool {
         self.write(at, |chunk, out: &mut Register<f64>| {
             let (a, b, n) = (VectorRef::source(chunk, a), VectorRef::source(chunk, b), chunk.n);
             let arrays = &chunk.frame.arrays;
@@ -394,31 +366,33 @@ impl<'a> Chunk<'a> {
             let start = out.values.len();
             out.values.resize(start + n, 0.0);
             let slots = &mut out.values[start..];
-            // Loops and not `extend`, whose body is too large here to be compiled for each width.
             wide(
                 #[inline(always)]
                 || match (a.values, b.values) {
                     (Values::Each(a), Values::All(b)) => {
                         let b = arrays.vector(b);
-                        let square = Some(dot(b, b));
+                        let square = Some(square(b));
                         match arrays.side_by_side(&a[..n]) {
-                            Some((dimension, values)) => {
-                                for (slot, a) in slots.iter_mut().zip(values.chunks_exact(dimension)) {
-                                    *slot = f(a, b, square);
-                                }
-                            }
-                            None => {
-                                for (slot, a) in slots.iter_mut().zip(a) {
-                                    *slot = f(arrays.vector(*a), b, square);
-                                }
-                            }
+                            Some((dimension, values)) => similarity.of_rows(
+                                slots,
+                                #[inline(always)]
+                                |row| (&values[row * dimension..][..dimension], b),
+                                square,
+                            ),
+                            None => similarity.of_rows(
+                                slots,
+                                #[inline(always)]
+                                |row| (arrays.vector(a[row]), b),
+                                square,
+                            ),
                         }
                     }
-                    (a, b) => {
-                        for (row, slot) in slots.iter_mut().enumerate() {
-                            *slot = f(arrays.vector(a.at(row)), arrays.vector(b.at(row)), None);
-                        }
-                    }
+                    (a, b) => similarity.of_rows(
+                        slots,
+                        #[inline(always)]
+                        |row| (arrays.vector(a.at(row)), arrays.vector(b.at(row))),
+                        None,
+                    ),
                 },
             );
             false

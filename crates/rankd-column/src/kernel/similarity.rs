@@ -1,11 +1,19 @@
 //! Sums over two vectors: the dot product, the cosine and the distance.
 //!
-//! The order of every sum is fixed, so that results are the same on every processor: the term of position `k` goes to lane `k` modulo
-//! sixteen; each product and each sum is rounded to `f32`, never both at once; then lanes are added in pairs, the first half to the
-//! second, until one is left. Sixteen lanes fill one or two wide registers. Vectors have the same length: what is beyond the shorter one
-//! is not looked at. Call under [`wide`](crate::kernel::wide::wide).
+//! The order of every sum is fixed, so that results are the same on every processor and wherever a row stands: the term of position
+//! `k` goes to lane `k` modulo sixteen, and a last block that is not whole is moved to the end of its lanes; each product and each sum is
+//! rounded to `f32`, never both at once; then lanes are added in pairs, the first half to the second, until one is left. Sixteen lanes
+//! fill one or two wide registers. Vectors have the same length: what is beyond the shorter one is not looked at.
+//!
+//! The additions of one row wait for each other, so rows are summed two in turn; and lanes are put together for many rows at once, which
+//! keeps the compiler from spreading one register over several rows.
 
 const LANES: usize = 16;
+const HALF: usize = LANES / 2;
+/// Rows that are summed in turn.
+const IN_TURN: usize = 2;
+/// Rows whose lanes are put together at once.
+const BLOCK: usize = 32;
 
 /// How two vectors are compared. Which of them comes first makes no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,44 +27,192 @@ impl Similarity {
     /// Of two vectors by themselves.
     pub fn of(self, a: &[f32], b: &[f32]) -> f64 {
         match self {
-            Similarity::Dot => dot(a, b),
-            Similarity::Cosine => cosine_of(a, b, dot(b, b)),
-            Similarity::L2 => l2(a, b),
+            Similarity::Dot => sum(a, b, product),
+            Similarity::Cosine => cosine(sum(a, b, product), square(a), square(b)),
+            Similarity::L2 => sum(a, b, squared_difference).sqrt(),
+        }
+    }
+
+    /// Of the vectors of many rows, which `pair` gives. `b_square` is the square of each second one, where that is the same for all. Call
+    /// it under [`wide`](crate::kernel::wide::wide).
+    #[inline(always)]
+    pub fn of_rows<'v>(
+        self,
+        out: &mut [f64],
+        pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
+        b_square: Option<f64>,
+    ) {
+        let mut squares = [[0.0; BLOCK]; 2];
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            let first = block * BLOCK;
+            match self {
+                Similarity::Dot => sums(out, first, &pair, product),
+                Similarity::L2 => {
+                    sums(out, first, &pair, squared_difference);
+                    out.iter_mut().for_each(|sum| *sum = sum.sqrt());
+                }
+                Similarity::Cosine => {
+                    let [a_squares, b_squares] = &mut squares;
+                    sums(out, first, &pair, product);
+                    sums(
+                        &mut a_squares[..out.len()],
+                        first,
+                        #[inline(always)]
+                        |row| (pair(row).0, pair(row).0),
+                        product,
+                    );
+                    match b_square {
+                        Some(square) => b_squares.fill(square),
+                        None => sums(
+                            &mut b_squares[..out.len()],
+                            first,
+                            #[inline(always)]
+                            |row| (pair(row).1, pair(row).1),
+                            product,
+                        ),
+                    }
+                    for ((out, aa), bb) in out.iter_mut().zip(a_squares).zip(b_squares) {
+                        *out = cosine(*out, *aa, *bb);
+                    }
+                }
+            }
         }
     }
 }
 
-/// The sum of `term(a[k], b[k])`; of two zeros, a term is zero.
-#[inline(always)]
-fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
-    let len = a.len().min(b.len());
-    let ((a, a_rest), (b, b_rest)) = (a[..len].as_chunks::<LANES>(), b[..len].as_chunks::<LANES>());
-    let mut lanes = [0f32; LANES];
-    for (a, b) in a.iter().zip(b) {
-        lanes = added(lanes, a, b, &term);
-    }
-    if !a_rest.is_empty() {
-        // Filled up with zeros: a rest of unknown length would keep the lanes out of registers. No lane is -0.0, so zeros add nothing.
-        lanes = added(lanes, &filled(a_rest), &filled(b_rest), &term);
-    }
-    let lanes: [f32; 8] = halved(lanes);
-    let lanes: [f32; 4] = halved(lanes);
-    let [low, high]: [f32; 2] = halved(lanes);
-    low + high
+/// The product of a vector with itself.
+pub fn square(a: &[f32]) -> f64 {
+    sum(a, a, product)
 }
 
 #[inline(always)]
-fn added(lanes: [f32; LANES], a: &[f32; LANES], b: &[f32; LANES], term: &impl Fn(f32, f32) -> f32) -> [f32; LANES] {
+fn product(a: f32, b: f32) -> f32 {
+    a * b
+}
+
+#[inline(always)]
+fn squared_difference(a: f32, b: f32) -> f32 {
+    (a - b) * (a - b)
+}
+
+/// The cosine of the angle between two vectors, from -1 to 1; 0 where the length of either is 0.
+#[inline(always)]
+fn cosine(ab: f64, aa: f64, bb: f64) -> f64 {
+    let lengths = aa.sqrt() * bb.sqrt();
+    if lengths == 0.0 { 0.0 } else { (ab / lengths).clamp(-1.0, 1.0) }
+}
+
+/// The sums of [`BLOCK`] rows at most, from `first` on.
+#[inline(always)]
+fn sums<'v>(
+    out: &mut [f64],
+    first: usize,
+    pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) {
+    let mut halves = [[0f32; HALF]; BLOCK];
+    let whole = out.len() / IN_TURN * IN_TURN;
+    let mut are_long = true;
+    for (turn, halves) in halves[..whole].as_chunks_mut().0.iter_mut().enumerate() {
+        let [(a, b), (c, d)]: [_; IN_TURN] = [pair(first + IN_TURN * turn), pair(first + IN_TURN * turn + 1)];
+        let len = a.len();
+        // A null cell may lead to no numbers.
+        if len < LANES || b.len() != len || c.len() != len || d.len() != len {
+            are_long = false;
+            break;
+        }
+        *halves = lanes([a, c], [b, d], len, term);
+    }
+    if are_long {
+        for (out, half) in out.iter_mut().zip(&halves[..whole]) {
+            *out = total(*half);
+        }
+    }
+    for row in if are_long { whole } else { 0 }..out.len() {
+        let (a, b) = pair(first + row);
+        out[row] = sum(a, b, term);
+    }
+}
+
+/// The sum of `term(a[k], b[k])` over two vectors of any length.
+#[inline(never)]
+fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) -> f64 {
+    let len = a.len().min(b.len());
+    if len < LANES {
+        return total(halved(added([0.0; LANES], &moved(&a[..len]), &moved(&b[..len]), term)));
+    }
+    let [half] = lanes([a], [b], len, term);
+    total(half)
+}
+
+/// The lanes of vectors of this length, which is that of a block at least; each two of them added already.
+#[inline(always)]
+fn lanes<const N: usize>(
+    a: [&[f32]; N],
+    b: [&[f32]; N],
+    len: usize,
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) -> [[f32; HALF]; N] {
+    let [a, b] = [a, b].map(
+        #[inline(always)]
+        |rows| {
+            rows.map(
+                #[inline(always)]
+                |row| &row[..len],
+            )
+        },
+    );
+    let mut lanes = [[0f32; LANES]; N];
+    let mut at = 0;
+    while at + LANES <= len {
+        for row in 0..N {
+            if let (Some(a), Some(b)) = (a[row][at..].first_chunk(), b[row][at..].first_chunk()) {
+                lanes[row] = added(lanes[row], a, b, term);
+            }
+        }
+        at += LANES;
+    }
+    if at < len {
+        for row in 0..N {
+            if let (Some(a), Some(b)) = (a[row].last_chunk(), b[row].last_chunk()) {
+                lanes[row] = added(lanes[row], &kept(a, len - at), &kept(b, len - at), term);
+            }
+        }
+    }
+    let mut halves = [[0f32; HALF]; N];
+    for row in 0..N {
+        halves[row] = halved(lanes[row]);
+    }
+    halves
+}
+
+/// Of two zeros, a term is zero; and no lane is -0.0, so zeros add nothing.
+#[inline(always)]
+fn added(
+    lanes: [f32; LANES],
+    a: &[f32; LANES],
+    b: &[f32; LANES],
+    term: impl Fn(f32, f32) -> f32,
+) -> [f32; LANES] {
     std::array::from_fn(
         #[inline(always)]
         |at| lanes[at] + term(a[at], b[at]),
     )
 }
 
-#[inline(never)]
-fn filled(rest: &[f32]) -> [f32; LANES] {
+/// The last numbers of a block, zeros before them. Bits are masked: a choice between numbers would be compiled to branches.
+#[inline(always)]
+fn kept(block: &[f32; LANES], count: usize) -> [f32; LANES] {
+    std::array::from_fn(
+        #[inline(always)]
+        |at| f32::from_bits(block[at].to_bits() & 0_u32.wrapping_sub(u32::from(at + count >= LANES))),
+    )
+}
+
+/// The same for numbers that are less than a block.
+fn moved(numbers: &[f32]) -> [f32; LANES] {
     let mut block = [0f32; LANES];
-    block.iter_mut().zip(rest).for_each(|(slot, number)| *slot = *number);
+    block[LANES - numbers.len()..].copy_from_slice(numbers);
     block
 }
 
@@ -69,34 +225,11 @@ fn halved<const N: usize, const HALF: usize>(lanes: [f32; N]) -> [f32; HALF] {
     )
 }
 
-/// The dot product.
 #[inline(always)]
-pub fn dot(a: &[f32], b: &[f32]) -> f64 {
-    f64::from(sum(
-        a,
-        b,
-        #[inline(always)]
-        |a, b| a * b,
-    ))
-}
-
-/// The cosine of the angle between two vectors, from -1 to 1; 0 where the length of either is 0. `bb` is the product of `b` with itself.
-#[inline(always)]
-pub fn cosine_of(a: &[f32], b: &[f32], bb: f64) -> f64 {
-    let (ab, lengths) = (dot(a, b), dot(a, a).sqrt() * bb.sqrt());
-    if lengths == 0.0 { 0.0 } else { (ab / lengths).clamp(-1.0, 1.0) }
-}
-
-/// The distance between the points that two vectors lead to.
-#[inline(always)]
-pub fn l2(a: &[f32], b: &[f32]) -> f64 {
-    let squares = sum(
-        a,
-        b,
-        #[inline(always)]
-        |a, b| (a - b) * (a - b),
-    );
-    f64::from(squares).sqrt()
+fn total(half: [f32; HALF]) -> f64 {
+    let lanes: [f32; 4] = halved(half);
+    let [low, high]: [f32; 2] = halved(lanes);
+    f64::from(low + high)
 }
 
 #[cfg(test)]
@@ -104,48 +237,91 @@ mod tests {
     use super::*;
     use crate::kernel::wide::wide;
 
-    fn cosine(a: &[f32], b: &[f32]) -> f64 {
-        Similarity::Cosine.of(a, b)
-    }
+    const ALL: [Similarity; 3] = [Similarity::Dot, Similarity::Cosine, Similarity::L2];
 
     /// The same by the words of the header.
-    fn naive(a: &[f32], b: &[f32], term: fn(f32, f32) -> f32) -> f32 {
+    fn naive(a: &[f32], b: &[f32], term: fn(f32, f32) -> f32) -> f64 {
         let mut lanes = vec![0f32; LANES];
+        let (whole, moved) = (a.len() / LANES * LANES, LANES - a.len() % LANES);
         for at in 0..a.len() {
-            lanes[at % LANES] += term(a[at], b[at]);
+            let lane = if at < whole { at % LANES } else { moved + at - whole };
+            lanes[lane] += term(a[at], b[at]);
         }
         while lanes.len() > 1 {
             let half = lanes.len() / 2;
             lanes = (0..half).map(|at| lanes[at] + lanes[at + half]).collect();
         }
-        lanes[0]
+        lanes[0].into()
+    }
+
+    fn numbers(len: usize, seed: usize) -> Vec<f32> {
+        (0..len).map(|at| (((at + 3 * seed) * (37 + 2 * seed) % 101) as f32 - 50.0) / 7.0).collect()
     }
 
     #[test]
-    fn sums_are_the_same_at_every_width_and_near_the_exact_ones() {
+    fn sums_are_those_of_the_header_and_near_the_exact_ones() {
         for len in (0..70).chain([127, 128, 129, 1000, 4096]) {
-            let a: Vec<f32> = (0..len).map(|at| ((at * 37 % 101) as f32 - 50.0) / 7.0).collect();
-            let b: Vec<f32> = (0..len).map(|at| ((at * 53 % 97) as f32 - 48.0) / 11.0).collect();
-            let plain = (dot(&a, &b), cosine(&a, &b), l2(&a, &b));
-            let widened = wide(
-                #[inline(always)]
-                || (dot(&a, &b), cosine_of(&a, &b, dot(&b, &b)), l2(&a, &b)),
-            );
-            assert_eq!(plain, widened, "{len}");
-            assert_eq!(plain.0, f64::from(naive(&a, &b, |a, b| a * b)), "{len}");
-            assert_eq!(plain.2, f64::from(naive(&a, &b, |a, b| (a - b) * (a - b))).sqrt(), "{len}");
+            let (a, b) = (numbers(len, 0), numbers(len, 8));
+            let dot = Similarity::Dot.of(&a, &b);
+            assert_eq!(dot, naive(&a, &b, product), "{len}");
+            assert_eq!(Similarity::L2.of(&a, &b), naive(&a, &b, squared_difference).sqrt(), "{len}");
+            let squares = (naive(&a, &a, product), naive(&b, &b, product));
+            assert_eq!(Similarity::Cosine.of(&a, &b), cosine(dot, squares.0, squares.1), "{len}");
             let exact: f64 = a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
             let size: f64 = a.iter().zip(&b).map(|(a, b)| (f64::from(*a) * f64::from(*b)).abs()).sum();
             // A term is rounded once and goes through one sum for each sixteen terms before it, and four more.
             let bound = size * f64::from(f32::EPSILON) * (len as f64 / LANES as f64 + 6.0);
-            assert!((plain.0 - exact).abs() <= bound, "{len}: {} {exact}", plain.0);
+            assert!((dot - exact).abs() <= bound, "{len}: {dot} {exact}");
         }
+    }
+
+    #[test]
+    fn a_row_is_the_same_at_every_width_and_whatever_stands_beside_it() {
+        for len in [1, 5, 15, 16, 17, 31, 32, 33, 50, 64, 100, 300] {
+            for rows in [0, 1, 2, 3, 31, 32, 33, 65] {
+                let mut a: Vec<Vec<f32>> = (0..rows).map(|row| numbers(len, row)).collect();
+                let b: Vec<Vec<f32>> = (0..rows).map(|row| numbers(len, row + 5)).collect();
+                for null in [None, Some(0), Some(34)] {
+                    // What a null cell leads to.
+                    if let Some(null) = null.and_then(|null: usize| a.get_mut(null)) {
+                        null.clear();
+                    }
+                    for similarity in ALL {
+                        let (each, same) = (fill(similarity, rows, |row| (&a[row], &b[row]), None), numbers(len, 3));
+                        let with_same = fill(similarity, rows, |row| (&a[row], &same), Some(square(&same)));
+                        for row in 0..rows {
+                            let expected = similarity.of(&a[row], &b[row]);
+                            assert_eq!(each[row].to_bits(), expected.to_bits(), "{similarity:?} {len} {row} of {rows}");
+                            let expected = similarity.of(&a[row], &same);
+                            assert_eq!(with_same[row].to_bits(), expected.to_bits(), "{similarity:?} {len} {row}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// As wide as this processor can.
+    fn fill<'v>(
+        similarity: Similarity,
+        rows: usize,
+        pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
+        b_square: Option<f64>,
+    ) -> Vec<f64> {
+        let mut out = vec![f64::NAN; rows];
+        wide(
+            #[inline(always)]
+            || similarity.of_rows(&mut out, pair, b_square),
+        );
+        out
     }
 
     #[test]
     fn a_zero_vector_is_like_nothing() {
         let (zero, some) = ([0f32; 3], [3f32, 4.0, 0.0]);
+        let cosine = |a: &[f32], b: &[f32]| Similarity::Cosine.of(a, b);
         assert_eq!((cosine(&zero, &some), cosine(&some, &zero), cosine(&zero, &zero)), (0.0, 0.0, 0.0));
-        assert_eq!((cosine(&some, &some), l2(&zero, &some), dot(&some, &some)), (1.0, 5.0, 25.0));
+        let (l2, dot) = (Similarity::L2.of(&zero, &some), Similarity::Dot.of(&some, &some));
+        assert_eq!((cosine(&some, &some), l2, dot), (1.0, 5.0, 25.0));
     }
 }
