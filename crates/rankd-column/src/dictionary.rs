@@ -29,6 +29,13 @@ impl Dictionary {
         &self.text[start..self.ends[code]]
     }
 
+    /// Whether `code` stands for `text`.
+    fn is_at(&self, code: u32, text: &str) -> bool {
+        let code = code as usize;
+        let start = if code == 0 { 0 } else { self.ends[code - 1] };
+        self.text.as_bytes()[start..self.ends[code]] == *text.as_bytes()
+    }
+
     /// Adds a string that is not an entry yet; its code.
     pub(crate) fn push(&mut self, text: &str) -> u32 {
         let code = self.len() as u32;
@@ -119,8 +126,22 @@ impl PartialEq for Dictionary {
 #[derive(Clone, Default)]
 pub struct DictionaryBuilder {
     dictionary: Dictionary,
-    codes: HashTable<u32>,
+    codes: HashTable<Hashed>,
     hasher: DefaultHashBuilder,
+}
+
+/// A code and the hash of its string: neither growing nor passing over another string looks at the text.
+#[derive(Clone, Copy)]
+struct Hashed {
+    hash: u32,
+    code: u32,
+}
+
+impl Hashed {
+    /// The hash for the table, which looks at the first bits and at the last.
+    fn wide(self) -> u64 {
+        u64::from(self.hash) << 32 | u64::from(self.hash)
+    }
 }
 
 impl DictionaryBuilder {
@@ -136,24 +157,26 @@ impl DictionaryBuilder {
 
     /// The code of `text`, new if it was not seen before.
     pub fn code(&mut self, text: &str) -> u32 {
-        let DictionaryBuilder { dictionary, codes, hasher } = self;
-        let hash = hasher.hash_one(text);
-        if let Some(&code) = codes.find(hash, |&code| dictionary.get(code) == text) {
+        let hash = self.hash(text);
+        if let Some(code) = self.find(hash, text) {
             return code;
         }
-        let code = dictionary.push(text);
-        codes.insert_unique(hash, code, |&code| hasher.hash_one(dictionary.get(code)));
-        code
+        let new = Hashed { hash: hash as u32, code: self.dictionary.push(text) };
+        self.codes.insert_unique(hash, new, |hashed| hashed.wide());
+        new.code
     }
 
     /// What [`DictionaryBuilder::find`] takes.
+    #[inline]
     pub(crate) fn hash(&self, text: &str) -> u64 {
-        self.hasher.hash_one(text)
+        Hashed { hash: (self.hasher.hash_one(text) >> 32) as u32, code: 0 }.wide()
     }
 
     /// The code of `text`, if it was seen before.
+    #[inline]
     pub(crate) fn find(&self, hash: u64, text: &str) -> Option<u32> {
-        self.codes.find(hash, |&code| self.dictionary.get(code) == text).copied()
+        let is_it = |hashed: &Hashed| hashed.hash == hash as u32 && self.dictionary.is_at(hashed.code, text);
+        self.codes.find(hash, is_it).map(|hashed| hashed.code)
     }
 
     /// What was seen so far.

@@ -4,7 +4,7 @@ use super::LeftOutWhy;
 use super::builder::{TableBuilder, Target, null_id};
 use super::inspect::Proposed;
 use super::problem::TableProblem;
-use rankd_column::column::{ColumnBuilder, OpenCell};
+use rankd_column::column::{ColumnBuilder, OpenCell, There};
 use rankd_column::{Element, Type};
 
 /// What one value of a column in a file is.
@@ -249,6 +249,9 @@ impl Piece<'_> {
     fn fill_column(&self, table: &mut TableBuilder<'_>, column: usize, first: usize) -> Result<(), TableProblem> {
         let (column, bad, places) = (&mut table.columns[column], &mut table.bad, &table.places);
         let (cells, type_of) = (&mut column.cells, column.type_of);
+        if self.fill_at_once(cells) {
+            return Ok(());
+        }
         self.each(|row, at| {
             let Some(at) = at else {
                 cells.push_null();
@@ -268,6 +271,38 @@ impl Piece<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Adds the cells of all rows, if there is nothing about any of them that needs a look. Otherwise adds none.
+    fn fill_at_once(&self, cells: &mut ColumnBuilder) -> bool {
+        if self.lists.is_some() || !self.misfits.is_empty() {
+            return false;
+        }
+        let there = match &self.valid {
+            None => There::All,
+            Some(valid) if self.is_dense => There::OnlyOf(valid),
+            Some(valid) => There::Of(valid),
+        };
+        match &self.values {
+            PieceValues::Int(values) => cells.extend_ints(values, there),
+            PieceValues::Float(values) => cells.extend_floats(values, there),
+            PieceValues::Bool(values) => cells.extend_bools(values, there),
+            PieceValues::Text(texts) => cells.extend_texts(texts.iter(), there, |text, all| Some(all.code((*text)?))),
+            PieceValues::Coded(codes, entries) if entries.len() <= codes.len() => {
+                // What the code of each entry is in the column, once it was asked for.
+                let mut known = vec![None; entries.len()];
+                cells.extend_texts(codes.iter(), there, |code, all| {
+                    let known = &mut known[*code as usize];
+                    if known.is_none() {
+                        *known = Some(all.code(entries.get(*code)?));
+                    }
+                    *known
+                })
+            }
+            PieceValues::Coded(codes, entries) => {
+                cells.extend_texts(codes.iter(), there, |code, all| Some(all.code(entries.get(*code)?)))
+            }
+        }
     }
 
     #[inline]

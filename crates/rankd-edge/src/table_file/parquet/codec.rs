@@ -52,7 +52,7 @@ impl Codec {
     }
 }
 
-/// Room for what is announced, as far as the bytes can bear it out: no byte of either codec stands for more than 255.
+/// Room for what is announced, as far as the bytes can bear it out: a byte of Snappy or LZ4 stands for no more than 255, one of zstd rarely does.
 fn reserve(bytes: &[u8], len: usize, out: &mut Vec<u8>) {
     out.reserve_exact(len.min(bytes.len().saturating_mul(255)));
 }
@@ -132,6 +132,7 @@ fn lz4(bytes: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
 
 fn zstd(bytes: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
     let decoder = StreamingDecoder::new(bytes).ok()?;
+    reserve(bytes, len, out);
     // One more than there should be, to notice that there is more.
     decoder.take(len as u64 + 1).read_to_end(out).ok().map(drop)
 }
