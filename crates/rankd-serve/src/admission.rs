@@ -2,9 +2,12 @@
 //!
 //! Two things are bounded, each by time and not by a length. The loop: how much work it takes on in one round, measured from the
 //! moment a probe is put into the loop's queue to the moment it is polled. The runs: how many are in progress, by a limit that
-//! follows how long runs wait for a thread (`limiter`); requests over it queue. A refusal is not counted as work: it must not keep
-//! the next request out. But it takes processor time from computations in the pool, so while some wait there, clients that retry
-//! immediately get their refusal a little later. There is one per loop; nothing here is shared between loops.
+//! follows how long runs wait for a thread (`limiter`); requests over it queue. Where the server has a deadline of its own, a request that
+//! would be refused is refused before it is read; the limit that a request sets itself is known later, and counts then.
+//!
+//! A refusal is not counted as work: it must not keep the next request out. But it takes processor time from computations in the pool,
+//! so while some wait there, clients that retry immediately get their refusal a little later. There is one admission per loop; nothing
+//! here is shared between loops.
 
 use crate::catalog::PlanCounters;
 use crate::limiter::{AdmissionSettings, Decision, Limiter, Refusal, RunUsage};
@@ -59,18 +62,44 @@ impl Admission {
         })
     }
 
+    /// Whether a request is refused before it is read, and why. `deadline` is the one that the server sets; without one, nobody can be
+    /// refused who might have more time than others.
+    pub(crate) fn refuses_unread(
+        self: &Rc<Admission>,
+        machine: &impl Machine,
+        now: Instant,
+        deadline: Option<Instant>,
+    ) -> Option<Refusal> {
+        let deadline = deadline?;
+        self.probe(machine);
+        self.limiter.borrow_mut().refusal(now, Some(deadline), self.round(), || machine.pool_has_room())
+    }
+
+    /// Counts a refusal. Gives the moment at which it may be sent, if that is not now.
+    pub(crate) fn count_refusal(&self, machine: &impl Machine, now: Instant, refusal: Refusal) -> Option<Instant> {
+        self.metrics.rejected[refusal as usize].add(1);
+        // Where everything is done on the loop there is no pool to protect, and waiting would only be more work.
+        if machine.pool_is_busy() { self.refusal_time(now) } else { None }
+    }
+
     /// Starts a run when it is admitted, immediately or after queueing, and sees it to its end. What it does on the loop is counted,
-    /// and how long it waited for a thread is learned from. Gives its outcome and for how many nanoseconds it queued.
+    /// and how long it waited for a thread is learned from. The run is given the pressure under which it starts. Gives its outcome and
+    /// for how many nanoseconds it queued.
     pub(crate) async fn run<R: Future<Output = Outcome>>(
         self: &Rc<Admission>,
         machine: &impl Machine,
         deadline: Option<Instant>,
         plan: Option<&Arc<PlanCounters>>,
-        start: impl FnOnce() -> R,
+        start: impl FnOnce(u8) -> R,
     ) -> Result<(Outcome, u64), Refusal> {
-        let (permit, queued_ns) = match self.enter(machine, deadline).await {
+        let Admitted { permit, queued_ns, may_wait, pressure } = match self.enter(machine, deadline).await {
             Ok(admitted) => admitted,
-            Err(refusal) => return self.refuse(machine, refusal).await,
+            Err(refusal) => {
+                if let Some(at) = self.count_refusal(machine, clock::now(), refusal) {
+                    Timer::new(at).await;
+                }
+                return Err(refusal);
+            }
         };
         let _published = Published::new(self, permit);
         let Some(_counted) = plan.map(|plan| plan.enter()).unwrap_or_default() else {
@@ -78,7 +107,7 @@ impl Admission {
             return Err(Refusal::PlanLimit);
         };
         self.metrics.queued.add(queued_ns);
-        let (mut run, mut on_loop_ns) = (pin!(start()), 0);
+        let (mut run, mut on_loop_ns) = (pin!(start(pressure)), 0);
         let outcome = poll_fn(|cx| {
             let (polled, took_ns) = self.timed(|| run.as_mut().poll(cx));
             on_loop_ns += took_ns;
@@ -88,33 +117,28 @@ impl Admission {
         self.limiter.borrow_mut().learn(&RunUsage {
             took: outcome.took,
             waited: outcome.cpu.waited,
+            may_wait,
             worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
             timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
         });
         Ok((outcome, queued_ns))
     }
 
-    /// Counts a refusal, and returns it when it may be sent.
-    async fn refuse<T>(&self, machine: &impl Machine, refusal: Refusal) -> Result<T, Refusal> {
-        // Where everything is done on the loop there is no pool to protect, and waiting would only be more work.
-        if machine.pool_is_busy() {
-            self.throttle_refusals().await;
-        }
-        self.metrics.rejected[refusal as usize].add(1);
-        Err(refusal)
-    }
-
-    /// Admits a request; the number is how many nanoseconds it queued.
+    /// Admits a request, now or after it has queued.
     async fn enter(
         self: &Rc<Admission>,
         machine: &impl Machine,
         deadline: Option<Instant>,
-    ) -> Result<(Permit, u64), Refusal> {
+    ) -> Result<Admitted, Refusal> {
         self.probe(machine);
-        let (asked, round) = (clock::now(), Duration::from_nanos(self.round_ns.get()));
-        let decision = self.limiter.borrow_mut().ask(asked, deadline, round, || machine.pool_has_room());
+        let asked = clock::now();
+        let may_wait = self.limiter.borrow().may_wait(asked, deadline);
+        let decision = self.limiter.borrow_mut().ask(asked, deadline, self.round(), || machine.pool_has_room());
         let until = match decision {
-            Decision::Enter => return Ok((Permit::new(self), 0)),
+            Decision::Enter => {
+                let pressure = self.pressure(asked, deadline);
+                return Ok(Admitted { permit: Permit::new(self), queued_ns: 0, may_wait, pressure });
+            }
             Decision::Refuse(refusal) => return Err(refusal),
             Decision::WaitUntil(until) => until,
         };
@@ -123,22 +147,33 @@ impl Admission {
         // There may be more room than there was.
         self.admit_next();
         match timeout_at(until, admitted).await {
-            Some(Ok(permit)) => Ok((permit, nanos_between(asked, clock::now()))),
+            Some(Ok(permit)) => {
+                let now = clock::now();
+                let (queued_ns, pressure) = (nanos_between(asked, now), self.pressure(now, deadline));
+                Ok(Admitted { permit, queued_ns, may_wait, pressure })
+            }
             _ => Err(Refusal::Queue),
         }
     }
 
-    /// Returns when a refusal may be sent.
-    async fn throttle_refusals(&self) {
-        let now = clock::now();
+    /// How hard this loop is pressed, from 0 to [`crate::limiter::PRESSURE_MAX`], as a request with this deadline sees it.
+    fn pressure(&self, now: Instant, deadline: Option<Instant>) -> u8 {
+        self.limiter.borrow_mut().pressure(now, deadline, self.round())
+    }
+
+    /// How long runs have worked on the loop in this round.
+    fn round(&self) -> Duration {
+        Duration::from_nanos(self.round_ns.get())
+    }
+
+    /// When a refusal may be sent, if that is not now.
+    fn refusal_time(&self, now: Instant) -> Option<Instant> {
         let (over, told) = match self.refusal_window.get() {
             (Some(over), told) if now < over => (over, told),
             _ => (now + REFUSAL_WINDOW, 0),
         };
         self.refusal_window.set((Some(over), told + 1));
-        if told >= PROMPT_REFUSALS {
-            Timer::new(over).await;
-        }
+        (told >= PROMPT_REFUSALS).then_some(over)
     }
 
     /// Puts a probe into the loop's queue, if none is there: with it a new round begins.
@@ -166,6 +201,7 @@ impl Admission {
         self.metrics.running.set(limiter.running().into());
         self.metrics.queue_len.set(limiter.queue_len() as u64);
         self.metrics.limit.set(limiter.limit() as u64);
+        self.metrics.pressure.set(limiter.last_pressure().into());
     }
 
     /// Admits the next in the queue, as far as the limit allows. Requests that were given up meanwhile are skipped.
@@ -177,6 +213,15 @@ impl Admission {
             }
         }
     }
+}
+
+/// A request that may run.
+struct Admitted {
+    permit: Permit,
+    queued_ns: u64,
+    /// How long its run may wait for a thread.
+    may_wait: Duration,
+    pressure: u8,
 }
 
 /// The right to run; given back when dropped.
@@ -253,7 +298,7 @@ mod tests {
     }
 
     fn admission(limit_max: f64) -> Rc<Admission> {
-        let settings = AdmissionSettings { queue: Duration::from_millis(20), limit_max };
+        let settings = AdmissionSettings { queue: Some(Duration::from_millis(20)), limit_max };
         Admission::new(&settings, &Arc::default())
     }
 
@@ -265,15 +310,15 @@ mod tests {
     fn a_permit_lets_in_who_waits_and_passes_over_who_has_gone() {
         on_runtime(async {
             let (admission, machine) = (admission(1.0), Idle { pool: true });
-            let (first, queued_ns) = admission.enter(&machine, None).await.unwrap();
-            assert_eq!((queued_ns, admission.limiter.borrow().running()), (0, 1));
+            let first = admission.enter(&machine, None).await.unwrap();
+            assert_eq!((first.queued_ns, admission.limiter.borrow().running()), (0, 1));
             let mut gone = Box::pin(admission.enter(&machine, None));
             let mut next = Box::pin(admission.enter(&machine, None));
             assert!(gone.as_mut().now_or_never().is_none() && next.as_mut().now_or_never().is_none());
             drop(gone);
             assert_eq!((admission.limiter.borrow().running(), admission.limiter.borrow().queue_len()), (1, 2));
             drop(first);
-            let (permit, _) = next.await.unwrap();
+            let permit = next.await.unwrap();
             assert_eq!((admission.limiter.borrow().running(), admission.limiter.borrow().queue_len()), (1, 0));
             drop(permit);
             assert_eq!(admission.limiter.borrow().running(), 0);
@@ -284,7 +329,7 @@ mod tests {
     fn who_has_a_deadline_goes_first_and_does_not_wait_beyond_it() {
         on_runtime(async {
             let (admission, machine) = (admission(1.0), Idle { pool: true });
-            let (first, _) = admission.enter(&machine, None).await.unwrap();
+            let first = admission.enter(&machine, None).await.unwrap();
             let hour = Duration::from_secs(3600);
             let mut patient = Box::pin(admission.enter(&machine, None));
             assert!(patient.as_mut().now_or_never().is_none());
@@ -294,7 +339,7 @@ mod tests {
             let mut urgent = Box::pin(admission.enter(&machine, Some(clock::now() + hour)));
             assert!(urgent.as_mut().now_or_never().is_none());
             drop(first);
-            let (permit, _) = urgent.await.unwrap();
+            let permit = urgent.await.unwrap();
             assert!(patient.as_mut().now_or_never().is_none());
             drop(permit);
             assert!(patient.await.is_ok());
@@ -314,16 +359,25 @@ mod tests {
 
     #[test]
     fn a_few_are_sent_away_at_once_and_the_others_after_a_pause() {
-        on_runtime(async {
-            let admission = admission(20.0);
-            let began = clock::now();
-            let mut paces: Vec<_> = (0..2 * PROMPT_REFUSALS).map(|_| Box::pin(admission.throttle_refusals())).collect();
-            let later: Vec<_> =
-                paces.iter_mut().filter_map(|pace| pace.now_or_never().is_none().then_some(pace)).collect();
-            assert_eq!(later.len(), PROMPT_REFUSALS as usize);
-            futures_util::future::join_all(later).await;
-            assert!(clock::now() >= began + REFUSAL_WINDOW);
-            assert!(admission.throttle_refusals().now_or_never().is_some(), "the pause is over");
-        });
+        let (admission, now) = (admission(20.0), clock::now());
+        let times: Vec<_> = (0..2 * PROMPT_REFUSALS).map(|_| admission.refusal_time(now)).collect();
+        let (prompt, later) = times.split_at(PROMPT_REFUSALS as usize);
+        assert!(prompt.iter().all(Option::is_none));
+        assert!(later.iter().all(|time| *time == Some(now + REFUSAL_WINDOW)));
+        assert_eq!(admission.refusal_time(now + REFUSAL_WINDOW), None, "the pause is over");
+    }
+
+    #[test]
+    fn who_is_refused_unread_would_be_refused_later_as_well() {
+        let (admission, machine) = (admission(10.0), Idle { pool: true });
+        let now = clock::now();
+        let unread = |deadline| admission.refuses_unread(&machine, now, deadline);
+        let (own, longer) = (now + Duration::from_millis(50), now + Duration::from_secs(1));
+        assert_eq!((unread(Some(own)), unread(Some(longer)), unread(None)), (None, None, None));
+        admission.probing.set(true);
+        admission.round_ns.set(21_000_000);
+        assert_eq!((unread(Some(own)), unread(None)), (Some(Refusal::Behind), None));
+        let asked = admission.limiter.borrow_mut().ask(now, Some(own), admission.round(), || true);
+        assert_eq!(asked, Decision::Refuse(Refusal::Behind));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! There is one timer per connection and none per request: it checks now and then how long the current wait has lasted.
 
-use crate::connection_state::{ClientStream, CloseReason, ConnectionClass, ConnectionState};
+use crate::client_stream::ClientStream;
+use crate::connection_state::{CloseReason, ConnectionClass, ConnectionState};
 use crate::loop_state::{LoopState, ShutdownStage};
 use crate::responder::Responder;
 use hyper::rt::Executor;
@@ -75,7 +76,7 @@ impl Connection {
         let state = Rc::new(ConnectionState::new(class, now));
         loop_state.register(&state);
         let responder = Responder { loop_state: loop_state.clone(), state: state.clone() };
-        let io = TokioIo::new(ClientStream::new(stream, state.clone()));
+        let io = TokioIo::new(ClientStream::new(stream, loop_state.clone(), state.clone()));
         let http = Box::pin(protocol.serve_connection(io, responder).into_owned());
         let timer = Box::pin(sleep_until(now + LOOK));
         Connection { loop_state: loop_state.clone(), state, http, timer, closing: false }

@@ -1,20 +1,16 @@
 //! The state of one connection: whether a request is in flight on it, what it waits for and since when.
 //!
-//! Touched by its loop's thread only. The bytes that come and go are noted here by [`ClientStream`]; what follows from it, that a silent
+//! Touched by its loop's thread only. The bytes that come and go are noted here by `client_stream`; what follows from it, that a silent
 //! or stuck client is cut, is decided in `connection`.
 
 use crate::unread_answers::UnreadAnswers;
 use rankd_engine::clock::{self, Instant};
 use rankd_engine::run::Cancel;
 use std::cell::{Cell, RefCell};
-use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 /// How long a client that has closed its side is assumed to still wait for its answer.
 const MAYBE_THERE: Duration = Duration::from_millis(50);
@@ -59,6 +55,8 @@ pub(crate) struct ConnectionState {
     receiving_since: Cell<Instant>,
     /// When the first byte of the next request came.
     head_since: Cell<Option<Instant>>,
+    /// Bytes have come while a request was in flight, so that the next read may begin in the middle of one.
+    in_pieces: Cell<bool>,
     /// Since when the socket takes no more bytes.
     stalled_since: Cell<Option<Instant>>,
     /// Answers that the client has not read.
@@ -84,6 +82,7 @@ impl ConnectionState {
             receiving: Cell::new(0),
             receiving_since: Cell::new(now),
             head_since: Cell::new(None),
+            in_pieces: Cell::new(false),
             stalled_since: Cell::new(None),
             unread: UnreadAnswers::default(),
             closed_since: Cell::new(None),
@@ -106,6 +105,34 @@ impl ConnectionState {
         self.serving.set(self.serving.get().saturating_sub(1));
         self.waiting_since.set(now);
         now
+    }
+
+    /// Whether the next byte to come is the first of a request, on a connection that has nothing else to do.
+    pub(crate) fn is_between_requests(&self) -> bool {
+        self.serving.get() == 0
+            && self.head_since.get().is_none()
+            && !self.in_pieces.get()
+            && !self.multiplexed.get()
+            && self.unread.bytes() == 0
+            && self.stalled_since.get().is_none()
+    }
+
+    /// Bytes have come.
+    pub(crate) fn note_read(&self) {
+        if self.serving.get() > 0 {
+            self.in_pieces.set(true);
+        } else if self.head_since.get().is_none() {
+            self.head_since.set(Some(clock::now()));
+        }
+    }
+
+    /// Bytes were written, or could not be.
+    pub(crate) fn note_written(&self, is_stalled: bool) {
+        match is_stalled {
+            true if self.stalled_since.get().is_none() => self.stalled_since.set(Some(clock::now())),
+            true => {}
+            false => self.stalled_since.set(None),
+        }
     }
 
     /// A request's body is not complete; it is waited for until the result is dropped.
@@ -138,7 +165,7 @@ impl ConnectionState {
 
     /// Whether the protocol shall not know yet that the client has closed its side. To us, a client that is gone is the same as one
     /// that has sent everything: only writing to it shows which it is. So runs are given a moment before they are stopped.
-    fn hold_back_close(&self) -> bool {
+    pub(crate) fn hold_back_close(&self) -> bool {
         if self.stalled_since.get().is_some() {
             return true;
         }
@@ -205,71 +232,5 @@ impl CloseReason {
             CloseReason::Evicted => "evicted",
             CloseReason::Stopping => "stopping",
         }
-    }
-}
-
-/// A socket that notes in the connection's state when bytes are read and written.
-pub(crate) struct ClientStream {
-    stream: TcpStream,
-    state: Rc<ConnectionState>,
-}
-
-impl ClientStream {
-    pub(crate) fn new(stream: TcpStream, state: Rc<ConnectionState>) -> ClientStream {
-        ClientStream { stream, state }
-    }
-
-    fn wrote<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        match polled {
-            Poll::Pending if self.state.stalled_since.get().is_none() => {
-                self.state.stalled_since.set(Some(clock::now()));
-            }
-            Poll::Ready(_) => self.state.stalled_since.set(None),
-            Poll::Pending => {}
-        }
-        polled
-    }
-}
-
-impl AsyncRead for ClientStream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        let state = &self.state;
-        if matches!(polled, Poll::Ready(Ok(()))) && buf.filled().len() == before && state.hold_back_close() {
-            return Poll::Pending;
-        }
-        if polled.is_ready() && state.serving.get() == 0 && state.head_since.get().is_none() {
-            state.head_since.set(Some(clock::now()));
-        }
-        polled
-    }
-}
-
-impl AsyncWrite for ClientStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.wrote(polled)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.wrote(polled)
     }
 }

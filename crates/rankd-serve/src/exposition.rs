@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::collector::Collector;
 use crate::connection_state::{CloseReason, ConnectionClass};
-use crate::limiter::Refusal;
+use crate::limiter::{PRESSURE_MAX, Refusal};
 use crate::metrics::{BOUNDS, Count, LoopMetrics, PLACES, PlanCounts, Times};
 use crate::readiness::{Phase, Warnings};
 use crate::request_outcome::RequestOutcome;
@@ -299,6 +299,13 @@ fn admission(page: &mut MetricsText, app: &App) {
         for (number, one) in app.metrics.loops().iter().enumerate() {
             page.sample(name, &[("loop", &number.to_string())], of(one).get());
         }
+    }
+    page.family("rankd_pressure", "gauge", "How hard the loop is pressed, from 0 to 1; dials follow it.");
+    for (number, one) in app.metrics.loops().iter().enumerate() {
+        // It is told by runs: where there are none, nothing presses.
+        let is_idle = one.running.get() == 0 && one.queue_len.get() == 0;
+        let pressure = if is_idle { 0.0 } else { one.pressure.get() as f64 / f64::from(PRESSURE_MAX) };
+        page.sample("rankd_pressure", &[("loop", &number.to_string())], pressure);
     }
 }
 

@@ -114,7 +114,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
     let minute = Duration::from_secs(60);
     let settings = ServeSettings {
         timeouts: ClientTimeouts { head: minute, body: minute, idle: minute, stall: minute },
-        admission: AdmissionSettings { queue: minute, limit_max: 100.0 },
+        admission: AdmissionSettings { queue: Some(minute), limit_max: 100.0 },
         connections_max: 100,
         body_bytes_max: 1 << 20,
         answer_bytes_max: 1 << 20,

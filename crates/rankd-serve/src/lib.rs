@@ -6,11 +6,12 @@
 //! | | |
 //! |---|---|
 //! | [`app`], [`readiness`], [`loop_state`] | what all loops share, and what the requests of one loop share |
-//! | [`mod@listen`], [`acceptor`], [`connection`], [`connection_state`] | listeners, connections and their timeouts |
+//! | [`mod@listen`], [`acceptor`], [`connection`], [`connection_state`], [`client_stream`] | listeners, connections and their timeouts |
 //! | [`responder`], [`request_scope`], [`hosts`], [`trace_context`] | one request: where it goes and what is recorded of it |
 //! | [`routes`], [`route`], [`audience`], [`pages`], [`openapi`] | the pages, one file each |
 //! | [`content_headers`], [`accept_header`], [`body`], [`off_loop`] | reading a body; what is too large for the loop |
 //! | [`admission`], [`limiter`], [`run`], [`traced_run`] | whether a plan may run now, and its run |
+//! | [`unread_request`], [`refusal_answer`] | refusing a request before it is read |
 //! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`reload_tables`], [`watched_tables`] | the tables that they read |
@@ -26,6 +27,7 @@ mod app;
 mod audience;
 mod body;
 mod catalog;
+mod client_stream;
 mod collector;
 mod connection;
 mod connection_state;
@@ -46,6 +48,7 @@ mod off_loop;
 mod openapi;
 mod pages;
 mod readiness;
+mod refusal_answer;
 mod reload;
 mod reload_tables;
 mod reply;
@@ -63,6 +66,7 @@ mod trace_context;
 mod traced_run;
 mod trial;
 mod unread_answers;
+mod unread_request;
 mod watched_folder;
 mod watched_tables;
 

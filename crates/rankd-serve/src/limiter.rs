@@ -6,19 +6,37 @@
 //! grows while they do not. When the limit is reached and the processor is idle all the same, it doubles, because the runs in progress
 //! must be waiting for something else. Nothing else is learned, so there is nothing to forget. [`crate::admission`] is what requests use.
 
-use rankd_engine::clock::Instant;
+use rankd_engine::clock::{Instant, nanos_between};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How many runs are admitted, and how long requests queue.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionSettings {
-    /// The longest that a request with a deadline may queue.
-    pub queue: Duration,
+    /// The longest that a request with a deadline may queue. `None`: a part of the time that it has left.
+    pub queue: Option<Duration>,
     /// The most runs in progress on each loop.
     pub limit_max: f64,
 }
 
+/// A request with a deadline may queue as long as its answer can be expected within this part of the time that it has left. The rest is for
+/// what the estimates are wrong by.
+const USABLE: f64 = 0.75;
+/// Of the time left, without what runs take by themselves, its run may wait for a thread for one in so many parts.
+const WAIT_PART: f64 = 4.0;
+/// Whatever runs took lately, it may queue, and its run wait, for one in so many parts of the time left.
+const PART_LEAST: f64 = 8.0;
+/// A loop takes on one in so many parts of that wait in a round: the round takes about twice as long as the work that is counted, because reading,
+/// writing and refusing are not.
+const ROUND_PART: u32 = 2;
+/// The most work that a loop takes on in one round, however much time requests have: others on the loop wait for it, health checks too.
+const ROUND_MAX: Duration = Duration::from_millis(50);
+/// How long a run without a deadline may wait for a thread before the limit shrinks. A loop that has taken on half as much has room.
+const RUN_WAIT: Duration = Duration::from_millis(10);
+/// Pressure is told in so many parts.
+pub(crate) const PRESSURE_MAX: u8 = 8;
+/// Pressure falls by one part in this time at most, so that what follows it does not swing.
+pub(crate) const RELIEF: Duration = Duration::from_millis(100);
 /// How much of the way to a new value one run moves the limit, and the averages.
 const SMOOTH: f64 = 0.1;
 const LIMIT_FIRST: f64 = 64.0;
@@ -75,6 +93,8 @@ pub(crate) struct RunUsage {
     pub(crate) took: Duration,
     /// How long it was ready and waited for the loop or the pool.
     pub(crate) waited: Duration,
+    /// How long it may have waited for that.
+    pub(crate) may_wait: Duration,
     /// How long it computed.
     pub(crate) worked: Duration,
     /// Whether it was cut at its deadline.
@@ -90,10 +110,14 @@ pub(crate) struct Limiter<W> {
     /// Those with a deadline go before those without.
     urgent: VecDeque<W>,
     patient: VecDeque<W>,
-    /// How long a run takes these days, and how much of what it may wait for the processor it waits.
+    /// How long a run takes these days, how long without what it waits for the processor, and how much of what it may wait that is.
     took_ns: f64,
+    alone_ns: f64,
     strain: f64,
     widened: Option<Instant>,
+    /// The pressure that was last told, and since when it could have fallen.
+    pressure: u8,
+    relieved: Option<Instant>,
 }
 
 impl<W> Limiter<W> {
@@ -105,13 +129,71 @@ impl<W> Limiter<W> {
             urgent: VecDeque::new(),
             patient: VecDeque::new(),
             took_ns: 0.0,
+            alone_ns: 0.0,
             strain: 0.0,
             widened: None,
+            pressure: 0,
+            relieved: None,
         }
     }
 
-    /// Decides on a request. `round` is how much work the loop has taken on in this round, `pool_has_room` whether a thread of the
-    /// pool has nothing to do. A request that may queue is then added with [`Limiter::wait`].
+    /// How long the run of a request may wait for a thread.
+    pub(crate) fn may_wait(&self, now: Instant, deadline: Option<Instant>) -> Duration {
+        let part = |deadline: Instant| {
+            let left_ns = nanos_between(now, deadline) as f64;
+            Duration::from_nanos(((left_ns - self.alone_ns) / WAIT_PART).max(left_ns / PART_LEAST) as u64)
+        };
+        self.settings.queue.unwrap_or_else(|| deadline.map_or(RUN_WAIT, part))
+    }
+
+    /// How long a request with this deadline may queue.
+    fn may_queue(&self, now: Instant, deadline: Instant) -> Duration {
+        self.settings.queue.unwrap_or_else(|| {
+            let left_ns = nanos_between(now, deadline) as f64;
+            Duration::from_nanos((USABLE * left_ns - self.took_ns).max(left_ns / PART_LEAST) as u64)
+        })
+    }
+
+    /// How many requests are ahead of one, how long it may queue and how much work the loop may have taken on in this round.
+    fn bounds(&self, now: Instant, deadline: Option<Instant>) -> (usize, Duration, Duration) {
+        match deadline {
+            Some(at) => {
+                let round = ROUND_MAX.min(self.may_wait(now, deadline) / ROUND_PART);
+                (self.urgent.len(), self.may_queue(now, at), self.settings.queue.unwrap_or(round))
+            }
+            None => {
+                let patience = self.settings.queue.unwrap_or_default().max(PATIENCE);
+                (self.queue_len(), patience, patience)
+            }
+        }
+    }
+
+    /// Whether a request would be refused now, and why. `round` is how much work the loop has taken on in this round, `pool_has_room`
+    /// whether a thread of the pool has nothing to do.
+    pub(crate) fn refusal(
+        &mut self,
+        now: Instant,
+        deadline: Option<Instant>,
+        round: Duration,
+        pool_has_room: impl FnOnce() -> bool,
+    ) -> Option<Refusal> {
+        let (ahead, queue, round_max) = self.bounds(now, deadline);
+        let is_one_of_few = deadline.is_none() && ahead < FEW;
+        if round > round_max && !is_one_of_few {
+            self.press(now, 1.0);
+            return Some(Refusal::Behind);
+        }
+        if !self.has_room() {
+            self.widen(now, 2 * round < RUN_WAIT, pool_has_room);
+        }
+        let is_too_long = !self.enters(ahead) && self.expected(ahead) > queue && !is_one_of_few;
+        is_too_long.then(|| {
+            self.press(now, 1.0);
+            Refusal::Queue
+        })
+    }
+
+    /// Decides on a request, given what [`Limiter::refusal`] is given. A request that may queue is then added with [`Limiter::wait`].
     pub(crate) fn ask(
         &mut self,
         now: Instant,
@@ -119,27 +201,46 @@ impl<W> Limiter<W> {
         round: Duration,
         pool_has_room: impl FnOnce() -> bool,
     ) -> Decision {
-        let queue = self.settings.queue;
-        let (ahead, most) = match deadline {
-            Some(_) => (self.urgent.len(), queue),
-            None => (self.queue_len(), queue.max(PATIENCE)),
-        };
-        let is_one_of_few = deadline.is_none() && ahead < FEW;
-        if round > most && !is_one_of_few {
-            return Decision::Refuse(Refusal::Behind);
+        if let Some(refusal) = self.refusal(now, deadline, round, pool_has_room) {
+            return Decision::Refuse(refusal);
         }
-        if !self.has_room() {
-            self.widen(now, 2 * round < queue, pool_has_room);
-        }
-        if self.has_room() && ahead == 0 {
+        let (ahead, queue, _) = self.bounds(now, deadline);
+        if self.enters(ahead) {
             self.running += 1;
             return Decision::Enter;
         }
-        let expected_ns = (ahead as f64 + 1.0) * self.took_ns / self.limit;
-        if expected_ns > most.as_nanos() as f64 && !is_one_of_few {
-            return Decision::Refuse(Refusal::Queue);
-        }
         Decision::WaitUntil(deadline.map_or(now + PATIENCE_MAX, |deadline| deadline.min(now + queue)))
+    }
+
+    /// How hard the loop is pressed, in eighths: the larger of its round, what the next request would queue and what runs wait for a
+    /// thread, each against what a request with this deadline may wait. It rises at once and falls by one part in [`RELIEF`].
+    pub(crate) fn pressure(&mut self, now: Instant, deadline: Option<Instant>, round: Duration) -> u8 {
+        let (ahead, queue, round_max) = self.bounds(now, deadline);
+        let part = |time: Duration, of: Duration| time.as_secs_f64() / of.as_secs_f64().max(1e-9);
+        let queued = if self.enters(ahead) { 0.0 } else { part(self.expected(ahead), queue) };
+        let waited = if self.is_used() { self.strain } else { 0.0 };
+        let most = part(round, round_max).max(queued).max(waited).min(1.0);
+        self.press(now, most);
+        self.pressure
+    }
+
+    /// Pressure is this part of the most there can be, or what was told before and has not fallen yet.
+    fn press(&mut self, now: Instant, part: f64) {
+        let pressed = (part * f64::from(PRESSURE_MAX)).round() as u8;
+        let since = *self.relieved.get_or_insert(now);
+        let relief = now.saturating_duration_since(since).as_millis() / RELIEF.as_millis();
+        let fallen = self.pressure.saturating_sub(u8::try_from(relief).unwrap_or(u8::MAX));
+        if pressed >= self.pressure {
+            self.relieved = Some(now);
+        } else if fallen < self.pressure {
+            self.relieved = Some(since + RELIEF * u32::from(self.pressure - fallen));
+        }
+        self.pressure = pressed.max(fallen);
+    }
+
+    /// The pressure that was last told.
+    pub(crate) fn last_pressure(&self) -> u8 {
+        self.pressure
     }
 
     /// Adds a request to the queue.
@@ -167,17 +268,17 @@ impl<W> Limiter<W> {
     pub(crate) fn learn(&mut self, ran: &RunUsage) {
         // Waiting for less time than it works is never too long; but a run that timed out had no time to work.
         let worked = if ran.timed_out { Duration::ZERO } else { ran.worked };
-        let strain = ran.waited.as_secs_f64() / (self.settings.queue + worked).as_secs_f64();
+        let strain = ran.waited.as_secs_f64() / (ran.may_wait + worked).as_secs_f64().max(1e-9);
         let strain = strain.min(STRAIN_MAX);
         self.strain += SMOOTH * (strain - self.strain);
         self.took_ns += SMOOTH * (ran.took.as_nanos() as f64 - self.took_ns);
-        let is_used = 2.0 * f64::from(self.running) >= self.limit;
+        self.alone_ns += SMOOTH * (ran.took.saturating_sub(ran.waited).as_nanos() as f64 - self.alone_ns);
         let change = match self.strain {
             // Each run that times out lowers the limit by one.
             average if average > 1.0 && ran.timed_out => -1.0,
             average if average > 1.0 => -(1.0 - 1.0 / average).min(0.5),
             // A limit that is not reached is not a reason to move it up, and neither is a run that waited too long.
-            _ if !is_used || strain > 1.0 => 0.0,
+            _ if !self.is_used() || strain > 1.0 => 0.0,
             average if average.max(strain) < RELAXED => 1.0,
             _ => 1.0 / self.limit.sqrt(),
         };
@@ -199,6 +300,25 @@ impl<W> Limiter<W> {
 
     fn has_room(&self) -> bool {
         f64::from(self.running) < self.limit.floor()
+    }
+
+    /// Whether the next request runs immediately.
+    fn enters(&self, ahead: usize) -> bool {
+        self.has_room() && ahead == 0
+    }
+
+    /// How long a request will queue behind so many others.
+    fn expected(&self, ahead: usize) -> Duration {
+        // Where the limit has shrunk, some have to end before a place is free.
+        let (running, limit) = (f64::from(self.running), self.limit);
+        let ends = (running - limit).max(0.0) + ahead as f64 + 1.0;
+        let nanos = ends * self.took_ns / running.max(limit);
+        Duration::from_nanos(nanos as u64)
+    }
+
+    /// Whether at least half of the places are taken.
+    fn is_used(&self) -> bool {
+        2.0 * f64::from(self.running) >= self.limit
     }
 
     pub(crate) fn limit(&self) -> f64 {

@@ -4,10 +4,13 @@
 use crate::admission::{Admission, Machine};
 use crate::app::App;
 use crate::connection_state::{ConnectionClass, ConnectionState};
+use crate::limiter::Refusal;
 use crate::metrics::LoopMetrics;
+use crate::refusal_answer::RefusalAnswer;
+use crate::request_outcome::RequestOutcome;
 use crate::unread_answers;
-use rankd_engine::LoopHandle;
 use rankd_engine::clock::{self, Instant};
+use rankd_engine::{ErrorKind, LoopHandle};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -26,6 +29,8 @@ const SHARE: usize = 4;
 const SHORT: usize = 1 << 10;
 /// The least time between two log lines about a store that does not answer; otherwise each request would have one.
 const STORE_LINES_APART: Duration = Duration::from_secs(1);
+/// The least time between two log lines about requests that were refused before they were read. They have no lines of their own.
+const REFUSAL_LINES_APART: Duration = Duration::from_secs(1);
 /// How many large parts of a loop's requests are on the pool at a time. Others wait: a plan's computations must not queue behind a
 /// crowd of them.
 const OFF_LOOP_AT_A_TIME: usize = 2;
@@ -54,6 +59,11 @@ pub(crate) struct LoopState {
     unread: Cell<usize>,
     /// When a store that did not answer was last logged.
     store_failure_logged: Cell<Option<Instant>>,
+    /// What requests are told that are refused before they are read; when that was last logged, and how often it was told since.
+    pub(crate) refusal_answer: RefusalAnswer,
+    refusals_logged: Cell<(Option<Instant>, u64)>,
+    /// The positions of the pages that rank: with the plan in the request, and in the path.
+    ranking_routes: [Option<usize>; 2],
     /// Limits the work that is too large for the loop.
     pub(crate) off_loop: Semaphore,
     connections: RefCell<HashMap<*const ConnectionState, Rc<ConnectionState>>>,
@@ -89,6 +99,10 @@ impl LoopState {
             body_bytes: Cell::new(0),
             unread: Cell::new(0),
             store_failure_logged: Cell::new(None),
+            refusal_answer: RefusalAnswer::new(),
+            refusals_logged: Cell::default(),
+            ranking_routes: ["/rank", "/rank/{plan}"]
+                .map(|path| app.metrics.routes.iter().position(|route| *route == path)),
             off_loop: Semaphore::new(OFF_LOOP_AT_A_TIME),
             connections: RefCell::default(),
             evicting: Cell::new(false),
@@ -107,6 +121,38 @@ impl LoopState {
             self.store_failure_logged.set(Some(now));
         }
         is_time
+    }
+
+    /// Whether a ranking request that comes now is refused before it is read, and why.
+    pub(crate) fn refuses_unread(&self) -> Option<(Instant, Refusal)> {
+        let now = clock::now();
+        let deadline = self.loop_handle.deadline(now, None).map(|deadline| deadline.at);
+        self.admission.refuses_unread(self, now, deadline).map(|refusal| (now, refusal))
+    }
+
+    /// The same before anything is known but the connection that it comes on. While the process stops, answers say more than a refusal does.
+    pub(crate) fn refuses_unread_on(&self, state: &ConnectionState) -> Option<(Instant, Refusal)> {
+        let is_client = state.class == ConnectionClass::Clients && self.stage.get() == ShutdownStage::Open;
+        if is_client { self.refuses_unread() } else { None }
+    }
+
+    /// Counts a request for this plan that HTTP never sees. Gives the moment at which its client may be told, if that is not now.
+    pub(crate) fn count_unread_refusal(&self, plan: &str, now: Instant, refusal: Refusal) -> Option<Instant> {
+        self.metrics.count_response(self.ranking_routes[usize::from(!plan.is_empty())], 503);
+        let catalog = self.app.catalog.load();
+        let counts = match catalog.get(plan) {
+            Some(plan) => &plan.counters.metrics.loops[self.loop_handle.number()],
+            None => &self.metrics.no_plan,
+        };
+        counts.count(RequestOutcome::Failed(ErrorKind::Overloaded), 0);
+        let (logged, told) = self.refusals_logged.get();
+        let is_time = logged.is_none_or(|last| now >= last + REFUSAL_LINES_APART);
+        if is_time {
+            let message = format!("overloaded: {} requests were refused before they were read", told + 1);
+            self.app.log.event("warn", &message);
+        }
+        self.refusals_logged.set(if is_time { (Some(now), 0) } else { (logged, told + 1) });
+        self.admission.count_refusal(self, now, refusal)
     }
 
     /// The first of these classes that has room for one more connection, or can make room; `None` where none has.

@@ -116,6 +116,8 @@ pub(crate) struct LoopMetrics {
     pub(crate) running: Count,
     pub(crate) queue_len: Count,
     pub(crate) limit: Count,
+    /// In eighths.
+    pub(crate) pressure: Count,
     /// Requests for which there is no plan to count them under.
     pub(crate) no_plan: PlanCounts,
     pub(crate) panics: Count,

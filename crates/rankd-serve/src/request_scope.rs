@@ -14,7 +14,7 @@ use hyper::{Method, Request, Response};
 use rankd_edge::answer::write_degraded;
 use rankd_edge::date;
 use rankd_edge::request_id;
-use rankd_engine::clock::{self, Instant, nanos_between};
+use rankd_engine::clock::{self, Instant, Timer, nanos_between};
 use rankd_engine::degraded::Degraded;
 use rankd_engine::{ErrorKind, RunError, codes};
 use rankd_plan::json::Writer;
@@ -105,6 +105,17 @@ impl RequestScope {
         let message =
             format!("{kept} bytes of answers on this connection have not been read yet: read them, then try again");
         Reply::error(self.id(), None, &RunError::new(codes::UNREAD_ANSWERS, message))
+    }
+
+    /// Refuses the request before its body is read, if the server is overloaded.
+    pub(crate) async fn refuse_unread(&mut self, plan: &str) -> Option<Reply> {
+        let loop_state = &self.loop_state;
+        let (now, refusal) = loop_state.refuses_unread()?;
+        self.plan = loop_state.app.catalog.load().get(plan).cloned();
+        if let Some(at) = loop_state.admission.count_refusal(&**loop_state, now, refusal) {
+            Timer::new(at).await;
+        }
+        Some(loop_state.refusal_answer.reply())
     }
 
     /// Refuses a request on a connection that only answers health checks, because there are too many connections.

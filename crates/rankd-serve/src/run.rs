@@ -2,11 +2,12 @@
 
 use crate::connection_state::ConnectionState;
 use crate::limiter::Refusal;
+use crate::refusal_answer::error_of;
 use crate::request_scope::RequestScope;
 use crate::traced_run;
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::run::{Cancel, Cpu};
-use rankd_engine::{ErrorKind, Linked, Outcome, Request, RunError, codes};
+use rankd_engine::{ErrorKind, Linked, Outcome, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,8 @@ pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request:
     let loop_state = scope.loop_state.clone();
     let deadline = loop_state.loop_handle.deadline(scope.since, request.deadline).map(|deadline| deadline.at);
     let counters = scope.plan.as_ref().map(|plan| &plan.counters);
-    let start = || async {
+    // What follows the pressure is for the run to decide.
+    let start = |_pressure: u8| async {
         let cancel_on_stop = CancelOnStop::new(&scope.state);
         loop_state.loop_handle.run(linked, request, scope.since, cancel_on_stop.cancel.clone()).await
     };
@@ -36,11 +38,7 @@ pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request:
 
 /// What became of a run that was not admitted.
 fn refused(refusal: Refusal) -> Outcome {
-    let (code, message) = match refusal {
-        Refusal::Behind | Refusal::Queue => (codes::OVERLOADED, "the server is overloaded; try again"),
-        Refusal::PlanLimit => (codes::PLAN_LIMIT, "this plan has reached its concurrency limit; try again"),
-    };
-    let result = Err(Box::new(RunError::new(code, message)));
+    let result = Err(Box::new(error_of(refusal)));
     Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new() }
 }
 

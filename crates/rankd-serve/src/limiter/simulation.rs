@@ -2,12 +2,16 @@
 //! clients who ask again when they are answered. Every test is a fault and what becomes of requests during and after it.
 //!
 //! A request costs the loop a little to read. Its run then computes on the loop in turns, waits for the store, has a job on the pool
-//! and is taken in by the loop; then its answer is written there, which no round counts.
+//! and is taken in by the loop; then its answer is written there, which no round counts. What follows without waiting follows at once.
 
 use super::*;
 use rankd_engine::clock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+mod faults;
+mod overload;
+mod pressure;
 
 type Ns = u64;
 
@@ -16,7 +20,9 @@ const SECOND: Ns = 1000 * MS;
 const READ: Ns = 20_000;
 const TURN: Ns = 200_000;
 const TAKE_IN: Ns = 10_000;
-const REFUSE: Ns = 15_000;
+/// A refusal before a request is read, and an answer without rows.
+const REFUSE: Ns = 8_000;
+const FAIL: Ns = 15_000;
 
 /// What a run does, one after the other, and how long it may take.
 #[derive(Clone, Copy, Default)]
@@ -26,6 +32,14 @@ struct Shape {
     pool: Ns,
     answer: Ns,
     deadline: Option<Ns>,
+    /// How much less it computes in the pool when pressure is at its highest: a dial.
+    gives_up: Ns,
+}
+
+impl Shape {
+    fn under(self, pressure: u8) -> Shape {
+        Shape { pool: self.pool - self.gives_up * Ns::from(pressure) / Ns::from(PRESSURE_MAX), ..self }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -77,6 +91,9 @@ struct Request {
     pool_wait: Option<Ns>,
     loop_wait: Ns,
     worked: Ns,
+    may_wait: Duration,
+    /// When it asked to run.
+    pressure: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +139,7 @@ struct Machine {
 
 impl Machine {
     fn new(threads: usize, loads: &[Load]) -> Machine {
-        let settings = AdmissionSettings { queue: Duration::from_millis(10), limit_max: 4096.0 };
+        let settings = AdmissionSettings { queue: None, limit_max: 4096.0 };
         Machine {
             limiter: Limiter::new(&settings),
             epoch: clock::now(),
@@ -198,6 +215,8 @@ impl Machine {
                     submitted: None,
                     pool_wait: None,
                     loop_wait: 0,
+                    may_wait: Duration::ZERO,
+                    pressure: 0,
                     worked: 0,
                 });
                 self.line.push_back(AnswerBytes::Read { request });
@@ -234,7 +253,7 @@ impl Machine {
             Event::LineEnds { request } => {
                 if self.requests[request].phase == Phase::InLine {
                     self.requests[request].phase = Phase::Over;
-                    self.line.push_back(AnswerBytes::Answer { request, cost: REFUSE, end: End::Refused });
+                    self.line.push_back(AnswerBytes::Answer { request, cost: FAIL, end: End::Refused });
                 }
             }
         }
@@ -246,6 +265,13 @@ impl Machine {
         }
         let Some(piece) = self.line.pop_front() else { return };
         let now = self.now;
+        let piece = match piece {
+            AnswerBytes::Read { request } if self.refuses_unread(request) => {
+                self.requests[request].phase = Phase::Over;
+                AnswerBytes::Answer { request, cost: REFUSE, end: End::Refused }
+            }
+            piece => piece,
+        };
         let cost = match piece {
             AnswerBytes::Read { .. } => READ,
             AnswerBytes::Turn { request, left, since } => {
@@ -294,21 +320,42 @@ impl Machine {
         }
     }
 
-    fn asks(&mut self, request: usize) {
+    fn moment(&self, at: Ns) -> Instant {
+        self.epoch + Duration::from_nanos(at)
+    }
+
+    fn deadline(&self, request: usize) -> Option<Instant> {
+        let Request { shape, came, .. } = self.requests[request];
+        shape.deadline.map(|deadline| self.moment(came + deadline))
+    }
+
+    fn probes(&mut self) {
         if !std::mem::replace(&mut self.probing, true) {
             self.round = 0;
             self.line.push_back(AnswerBytes::Probe);
         }
-        let Request { shape, came, .. } = self.requests[request];
-        let epoch = self.epoch;
-        let moment = |at: Ns| epoch + Duration::from_nanos(at);
-        let deadline = shape.deadline.map(|deadline| moment(came + deadline));
-        let has_room = self.jobs.len() < self.threads;
-        match self.limiter.ask(moment(self.now), deadline, Duration::from_nanos(self.round), || has_room) {
-            Decision::Enter => self.enters(request),
+    }
+
+    /// The server knows a request's deadline before it is read only where it is the server's own.
+    fn refuses_unread(&mut self, request: usize) -> bool {
+        let Some(deadline) = self.deadline(request) else { return false };
+        self.probes();
+        let (now, round, has_room) = (self.moment(self.now), self.round, self.jobs.len() < self.threads);
+        self.limiter.refusal(now, Some(deadline), Duration::from_nanos(round), || has_room).is_some()
+    }
+
+    fn asks(&mut self, request: usize) {
+        self.probes();
+        let (now, deadline, epoch) = (self.moment(self.now), self.deadline(request), self.epoch);
+        let (round, has_room) = (Duration::from_nanos(self.round), self.jobs.len() < self.threads);
+        self.requests[request].may_wait = self.limiter.may_wait(now, deadline);
+        let pressure = self.limiter.pressure(now, deadline, round);
+        self.requests[request].pressure = pressure;
+        match self.limiter.ask(now, deadline, round, || has_room) {
+            Decision::Enter => self.enters(request, true),
             Decision::Refuse(_) => {
                 self.requests[request].phase = Phase::Over;
-                self.line.push_back(AnswerBytes::Answer { request, cost: REFUSE, end: End::Refused });
+                self.line.push_front(AnswerBytes::Answer { request, cost: FAIL, end: End::Refused });
             }
             Decision::WaitUntil(until) => {
                 self.limiter.wait(request, deadline.is_some());
@@ -322,27 +369,32 @@ impl Machine {
     fn admit(&mut self) {
         while let Some(request) = self.limiter.next() {
             match self.requests[request].phase {
-                Phase::InLine => self.enters(request),
+                Phase::InLine => self.enters(request, false),
                 Phase::Running | Phase::Over => self.limiter.leave(),
             }
         }
     }
 
-    fn enters(&mut self, request: usize) {
+    /// A request that did not queue goes on where it was read.
+    fn enters(&mut self, request: usize, at_once: bool) {
         let Request { shape, came, .. } = self.requests[request];
-        self.requests[request].phase = Phase::Running;
-        self.requests[request].entered = self.now;
+        let run = &mut self.requests[request];
+        (run.phase, run.entered, run.shape) = (Phase::Running, self.now, shape.under(run.pressure));
         if let Some(deadline) = shape.deadline {
             self.at((came + deadline).max(self.now), Event::Deadline { request });
         }
         match shape.on_loop {
             0 => self.reads(request),
+            left if at_once => self.line.push_front(AnswerBytes::Turn { request, left, since: None }),
             left => self.line.push_back(AnswerBytes::Turn { request, left, since: None }),
         }
     }
 
     fn reads(&mut self, request: usize) {
-        let store = self.requests[request].shape.store;
+        let Shape { store, pool, .. } = self.requests[request].shape;
+        if store == 0 && pool == 0 {
+            return self.ends(request, End::Rows);
+        }
         let (when, well) = match self.outage {
             Some((from, to, Outage::Refuses)) if (from..to).contains(&self.now) => (self.now + MS / 10, false),
             Some((from, to, Outage::Hangs)) if (from..to).contains(&self.now) => (to + store, true),
@@ -382,13 +434,20 @@ impl Machine {
         let ran = RunUsage {
             took: Duration::from_nanos(now - run.entered),
             waited: Duration::from_nanos(run.loop_wait + pool_wait),
+            may_wait: run.may_wait,
             worked: Duration::from_nanos(run.worked),
             timed_out: end == End::TimedOut,
         };
-        let cost = if end == End::Rows { run.shape.answer } else { REFUSE };
+        let cost = if end == End::Rows { run.shape.answer } else { FAIL };
         self.limiter.learn(&ran);
         self.limiter.leave();
-        self.line.push_back(AnswerBytes::Answer { request, cost, end });
+        match end {
+            End::Rows => self.line.push_front(AnswerBytes::Answer { request, cost, end }),
+            // A timer or a store wakes the run.
+            End::TimedOut | End::Failed | End::Refused => {
+                self.line.push_back(AnswerBytes::Answer { request, cost, end });
+            }
+        }
         self.admit();
     }
 }
@@ -414,6 +473,11 @@ impl Played {
         of_load.filter(in_time).count() as f64 * SECOND as f64 / (to - from) as f64
     }
 
+    /// When the first request of a load came that fits, if one did.
+    fn first(&self, load: usize, fits: impl Fn(&Request) -> bool) -> Option<Ns> {
+        self.requests.iter().find(|request| request.load == load && fits(request)).map(|request| request.came)
+    }
+
     /// The latest answer of any kind, counted from its deadline.
     fn latest(&self, load: usize) -> Ns {
         let of_load = self.requests.iter().filter(|request| request.load == load);
@@ -432,134 +496,10 @@ fn rate(shape: Shape, rate: f64, from: Ns, to: Ns) -> Load {
 }
 
 /// Runs of 80 ms that wait for a store most of the time.
-const READS: Shape = Shape { on_loop: MS / 10, store: 78 * MS, pool: MS, answer: MS / 20, deadline: None };
+const READS: Shape =
+    Shape { on_loop: MS / 10, store: 78 * MS, pool: MS, answer: MS / 20, deadline: None, gives_up: 0 };
 /// Runs that compute for one millisecond.
-const COMPUTES: Shape = Shape { on_loop: MS / 20, store: 0, pool: MS, answer: MS / 20, deadline: DEADLINE };
-
-#[test]
-fn a_store_that_was_down_is_forgotten_at_once() {
-    let (fails, ends, over) = (2 * SECOND, 4 * SECOND, 8 * SECOND);
-    for outage in [Outage::Refuses, Outage::Hangs] {
-        for deadline in [None, Some(300 * MS)] {
-            let load = rate(Shape { deadline, ..READS }, 200.0, 0, over);
-            let played = Machine::new(1, &[load]).down(fails, ends, outage).play();
-            assert_eq!(played.count(0, ends + SECOND, over, End::Refused), 0);
-            assert_eq!(played.count(0, 0, fails, End::Refused), 0);
-        }
-    }
-}
-
-#[test]
-fn requests_with_hardly_any_time_teach_nothing() {
-    let hasty = Shape { deadline: Some(MS), ..READS };
-    for deadline in [None, Some(200 * MS)] {
-        let loads = [
-            rate(Shape { deadline, ..READS }, 200.0, SECOND, 6 * SECOND),
-            // Before the others, and among them.
-            Load { shape: hasty, source: Source::Clients(1), from: 0, to: 50 * MS },
-            Load { shape: hasty, source: Source::Clients(8), from: 2 * SECOND, to: 2 * SECOND + 50 * MS },
-        ];
-        let played = Machine::new(1, &loads).play();
-        assert!(played.count(1, 0, SECOND, End::TimedOut) >= 40);
-        assert!(played.count(2, 0, 3 * SECOND, End::TimedOut) >= 40);
-        assert_eq!(played.count(0, 0, 6 * SECOND, End::Refused), 0);
-    }
-}
-
-#[test]
-fn runs_that_take_longer_than_they_did_are_let_in() {
-    let quick = Shape { store: 2 * MS, pool: MS / 5, ..READS };
-    for (slow_ms, deadline) in [(60, None), (60, DEADLINE), (600, None), (600, Some(SECOND))] {
-        let slow = Shape { store: slow_ms * MS, ..quick };
-        let loads = [
-            rate(Shape { deadline, ..quick }, 500.0, 0, 2 * SECOND),
-            rate(Shape { deadline, ..slow }, 500.0, 2 * SECOND, 6 * SECOND),
-        ];
-        let played = Machine::new(1, &loads).play();
-        assert_eq!(played.count(1, 2 * SECOND + SECOND / 2, 6 * SECOND, End::Refused), 0, "{slow_ms} ms");
-    }
-}
-
-#[test]
-fn a_closed_loop_of_sixteen_without_a_deadline_is_never_refused() {
-    let shapes = [
-        // Large answers, long jobs, long turns.
-        Shape { pool: 2 * MS, answer: 5 * MS, ..Shape::default() },
-        Shape { pool: 100 * MS, answer: MS, ..Shape::default() },
-        Shape { on_loop: 30 * MS, answer: MS, ..Shape::default() },
-    ];
-    for shape in shapes {
-        let load = Load { shape, source: Source::Clients(16), from: 0, to: 5 * SECOND };
-        let played = Machine::new(1, &[load]).play();
-        assert_eq!(played.count(0, 0, 5 * SECOND, End::Refused), 0);
-        assert!(played.count(0, 0, 5 * SECOND, End::Rows) >= 40);
-    }
-}
-
-/// What becomes of `factor` times as much as the pool can do for four seconds, and of half as much after it.
-fn overload(shape: Shape, threads: usize, factor: f64) -> (f64, Played) {
-    let capacity = threads as f64 * SECOND as f64 / shape.pool as f64;
-    let loads = [rate(shape, factor * capacity, 0, 4 * SECOND), rate(shape, capacity / 2.0, 4 * SECOND, 8 * SECOND)];
-    let played = Machine::new(threads, &loads).play();
-    (played.goodput(0, 0, 4 * SECOND) / capacity, played)
-}
-
-#[test]
-fn under_overload_the_pool_does_what_can_be_done_in_time() {
-    for (factor, goal) in [(2.0, 0.95), (10.0, 0.9)] {
-        let (goodput, played) = overload(COMPUTES, 1, factor);
-        assert!(goodput >= goal, "{goodput} at {factor}");
-        assert!(played.latest(0) <= 20 * MS, "{}", played.latest(0));
-        assert_eq!(played.count(1, 5 * SECOND, 8 * SECOND, End::Refused), 0);
-        assert_eq!(played.count(1, 5 * SECOND, 8 * SECOND, End::TimedOut), 0);
-    }
-}
-
-#[test]
-fn runs_that_read_before_they_compute_or_compute_for_long_are_shed_as_well() {
-    let reads = Shape { store: 40 * MS, ..COMPUTES };
-    let heavy = Shape { pool: 20 * MS, ..COMPUTES };
-    let heaviest = Shape { pool: 60 * MS, ..COMPUTES };
-    for (shape, threads, factor, goal) in [
-        (reads, 1, 2.0, 0.9),
-        (reads, 1, 10.0, 0.8),
-        (reads, 4, 2.0, 0.9),
-        (heavy, 1, 2.0, 0.75),
-        (heavy, 1, 10.0, 0.85),
-        (heaviest, 1, 10.0, 0.6),
-    ] {
-        let (goodput, _) = overload(shape, threads, factor);
-        let (store, pool) = (shape.store / MS, shape.pool / MS);
-        assert!(goodput >= goal, "{goodput} of {goal} at {factor}: store {store}, pool {pool}, {threads} threads");
-    }
-}
-
-/// Whatever was learned before, half of what can be done is let in a second later.
-#[test]
-fn half_of_what_can_be_done_is_let_in_whatever_went_before() {
-    let after = [
-        Shape { deadline: Some(500 * MS), ..READS },
-        READS,
-        COMPUTES,
-        Shape { store: 200 * MS, pool: 2 * MS, deadline: Some(SECOND), ..COMPUTES },
-    ];
-    let before = [
-        (COMPUTES, 10.0),
-        (Shape { pool: 60 * MS, ..COMPUTES }, 10.0),
-        (Shape { pool: 300 * MS, ..COMPUTES }, 20.0),
-        (Shape { deadline: Some(MS), ..COMPUTES }, 10.0),
-        (Shape { store: 40 * MS, ..COMPUTES }, 10.0),
-    ];
-    for (old, (fault, factor)) in before.iter().enumerate() {
-        for (new, shape) in after.iter().enumerate() {
-            let of_pool = |shape: &Shape| SECOND as f64 / shape.pool as f64;
-            let loads = [
-                rate(*fault, factor * of_pool(fault), 0, 3 * SECOND),
-                rate(*shape, 0.5 * of_pool(shape), 3 * SECOND, 7 * SECOND),
-            ];
-            let played = Machine::new(1, &loads).play();
-            let refused = played.count(1, 4 * SECOND, 7 * SECOND, End::Refused);
-            assert_eq!(refused, 0, "after fault {old}, load {new}");
-        }
-    }
-}
+const COMPUTES: Shape =
+    Shape { on_loop: MS / 20, store: 0, pool: MS, answer: MS / 20, deadline: DEADLINE, gives_up: 0 };
+/// Runs that compute on the loop only, and not for long.
+const CHEAP: Shape = Shape { on_loop: MS / 20, store: 0, pool: 0, answer: MS / 50, deadline: DEADLINE, gives_up: 0 };

@@ -45,6 +45,9 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
         if let Err(error) = content_headers::check(&call.head.headers, scope.loop_state.app.settings.lenient) {
             return Reply::error(scope.id(), None, &error);
         }
+        if let Some(refused) = scope.refuse_unread(call.name()).await {
+            return refused;
+        }
         let (prepared, plan, linked) = match prepare(scope, call).await {
             Ok(prepared) => prepared,
             Err(reply) => return *reply,

@@ -39,9 +39,9 @@ pub(crate) struct ServeArgs {
     lenient: bool,
     #[command(flatten)]
     places: Places,
-    /// Longest time a request may queue before it is refused, in ms
-    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=60_000))]
-    queue_ms: u64,
+    /// Longest time a request with a deadline may queue before it is refused, in ms [default: a quarter of the time it has left]
+    #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    queue_ms: Option<u64>,
     /// Ceiling of the adaptive limit on concurrent runs per loop
     #[arg(long, help_heading = "Limits", value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs_max: u32,
@@ -117,7 +117,7 @@ impl ServeArgs {
         let kept = DESCRIPTORS_KEPT + (HEALTH_CONNECTIONS + admin_connections) as u64;
         ServeSettings {
             timeouts,
-            admission: AdmissionSettings { queue: ms(self.queue_ms), limit_max: f64::from(self.runs_max) },
+            admission: AdmissionSettings { queue: self.queue_ms.map(ms), limit_max: f64::from(self.runs_max) },
             connections_max: self.connections_max.min(descriptors().saturating_sub(kept).max(1)) as usize,
             body_bytes_max: (self.bodies_mb as usize) << 20,
             answer_bytes_max: (self.answers_mb as usize) << 20,
