@@ -170,6 +170,10 @@ codes! {
         "`params` and its old spelling `param_overrides` set the same parameter to different values"
         "Use `params` alone."
         "\"params\" and \"param_overrides\" set the parameter \"weight\" to different values: use one of them"
+    E113 WRONG_DIAL BadRequest Mistake false
+        "the request sets a dial that the plan does not have, or beyond its ends"
+        "Correct the name, which is that of the node and its parameter, or the value: a dial goes from its first value down to its `min`."
+        "the dial \"n2.fanout\" goes from 100 to 20, not to 200"
 
     E121 UNKNOWN_PATH BadRequest Mistake false
         "the server has no such path on this listener"

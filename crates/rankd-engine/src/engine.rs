@@ -240,6 +240,7 @@ fn failed(error: RunError) -> Outcome {
         took: Duration::ZERO,
         cpu: Cpu::default(),
         degraded: Vec::new(),
+        dials: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
+//! | [`dials`] | numbers of a plan that follow the load |
 //! | [`request`], [`task`] | what a caller asks; what a task is to the engine |
 //! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
 //! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
@@ -26,6 +27,7 @@ pub mod deadline;
 pub mod decode;
 mod defaults;
 pub mod degraded;
+pub mod dials;
 pub mod engine;
 pub mod error;
 #[cfg(target_os = "linux")]

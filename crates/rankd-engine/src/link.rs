@@ -4,6 +4,7 @@ use crate::call::panicked;
 use crate::clock;
 use crate::codes;
 use crate::defaults::with_defaults;
+use crate::dials::{self, LinkedDial};
 use crate::error::{FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
 use crate::live::{Live, LiveKeys};
@@ -47,6 +48,8 @@ pub struct Linked {
     /// The tables that it names, each with the keys of its columns that are read by name.
     tables: Vec<(TableEndpoint, Vec<Key>)>,
     indexes: Vec<IndexNeed>,
+    /// The numbers that follow the load.
+    pub dials: Vec<LinkedDial>,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
     /// Whether an expression asks for the request's time.
@@ -145,6 +148,7 @@ impl Linked {
             has_text_ids,
             tables,
             indexes,
+            dials: LinkedDial::all(plan),
             required,
             reads_now,
             runs,
@@ -162,6 +166,9 @@ impl Linked {
             if let Id::Int(id) = request.user_id {
                 request.user_id = Id::from(&*id.to_string());
             }
+        }
+        if !self.dials.is_empty() {
+            request.dials = dials::values(&self.dials, &request.asked_dials, request.pressure);
         }
         if self.reads_now {
             request.now_ms.get_or_insert_with(clock::since_1970_ms);
@@ -210,6 +217,7 @@ impl Linked {
             let message = format!("the user's id is a text, but ids of the plan {:?} are ints", self.name);
             return Err(RunError::new(codes::DIFFERENT_REGISTRY, message));
         }
+        dials::check(&self.dials, &request.asked_dials)?;
         let missing = |(at, _): &&(u32, String)| request.params.get(*at as usize).is_none_or(|v| *v == Value::Null);
         match self.required.iter().find(missing) {
             None => Ok(()),

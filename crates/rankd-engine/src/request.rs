@@ -24,6 +24,12 @@ pub struct Request {
     pub now_ms: Option<i64>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
+    /// The dials that the request sets, by name.
+    pub asked_dials: Vec<(String, i64)>,
+    /// How hard the process was pressed when the run began, in eighths.
+    pub pressure: u8,
+    /// Where the plan's dials stand, in its order. A run of a plan with dials gets this when it begins, whatever is here.
+    pub dials: Vec<i64>,
     /// Whether the first failure is the answer, whatever fallbacks the plan has.
     pub strict: bool,
     /// Whether a trace of the run is recorded.

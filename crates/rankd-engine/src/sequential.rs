@@ -42,7 +42,7 @@ impl Sequential {
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
         let degraded = progress.take_degraded();
-        Outcome { result, degraded, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
+        Outcome { result, degraded, dials: request.dials.clone(), trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
     }
 
     fn walk(

@@ -114,7 +114,7 @@ pub fn run(
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
     let degraded = dispatch.progress.take_degraded();
-    Outcome { result, degraded, trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
+    Outcome { result, degraded, dials: request.dials.clone(), trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
 }
 
 struct Dispatch<'a> {

@@ -112,6 +112,11 @@ impl Dial {
     pub fn count(&self, dials: &[i64]) -> usize {
         usize::try_from(self.at(dials).max(0)).unwrap_or(usize::MAX)
     }
+
+    /// The same, where it is the same in all runs.
+    pub fn fixed(&self) -> Option<usize> {
+        self.position.is_none().then(|| self.count(&[]))
+    }
 }
 
 /// A dial of a plan: where it is, and how far it goes. `min` is at most `first`, and both are in the parameter's range.

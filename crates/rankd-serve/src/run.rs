@@ -17,10 +17,11 @@ pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request:
     let loop_state = scope.loop_state.clone();
     let deadline = loop_state.loop_handle.deadline(scope.since, request.deadline).map(|deadline| deadline.at);
     let counters = scope.plan.as_ref().map(|plan| &plan.counters);
-    // What follows the pressure is for the run to decide.
-    let start = |_pressure: u8| async {
-        let cancel_on_stop = CancelOnStop::new(&scope.state);
-        loop_state.loop_handle.run(linked, request, scope.since, cancel_on_stop.cancel.clone()).await
+    let (state, since, handle) = (&scope.state, scope.since, &loop_state.loop_handle);
+    let start = |pressure: u8| async move {
+        let cancel_on_stop = CancelOnStop::new(state);
+        let request = Request { pressure, ..request };
+        handle.run(linked, request, since, cancel_on_stop.cancel.clone()).await
     };
     let outcome = match loop_state.admission.run(&*loop_state, deadline, counters, start).await {
         Ok((outcome, queued_ns)) => {
@@ -39,7 +40,7 @@ pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request:
 /// What became of a run that was not admitted.
 fn refused(refusal: Refusal) -> Outcome {
     let result = Err(Box::new(error_of(refusal)));
-    Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new() }
+    Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new(), dials: Vec::new() }
 }
 
 /// Counts rows, nodes and taken fallbacks, and logs what operators should know.

@@ -69,7 +69,7 @@ impl FanOut {
         }
         let Params { endpoint, fanout, carry } = &self.params;
         let keys = cx.keys(self.prefix, &parents)?;
-        let replies = cx.keyed(*endpoint).list_head(keys.keys(), fanout.count(&[])).await?;
+        let replies = cx.keyed(*endpoint).list_head(keys.keys(), fanout.count(cx.dials())).await?;
         cx.keyed(*endpoint).count_unread(&self.id, replies.skipped());
         let counts = (0..parents.len()).map(|at| replies.ids(at).len());
         let column = self.parent_id.map(|key| (key, parent_column(&parents, counts, cx.id_texts())));

@@ -8,7 +8,7 @@ use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::TableEndpoint;
 use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext};
-use rankd_plan::plan::KeyPair;
+use rankd_plan::plan::{Dial, KeyPair};
 use std::sync::Arc;
 
 /// So many rows a step makes at most.
@@ -17,7 +17,7 @@ const ROWS_MAX: usize = 1_000_000;
 pub(crate) struct TableExpand {
     endpoint: TableEndpoint,
     on: KeyPair,
-    fanout: usize,
+    fanout: Dial,
     /// The table's columns, and the keys that they become; `None` for all of them that something needs.
     fields: Option<Vec<(Key, Key)>>,
     needed: Option<Arc<[Key]>>,
@@ -31,7 +31,7 @@ impl TableExpand {
     pub(crate) fn make(
         endpoint: TableEndpoint,
         on: KeyPair,
-        fanout: usize,
+        fanout: Dial,
         fields: Option<Vec<(Key, Key)>>,
         carry: Vec<Key>,
         cx: &LinkContext<'_>,
@@ -46,8 +46,9 @@ impl Compute for TableExpand {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, table, stop) = (&inputs[0], cx.table(self.endpoint)?, cx.stop());
         let (mut found, mut parents) = (Vec::new(), Vec::new());
+        let fanout = self.fanout.count(cx.dials());
         Matches::of(table, self.on.right).each(rows, self.on.left, cx.id_texts(), stop, |row, of_table| {
-            let taken = &of_table[..of_table.len().min(self.fanout)];
+            let taken = &of_table[..of_table.len().min(fanout)];
             if found.len() <= ROWS_MAX {
                 found.extend_from_slice(taken);
                 parents.extend(std::iter::repeat_n(row as u32, taken.len()));

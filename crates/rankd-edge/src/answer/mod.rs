@@ -109,6 +109,15 @@ impl Answer<'_> {
             if !outcome.degraded.is_empty() {
                 write_degraded(self.plan, &outcome.degraded, w.field("degraded"));
             }
+            let turned = self.plan.dials.iter().zip(&outcome.dials).filter(|(dial, value)| dial.first != **value);
+            let mut turned = turned.peekable();
+            if turned.peek().is_some() {
+                w.field("dials").object(|w| {
+                    for (dial, value) in turned {
+                        w.field(&dial.name).int(*value);
+                    }
+                });
+            }
             self.trace(outcome, w);
         });
         writer

@@ -21,6 +21,8 @@ use std::time::Duration;
 pub const REQUEST_BYTES_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 64;
 const REQUEST_ID_BYTES_MAX: usize = 128;
+/// More than people turn by hand: each is looked for among the plan's dials.
+const DIALS_MAX: usize = 256;
 const FIELDS: &[&str] = &[
     "user_id",
     "request_id",
@@ -33,6 +35,7 @@ const FIELDS: &[&str] = &[
     "deadline_ms",
     "node_timeout_ms",
     "strict",
+    "dials",
     "trace",
 ];
 
@@ -153,6 +156,7 @@ fn read_field(
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
         "strict" => input.request.strict = value.bool_or_null()?,
+        "dials" => input.request.asked_dials = value.dials()?,
         "trace" => input.asks_for_trace = value.bool_or_null()?,
         _ => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
     }
@@ -410,6 +414,32 @@ impl Given<'_, '_> {
             set.push(at);
         }
         Ok(())
+    }
+
+    /// Which dials there are is known only to the plan.
+    fn dials(&mut self) -> Result<Vec<(String, i64)>, RunError> {
+        const WANTED: &str = "an object of ints by the names of dials";
+        if self.peek()? != Kind::Object {
+            return Err(self.wrong(WANTED));
+        }
+        let mut dials: Vec<(String, i64)> = Vec::new();
+        let mut fields = self.reader.open_object().map_err(not_json)?;
+        while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
+            if repeated {
+                return Err(RunError::new(codes::NOT_A_REQUEST, format!("the dial {} appears twice", quoted(&name))));
+            }
+            if dials.len() == DIALS_MAX {
+                return Err(RunError::new(codes::WRONG_DIAL, format!("a request sets at most {DIALS_MAX} dials")));
+            }
+            if self.peek()? != Kind::Number {
+                return Err(self.wrong(WANTED));
+            }
+            match self.reader.number().map_err(not_json)? {
+                Number::Int(value) => dials.push((name.into_owned(), value)),
+                Number::Float(_) | Number::OutOfRange => return Err(self.wrong(WANTED)),
+            }
+        }
+        Ok(dials)
     }
 
     fn output_keys(&mut self) -> Result<Vec<Key>, RunError> {

@@ -44,6 +44,8 @@ pub struct Outcome {
     pub result: Result<Vec<RowSet>, Box<RunError>>,
     /// The fallbacks that were taken, in order of time.
     pub degraded: Vec<Degraded>,
+    /// Where the plan's dials stood, in its order.
+    pub dials: Vec<i64>,
     pub trace: Option<Trace>,
     pub took: Duration,
     pub cpu: Cpu,
@@ -109,7 +111,7 @@ pub async fn run(
     let cpu = run.usage.cpu(run.results.as_deref(), now);
     let result = result.map_err(RunFailure::into_error);
     let degraded = run.buffers.progress.take_degraded();
-    Outcome { result, degraded, trace, took: now.saturating_duration_since(began), cpu }
+    Outcome { result, degraded, dials: request.dials.clone(), trace, took: now.saturating_duration_since(began), cpu }
 }
 
 struct Run<'r> {

@@ -94,7 +94,7 @@ impl Run<'_> {
         let (params, stop) = (&*self.request.params, task::stop(&self.cancel.requested, deadline));
         let (values, id_texts, tables) =
             (self.request.values(), self.request.id_texts.as_ref(), self.request.tables.as_deref());
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop };
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, dials: &self.request.dials };
         // Where depth does not matter and nothing is recorded, a cheap reader goes straight to the end of the list.
         let straight = policy.inline && depths.is_empty();
         let mut unseen_ns = inline_clock.unseen_ns;
@@ -156,7 +156,7 @@ impl Run<'_> {
         let values = self.request.values();
         let (id_texts, tables) = (self.request.id_texts.as_ref(), self.request.tables.as_deref());
         let stop = task::stop(&self.cancel.requested, limit.map(|limit| limit.at));
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop };
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, dials: &self.request.dials };
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };

@@ -76,6 +76,8 @@ pub struct ComputeContext<'a> {
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) tables: Option<&'a TableVersions>,
     pub(crate) stop: Stop<'a>,
+    /// Where the plan's dials stand.
+    pub(crate) dials: &'a [i64],
 }
 
 /// When a computation stops: once a flag is set, and when the node's time is up, where the thread that runs the node is the one that
@@ -90,6 +92,11 @@ impl<'a> ComputeContext<'a> {
     /// chunks of work.
     pub fn stop(&self) -> Stop<'a> {
         self.stop
+    }
+
+    /// Where the plan's dials stand, for the parameters that are some.
+    pub fn dials(&self) -> &'a [i64] {
+        self.dials
     }
 
     /// For tasks that are about time; others have no use for it.
@@ -110,6 +117,11 @@ pub struct FetchContext<'a> {
 }
 
 impl FetchContext<'_> {
+    /// Where the plan's dials stand, for the parameters that are some.
+    pub fn dials(&self) -> &[i64] {
+        &self.request.dials
+    }
+
     pub async fn sleep(&self, duration: Duration) {
         clock::sleep(duration).await;
     }

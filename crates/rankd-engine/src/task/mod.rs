@@ -91,7 +91,7 @@ impl Task {
         let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
         let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
         let scratch = &mut Scratch::default();
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop };
+        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, dials: &request.dials };
         Some(task.run(&mut InputRows::owned(&mut slots), &mut cx))
     }
 }

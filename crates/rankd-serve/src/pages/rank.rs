@@ -117,6 +117,7 @@ const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalPro
   "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "strict":{"type":["boolean","null"],"description":"True to take no fallback: the first failure is the answer"},
+  "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"Where dials of the plan stand, by node and parameter, such as n2.fanout"},
   "trace":{"type":["boolean","null"]}}}"##;
 
 const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan","candidates"],"properties":{
@@ -124,6 +125,7 @@ const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan","can
   "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Id"}}}},
   "outputs":{"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}}},
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
+  "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"The dials that are not at their first value"},
   "trace":{"type":"object"}}}"##;
 
 const DEGRADED: &str = r##"{"type":"object","required":["node","op","reason","code","fallback","after_ms"],"additionalProperties":false,"properties":{

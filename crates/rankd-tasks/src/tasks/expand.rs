@@ -142,7 +142,7 @@ impl Decide for Task {
     fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
         if let (Some(table), Some(on)) = (params.endpoint.table(cx), params.on) {
             let fields = params.fields.map(|fields| table_rows::columns(&fields, cx));
-            let (carry, fanout) = (params.carry.unwrap_or_default(), params.fanout.count(&[]));
+            let (carry, fanout) = (params.carry.unwrap_or_default(), params.fanout);
             return task::Task::Compute(Arc::new(TableExpand::make(table, on, fanout, fields, carry, cx)));
         }
         task::Task::Fetch(Arc::new(Expand::make(params, cx)))
@@ -159,7 +159,7 @@ struct Expand {
 /// Makes rows of what was read.
 struct Decoder {
     what: What,
-    fanout: usize,
+    fanout: Dial,
     /// The keys that are written besides, in the order of an element's cells.
     fields: Vec<Field>,
     /// `None` where the registry has no such key; then nobody can ask for it.
@@ -218,7 +218,7 @@ impl Expand {
         let per_row_ns = if from == Collection::Json { 60.0 } else { 25.0 };
         let decoder = Decoder {
             what,
-            fanout: fanout.count(&[]),
+            fanout,
             fields: written.map(|key| cx.field(key)).collect(),
             parent_id: cx.key(PARENT_ID),
             carry: carry.unwrap_or_default(),
@@ -236,11 +236,12 @@ impl Fetch for Expand {
             return Ok(cx.no_rows());
         }
         let RowKeys { keys, of_row } = fill(&self.template, parents, cx)?;
-        let replies = cx.keyed(self.endpoint).read(self.decoder.read(), keys.keys()).await?;
+        let fanout = self.decoder.fanout.count(cx.dials());
+        let replies = cx.keyed(self.endpoint).read(self.decoder.read(fanout), keys.keys()).await?;
         let load = Load { rows: of_row.len(), bytes: replies.byte_count() };
         let (decoder, parents, texts) = (self.decoder.clone(), parents.cloned(), cx.id_texts().cloned());
         let work = move |unread: &mut Unread, stop: Stop<'_>| {
-            decoder.rows(&replies, &of_row, parents.as_ref(), texts, unread, stop)
+            decoder.rows((&replies, fanout), &of_row, parents.as_ref(), texts, unread, stop)
         };
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
     }
@@ -249,7 +250,7 @@ impl Fetch for Expand {
         let (id, keys) = (id_field(registry), KeyPattern::of(&self.template, registry));
         let inspect: Inspect<'_> =
             Box::new(move |replies, _, found| self.decoder.inspect(replies, &id, Misreads(found)));
-        Some(StoredLayout { endpoint: self.endpoint.0, keys, read: self.decoder.read(), inspect })
+        Some(StoredLayout { endpoint: self.endpoint.0, keys, read: self.decoder.read(self.decoder.fanout.count(&[])), inspect })
     }
 }
 
@@ -292,11 +293,11 @@ impl<'r> Members<'r> {
 }
 
 impl Decoder {
-    fn read(&self) -> KeyedRead<'_> {
+    fn read(&self, fanout: usize) -> KeyedRead<'_> {
         match self.what {
-            What::List => KeyedRead::List(self.fanout),
+            What::List => KeyedRead::List(fanout),
             What::Set => KeyedRead::Set,
-            What::SortedSet { descending } => KeyedRead::SortedSet { count: self.fanout, descending },
+            What::SortedSet { descending } => KeyedRead::SortedSet { count: fanout, descending },
             What::Hash => KeyedRead::HashAll,
             What::Json { .. } => KeyedRead::Text,
         }
@@ -304,7 +305,7 @@ impl Decoder {
 
     fn members<'r>(
         &self,
-        replies: &'r Replies,
+        (replies, fanout): (&'r Replies, usize),
         ids: &mut IdReader<'_>,
         stop: Stop<'_>,
     ) -> Result<Members<'r>, TaskError> {
@@ -329,13 +330,13 @@ impl Decoder {
                 }
                 What::Json { rows, of_row } => {
                     if let Some(text) = items.next().flatten() {
-                        self.push_document(text, rows, of_row, ids, &mut all)?;
+                        self.push_document((text, fanout), (rows, of_row), ids, &mut all)?;
                     }
                 }
             }
             if let What::Set | What::Hash = self.what {
                 ids.sort(&mut all.members[start..], |member| (member.id, member.bytes));
-                all.members.truncate(start + self.fanout);
+                all.members.truncate(start + fanout);
             }
             all.ends.push(all.members.len());
         }
@@ -353,9 +354,8 @@ impl Decoder {
     /// Adds the elements of the array in a document. One that cannot be read, or has no array there, is counted.
     fn push_document<'r>(
         &self,
-        text: &'r [u8],
-        rows: &JsonFields,
-        of_row: &JsonFields,
+        (text, fanout): (&'r [u8], usize),
+        (rows, of_row): (&JsonFields, &JsonFields),
         ids: &mut IdReader<'_>,
         all: &mut Members<'r>,
     ) -> Result<(), TaskError> {
@@ -367,7 +367,7 @@ impl Decoder {
                 all.bad.extend(read.is_none().then_some(text));
                 return Ok(());
             }
-            Some(array) => elements(array, self.fanout),
+            Some(array) => elements(array, fanout),
         };
         let Ok(Some(list)) = list else {
             all.bad.push(text);
@@ -399,7 +399,8 @@ impl Decoder {
     fn inspect(&self, replies: &Replies, id: &Field, mut found: Misreads<'_>) {
         let texts = texts(id);
         // What fails here, as more ids than a run may meet, fails a run as well.
-        let Ok(members) = self.members(replies, &mut IdReader::new(texts.as_ref()), Stop::default()) else { return };
+        let read = (replies, self.fanout.count(&[]));
+        let Ok(members) = self.members(read, &mut IdReader::new(texts.as_ref()), Stop::default()) else { return };
         members.bad.iter().for_each(|element| found.add(id, element));
         for member in &members.members {
             for (at, field) in self.fields.iter().enumerate() {
@@ -411,14 +412,14 @@ impl Decoder {
     /// New rows for each row of `of_row`, which has the place of its key.
     fn rows(
         &self,
-        replies: &Replies,
+        (replies, fanout): (&Replies, usize),
         of_row: &[u32],
         parents: Option<&RowSet>,
         texts: Option<Arc<IdTexts>>,
         unread: &mut Unread,
         stop: Stop<'_>,
     ) -> Result<RowSet, TaskError> {
-        let members = self.members(replies, &mut IdReader::new(texts.as_deref()), stop)?;
+        let members = self.members((replies, fanout), &mut IdReader::new(texts.as_deref()), stop)?;
         unread.count(&self.id, (members.bad.len() + replies.wrong_types().len()) as u64);
         let of = |key: &u32| if *key == NO_KEY { &[][..] } else { members.of(*key as usize) };
         let count: usize = of_row.iter().map(|key| of(key).len()).sum();

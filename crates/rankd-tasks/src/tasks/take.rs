@@ -41,11 +41,12 @@ params! {
 }
 
 impl Compute for Task {
-    fn run(&self, inputs: &mut InputRows<'_>, _: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Ok(inputs[0].take(self.count.count(&[])))
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        Ok(inputs[0].take(self.count.count(cx.dials())))
     }
 
     fn as_part(&self) -> Option<Part> {
-        Some(Part::Take { count: self.count.count(&[]) })
+        // A pass has its numbers when it is made.
+        self.count.fixed().map(|count| Part::Take { count })
     }
 }
