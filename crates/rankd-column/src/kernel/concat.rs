@@ -11,7 +11,7 @@ use crate::flat::{Elements, Span, Vectors};
 use crate::id_texts::IdTexts;
 use crate::kernel::gather::gather_all;
 use crate::rowset::{RowSet, Rows};
-use crate::stop::{Stop, Stopped};
+use crate::stop::{ROWS_A_LOOK, Stop, Stopped};
 use std::sync::Arc;
 
 /// The rows of `left`, then those of `right`.
@@ -216,7 +216,7 @@ fn join_cells<T: Copy + Default>(
     for (cells, rows) in sides {
         match cells {
             Some(cells) => gather_all(cells.values(), rows, &mut values, stop)?,
-            None => values.resize(values.len() + rows.len(), T::default()),
+            None => fill(T::default(), rows.len(), &mut values, stop)?,
         }
     }
     let has_nulls = sides.iter().any(|(cells, rows)| match cells {
@@ -230,11 +230,19 @@ fn join_cells<T: Copy + Default>(
     for (cells, rows) in sides {
         match cells.map(Cells::valid) {
             Some(Some(mask)) => gather_all(mask, rows, &mut valid, stop)?,
-            Some(None) => valid.resize(valid.len() + rows.len(), true),
-            None => valid.resize(valid.len() + rows.len(), false),
+            Some(None) => fill(true, rows.len(), &mut valid, stop)?,
+            None => fill(false, rows.len(), &mut valid, stop)?,
         }
     }
     Ok(Cells::new(values, Some(valid)))
+}
+
+/// Appends a value so many times.
+fn fill<T: Copy>(value: T, count: usize, out: &mut Vec<T>, stop: Stop<'_>) -> Result<(), Stopped> {
+    for start in stop.starts(count) {
+        out.resize(out.len() + ROWS_A_LOOK.min(count - start?), value);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -187,10 +187,11 @@ fn rank_values<'a, T: Copy>(
 
 fn list<'a>(rows: Rows<'a>, stop: Stop<'_>) -> Result<Cow<'a, [u32]>, Stopped> {
     match rows {
-        Rows::Range { len, .. } => {
+        Rows::Range { start: first, len } => {
             let mut listed = Vec::with_capacity(len);
-            for chunk in stop.chunks(rows) {
-                listed.extend(chunk?.iter().map(|row| row as u32));
+            for start in stop.starts(len) {
+                let from = first + start?;
+                listed.extend(from as u32..(first + len).min(from + ROWS_A_LOOK) as u32);
             }
             Ok(listed.into())
         }
