@@ -89,7 +89,7 @@ impl Gauges {
 
     /// Whether a thread of the CPU pool has nothing to do.
     pub fn pool_has_room(&self) -> bool {
-        self.pool.upgrade().is_some_and(|pool| pool.depth() < pool.threads())
+        self.pool.upgrade().is_some_and(|pool| pool.has_room())
     }
 }
 

@@ -10,7 +10,7 @@ fn server() -> (Folder, Server) {
     folder.plan("rerank", &[node("n0", "candidates", &[], "")], "n0");
     folder.plan("many", &[node("n0", "fixed_source", &[], "\"row_count\":20000")], "n0");
     folder.plan("few", &[node("n0", "fixed_source", &[], "\"row_count\":2")], "n0");
-    let busy = [node("n0", "fixed_source", &[], ""), node("n1", "busy_cpu", &["n0"], "\"busy_wait_ms\":2000")];
+    let busy = [node("n0", "fixed_source", &[], ""), node("n1", "busy_cpu", &["n0"], "\"busy_wait_ms\":600000")];
     folder.plan("busy", &busy, "n1");
     let server = Server::start(&folder.0, &["--cpu_threads", "1"]);
     (folder, server)
@@ -48,8 +48,10 @@ fn large_requests_and_answers_are_as_right_as_small_ones() {
     assert_eq!((answer.status, answer.json().text("error.code")), (400, "E505"), "{:.300}", answer.body);
 }
 
+/// Elsewhere they wait until it is done.
+#[cfg(target_os = "linux")]
 #[test]
-fn while_the_pool_is_busy_large_ones_wait_and_small_ones_do_not() {
+fn beside_a_long_job_large_ones_and_small_ones_are_answered() {
     let (_folder, server) = server();
     let mut busy = Line::open(&server.address);
     busy.post("/rank/busy", r#"{"user_id":1}"#).unwrap();
@@ -62,15 +64,8 @@ fn while_the_pool_is_busy_large_ones_wait_and_small_ones_do_not() {
         small.post("/rank/few", r#"{"user_id":1}"#).unwrap();
         assert_eq!(small.answer().unwrap().status, 200);
     }
-    let mut late = Line::open(&server.address);
-    late.post("/rank/many", r#"{"user_id":1,"deadline_ms":50}"#).unwrap();
-    assert_eq!(late.answer().unwrap().status, 504, "the deadline holds");
-    for waiting in [&mut reads, &mut writes] {
-        let stream = waiting.stream.get_mut();
-        stream.set_nonblocking(true).unwrap();
-        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "nothing has been answered yet");
-        stream.set_nonblocking(false).unwrap();
-    }
-    assert_eq!(busy.answer().unwrap().status, 200);
     assert_eq!((reads.answer().unwrap().status, writes.answer().unwrap().status), (200, 200));
+    let stream = busy.stream.get_mut();
+    stream.set_nonblocking(true).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "it has not been answered yet");
 }
