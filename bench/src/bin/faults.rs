@@ -5,7 +5,7 @@
 
 use rankd_bench::faults::overload::{self, WORK};
 use rankd_bench::faults::stage::{TEN, pin_load, unpin_load};
-use rankd_bench::faults::{ceiling, clock, hog, learned, reload, slow, stop, upgrade};
+use rankd_bench::faults::{ceiling, clock, degraded, dial, hog, learned, reload, slow, stop, upgrade};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -17,16 +17,18 @@ fn main() {
     );
     // First those where the server has a core of its own.
     pin_load();
-    let pinned: [(&str, fn()); 5] = [
+    let pinned: [(&str, fn()); 6] = [
         ("overload", || overload::run(WORK, &[(2.0, 95.0, 0), (10.0, 60.0, 0), (2.0, 95.0, 3)])),
-        ("cheap", || overload::run(TEN, &[(2.0, 95.0, 0)])),
+        ("cheap", || overload::run(TEN, &[(2.0, 95.0, 0), (2.0, 95.0, 3)])),
         ("refusals", overload::refusals),
         ("slow", slow::run),
         ("hog", hog::run),
+        ("dial", dial::run),
     ];
     pinned.into_iter().filter(|(name, _)| wanted(name)).for_each(|(_, run)| run());
     unpin_load();
-    let anywhere: [(&str, fn()); 6] = [
+    let anywhere: [(&str, fn()); 7] = [
+        ("sources", degraded::run),
         ("learned", learned::run),
         ("reload", reload::run),
         ("stop", stop::run),

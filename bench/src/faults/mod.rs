@@ -6,10 +6,13 @@
 pub mod balancer;
 pub mod ceiling;
 pub mod clock;
+pub mod degraded;
+pub mod dial;
 pub mod hog;
 pub mod learned;
 pub mod load;
 pub mod overload;
+pub mod proxy;
 pub mod reload;
 pub mod service;
 pub mod slow;

@@ -18,27 +18,31 @@ const PEAK_CONNECTIONS: usize = 8;
 /// Forty thousand rows scored, filtered and sorted.
 pub const WORK: &str = "work";
 const DOZE: &str = "doze";
+const ONE: &str = "one";
 pub const FLAGS: [&str; 2] = ["--deadline-ms", "100"];
 
 pub fn write_work(folder: &Folder) {
+    folder.plan(WORK, &work(WORK, None));
+}
+
+/// Forty thousand rows, or the first so many of them, scored, filtered and sorted.
+pub fn work(name: &str, count: Option<&str>) -> String {
     let key = |name: &str| format!(r#"{{"op":"key_ref","key":"{name}"}}"#);
     let (id, score) = (key("id"), key("score"));
     let log = format!(r#"{{"op":"log1p","x":{id}}}"#);
     let damped = format!(r#"{{"op":"sigmoid","x":{{"op":"sub","a":{log},"b":{{"op":"sqrt","x":{id}}}}}}}"#);
     let low = format!(r#"{{"op":"cmp","cmp":">=","a":{score},"b":{{"op":"const_number","value":0.0}}}}"#);
-    let nodes = [
+    let mut nodes = vec![
         node("n0", "fixed_source", &[], r#""row_count":40000"#),
-        node("n1", "vm", &["n0"], r#""out_key":"score","expr":"damped""#),
+        node("n1", "vm", &[if count.is_some() { "n5" } else { "n0" }], r#""out_key":"score","expr":"damped""#),
         node("n2", "filter", &["n1"], r#""pred":"low""#),
         node("n3", "sort", &["n2"], r#""key":"score","order":"desc""#),
         node("n4", "take", &["n3"], r#""count":50"#),
-    ]
-    .join(",");
+    ];
+    nodes.extend(count.map(|count| node("n5", "take", &["n0"], &format!(r#""count":{count}"#))));
+    let nodes = nodes.join(",");
     let tables = format!(r#""expr_table":{{"damped":{damped}}},"pred_table":{{"low":{low}}}"#);
-    folder.plan(
-        WORK,
-        &format!(r#"{{"schema_version":1,"plan_name":"{WORK}","nodes":[{nodes}],"outputs":["n4"],{tables}}}"#),
-    );
+    format!(r#"{{"schema_version":1,"plan_name":"{name}","nodes":[{nodes}],"outputs":["n4"],{tables}}}"#)
 }
 
 /// What a server can do: the peak, the highest rate at which 99 of 100 answers have rows in time, and p99 at half of it.
@@ -140,6 +144,14 @@ fn overload(target: &Target<'_>, capacity: &Capacity, factor: f64, goal: f64, re
     noted(&format!("{name}: the server's share of its core, with the time after, %"), &format!("{share:.0}"));
 }
 
+/// CPU of one answer with this status, in microseconds, with as many requests at once as keep a core busy.
+fn cpu_each(server: &Server, plan: &str, status: u16) -> f64 {
+    let cpu = server.cpu_seconds();
+    let steps = [Step { rate: f64::INFINITY, time: Duration::from_secs(4) }];
+    let answers = Target { server, plan, right: &|_, _| true }.load(&steps, PEAK_CONNECTIONS, 0);
+    (server.cpu_seconds() - cpu) * 1e6 / Tally::of(&answers).with(status) as f64
+}
+
 /// What sending a client away takes, with a plan that lets nobody in for most of the time; and clients who do not heed it.
 pub fn refusals() {
     let folder = Folder::new();
@@ -154,7 +166,13 @@ pub fn refusals() {
     let answers = Target { server: &full, plan: DOZE, right: &|_, _| true }.load(&steps, CONNECTIONS, 0);
     let refused = Tally::of(&answers).with(503);
     let each = (full.cpu_seconds() - cpu) * 1e6 / refused as f64;
-    noted(&format!("CPU of one of {refused} refusals, µs"), &format!("{each:.0}"));
+    noted(&format!("CPU of one of {refused} refusals, 2,000 a second, µs"), &format!("{each:.0}"));
+    folder.plan(ONE, &plan(ONE, &[node("n0", "fixed_source", &[], r#""row_count":1"#)], "n0"));
+    let lone = Server::rankd_under(&PINNED, folder.path(), &FLAGS);
+    let refusal = cpu_each(&full, DOZE, 503);
+    let answer = cpu_each(&lone, ONE, 200);
+    let (what, figure) = ("CPU of a refusal beside an answer of one row, 8 clients, µs", format!("{refusal:.1} of {answer:.1}"));
+    told(what, &figure, "≤ a fifth", 5.0 * refusal <= answer);
     let server = Server::rankd_under(&PINNED, folder.path(), &FLAGS);
     let target = Target { server: &server, plan: WORK, right: &is_ten };
     for zealous in [8, 32, 128] {
