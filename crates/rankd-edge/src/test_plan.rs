@@ -105,5 +105,6 @@ pub(crate) fn outcome() -> Outcome {
         trace: Some(Trace { nodes, failures: vec![1, 0], total_ns: 50_000 }),
         took: Duration::from_micros(50),
         cpu: Cpu::default(),
+        dials: Vec::new(),
     }
 }
