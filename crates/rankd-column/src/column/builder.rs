@@ -2,7 +2,11 @@
 //!
 //! A list or vector is written element by element into an [`OpenCell`]. One that turns out to be wrong leaves nothing behind.
 
-use crate::column::{Cells, Column, There};
+mod many;
+
+pub use many::There;
+
+use crate::column::{Cells, Column};
 use crate::dictionary::DictionaryBuilder;
 use crate::flat::{Elements, Span, Vectors};
 use crate::value::{ELEMENTS_MAX, Element, List, Type, Value};
@@ -157,53 +161,6 @@ impl ColumnBuilder {
         let Growing::Str(cells, strings) = &mut self.cells else { return false };
         cells.push(Some(strings.code(text)));
         true
-    }
-
-    /// Adds the ints of many rows. False, and nothing added, when the column has another type.
-    #[must_use]
-    pub fn extend_ints(&mut self, values: &[i64], there: There<'_>) -> bool {
-        let Growing::Int(cells) = &mut self.cells else { return false };
-        cells.extend(values, there);
-        true
-    }
-
-    /// Adds the floats of many rows. False, and nothing added, when the column has another type or one of them is not finite.
-    #[must_use]
-    pub fn extend_floats(&mut self, values: &[f64], there: There<'_>) -> bool {
-        let Growing::Float(cells) = &mut self.cells else { return false };
-        // No way out at the first one: this is a loop that the compiler makes wide.
-        let are_finite = values.iter().fold(true, |all, value| all & value.is_finite());
-        if are_finite {
-            cells.extend(values, there);
-        }
-        are_finite
-    }
-
-    /// Adds the bools of many rows. False, and nothing added, when the column has another type.
-    #[must_use]
-    pub fn extend_bools(&mut self, values: &[bool], there: There<'_>) -> bool {
-        let Growing::Bool(cells) = &mut self.cells else { return false };
-        cells.extend(values, there);
-        true
-    }
-
-    /// Adds the strings of many rows: `code` gives the code of each that is there. False, and nothing added but to the dictionary, when
-    /// the column has another type or a string has no code.
-    #[must_use]
-    pub fn extend_texts<V>(
-        &mut self,
-        values: impl ExactSizeIterator<Item = V>,
-        there: There<'_>,
-        mut code: impl FnMut(V, &mut DictionaryBuilder) -> Option<u32>,
-    ) -> bool {
-        let Growing::Str(cells, strings) = &mut self.cells else { return false };
-        let codes: Option<Vec<u32>> = match there {
-            There::All | There::OnlyOf(_) => values.map(|value| code(value, strings)).collect(),
-            There::Of(rows) => {
-                values.zip(rows).map(|(value, is_there)| if *is_there { code(value, strings) } else { Some(0) }).collect()
-            }
-        };
-        codes.inspect(|codes| cells.extend(codes, there)).is_some()
     }
 
     /// Adds a list; one of ints widens into a column of float lists. False, and nothing added, when the type does not fit, a float
@@ -532,53 +489,6 @@ mod tests {
         assert!(builder.push_list(&of(ELEMENTS_MAX)));
         assert!(!builder.push_list(&of(ELEMENTS_MAX + 1)));
         assert_eq!(builder.len(), 1);
-    }
-
-    #[test]
-    fn many_rows_at_once_are_as_row_by_row() {
-        let rows = [true, false, true, true, false];
-        let (ints, texts) = ([7, 8, 9, 10, 11], ["b", "a", "b", "", "c"]);
-        let floats = ints.map(|int| int as f64 / 4.0);
-        let bools = ints.map(|int| int % 2 == 0);
-        let only = |at: &usize| rows[*at];
-        for there in [There::All, There::Of(&rows), There::OnlyOf(&rows)] {
-            let given: Vec<usize> = match there {
-                There::All | There::Of(_) => (0..5).collect(),
-                There::OnlyOf(_) => (0..5).filter(only).collect(),
-            };
-            let is_null = |row: usize| !matches!(there, There::All) && !rows[row];
-            let mut slow = [Type::Int, Type::Float, Type::Bool, Type::Str].map(|type_of| ColumnBuilder::new(type_of, 0));
-            let mut fast = [Type::Int, Type::Float, Type::Bool, Type::Str].map(|type_of| ColumnBuilder::new(type_of, 0));
-            // Before, with and behind rows that have no nulls.
-            for (there, given) in [(There::All, vec![1, 0]), (there, given), (There::All, vec![4])] {
-                assert!(fast[0].extend_ints(&given.iter().map(|at| ints[*at]).collect::<Vec<_>>(), there));
-                assert!(fast[1].extend_floats(&given.iter().map(|at| floats[*at]).collect::<Vec<_>>(), there));
-                assert!(fast[2].extend_bools(&given.iter().map(|at| bools[*at]).collect::<Vec<_>>(), there));
-                assert!(fast[3].extend_texts(given.iter(), there, |at, strings| Some(strings.code(texts[*at]))));
-                let rows: Vec<usize> = if matches!(there, There::All) { given } else { (0..5).collect() };
-                for row in rows {
-                    if !matches!(there, There::All) && is_null(row) {
-                        slow.iter_mut().for_each(ColumnBuilder::push_null);
-                    } else {
-                        assert!(slow[0].push_int(ints[row]) && slow[1].push_float(floats[row]));
-                        assert!(slow[2].push_bool(bools[row]) && slow[3].push_str(texts[row]));
-                    }
-                }
-            }
-            for (slow, fast) in slow.into_iter().zip(fast) {
-                let (slow, fast) = (slow.finish(), fast.finish());
-                assert_eq!(slow.len(), fast.len());
-                (0..slow.len()).for_each(|row| assert_eq!(slow.value(row), fast.value(row), "{there:?} {row}"));
-                if let (Column::Str(_, slow), Column::Str(_, fast)) = (&slow, &fast) {
-                    assert_eq!(slow, fast, "a null adds nothing to the dictionary");
-                }
-            }
-        }
-        let mut builder = ColumnBuilder::new(Type::Float, 0);
-        assert!(!builder.extend_floats(&[1.0, f64::NAN], There::All) && !builder.extend_ints(&[1], There::All));
-        let mut texts = ColumnBuilder::new(Type::Str, 0);
-        assert!(!texts.extend_texts(["a", "b"].iter(), There::All, |text, all| (*text == "a").then(|| all.code(text))));
-        assert!(builder.is_empty() && texts.is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 pub(crate) mod builder;
 
-pub use builder::{ColumnBuilder, OpenCell};
+pub use builder::{ColumnBuilder, OpenCell, There};
 
 use crate::dictionary::{Dictionary, DictionaryBuilder};
 use crate::flat::{Elements, Span, Vectors};
@@ -48,36 +48,6 @@ impl<T: Copy + Default> Cells<T> {
             }
         }
         self.values.push(cell.unwrap_or_default());
-    }
-
-    /// Adds the cells of many rows.
-    fn extend(&mut self, values: &[T], there: There<'_>) {
-        match (there, &mut self.valid) {
-            (There::All, None) => {}
-            (There::All, Some(valid)) => valid.resize(valid.len() + values.len(), true),
-            (There::Of(rows) | There::OnlyOf(rows), Some(valid)) => valid.extend_from_slice(rows),
-            (There::Of(rows) | There::OnlyOf(rows), none) => {
-                let mut valid = Vec::with_capacity(self.values.capacity().max(self.values.len() + rows.len()));
-                valid.resize(self.values.len(), true);
-                valid.extend_from_slice(rows);
-                *none = Some(valid);
-            }
-        }
-        match there {
-            There::All => self.values.extend_from_slice(values),
-            There::Of(rows) => {
-                let cells = values.iter().zip(rows).map(|(value, is_there)| if *is_there { *value } else { T::default() });
-                self.values.extend(cells);
-            }
-            There::OnlyOf(rows) => {
-                let mut at = 0;
-                self.values.extend(rows.iter().map(|is_there| {
-                    let value = if *is_there { values[at] } else { T::default() };
-                    at += usize::from(*is_there);
-                    value
-                }));
-            }
-        }
     }
 
     fn shrink_to_fit(&mut self) {
@@ -133,17 +103,6 @@ impl<T: Copy + Default> FromIterator<Option<T>> for Cells<T> {
         cells.for_each(|cell| out.push(cell));
         out
     }
-}
-
-/// Which rows values are for.
-#[derive(Clone, Copy, Debug)]
-pub enum There<'v> {
-    /// Every row has one, and none is null.
-    All,
-    /// Every row has one, which means nothing where this says that the row is null.
-    Of(&'v [bool]),
-    /// Only rows that are not null have one.
-    OnlyOf(&'v [bool]),
 }
 
 /// The cells of one key for every row of a batch.

@@ -36,12 +36,7 @@ impl Similarity {
     /// Of the vectors of many rows, which `pair` gives. `b_square` is the square of each second one, where that is the same for all. Call
     /// it under [`wide`](crate::kernel::wide::wide).
     #[inline(always)]
-    pub fn of_rows<'v>(
-        self,
-        out: &mut [f64],
-        pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
-        b_square: Option<f64>,
-    ) {
+    pub fn of_rows<'v>(self, out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]), b_square: Option<f64>) {
         let mut squares = [[0.0; BLOCK]; 2];
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let first = block * BLOCK;
@@ -121,16 +116,16 @@ fn sums<'v>(
             are_long = false;
             break;
         }
-        *halves = lanes([a, c], [b, d], len, term);
+        lanes(halves, ([a, c], [b, d]), len, term);
     }
     if are_long {
         for (out, half) in out.iter_mut().zip(&halves[..whole]) {
             *out = total(*half);
         }
     }
-    for row in if are_long { whole } else { 0 }..out.len() {
+    for (row, out) in out.iter_mut().enumerate().skip(if are_long { whole } else { 0 }) {
         let (a, b) = pair(first + row);
-        out[row] = sum(a, b, term);
+        *out = sum(a, b, term);
     }
 }
 
@@ -141,27 +136,23 @@ fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) -> f64 {
     if len < LANES {
         return total(halved(added([0.0; LANES], &moved(&a[..len]), &moved(&b[..len]), term)));
     }
-    let [half] = lanes([a], [b], len, term);
-    total(half)
+    let mut half = [[0f32; HALF]];
+    lanes(&mut half, ([a], [b]), len, term);
+    total(half[0])
 }
 
-/// The lanes of vectors of this length, which is that of a block at least; each two of them added already.
+/// The lanes of vectors of this length, which is that of a block at least; each two of them added already. Loops and not `map`, which would
+/// not be compiled for each width.
 #[inline(always)]
 fn lanes<const N: usize>(
-    a: [&[f32]; N],
-    b: [&[f32]; N],
+    halves: &mut [[f32; HALF]; N],
+    (mut a, mut b): ([&[f32]; N], [&[f32]; N]),
     len: usize,
     term: impl Fn(f32, f32) -> f32 + Copy,
-) -> [[f32; HALF]; N] {
-    let [a, b] = [a, b].map(
-        #[inline(always)]
-        |rows| {
-            rows.map(
-                #[inline(always)]
-                |row| &row[..len],
-            )
-        },
-    );
+) {
+    for row in 0..N {
+        (a[row], b[row]) = (&a[row][..len], &b[row][..len]);
+    }
     let mut lanes = [[0f32; LANES]; N];
     let mut at = 0;
     while at + LANES <= len {
@@ -179,21 +170,14 @@ fn lanes<const N: usize>(
             }
         }
     }
-    let mut halves = [[0f32; HALF]; N];
     for row in 0..N {
         halves[row] = halved(lanes[row]);
     }
-    halves
 }
 
 /// Of two zeros, a term is zero; and no lane is -0.0, so zeros add nothing.
 #[inline(always)]
-fn added(
-    lanes: [f32; LANES],
-    a: &[f32; LANES],
-    b: &[f32; LANES],
-    term: impl Fn(f32, f32) -> f32,
-) -> [f32; LANES] {
+fn added(lanes: [f32; LANES], a: &[f32; LANES], b: &[f32; LANES], term: impl Fn(f32, f32) -> f32) -> [f32; LANES] {
     std::array::from_fn(
         #[inline(always)]
         |at| lanes[at] + term(a[at], b[at]),
