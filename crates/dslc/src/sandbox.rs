@@ -27,8 +27,12 @@ const THREAD_STACK_BYTES: usize = 8 << 20;
 const TIME_MAX: Duration = Duration::from_millis(1500);
 /// How much later than that the engine itself may notice.
 const GRACE: Duration = Duration::from_millis(200);
+/// How much processor time an engine that is late may use without asking for the time.
+const SILENT_MAX: Duration = Duration::from_millis(400);
 /// How long plan code may take in all, however little processor time it got.
-const WALL_MAX: Duration = Duration::from_secs(15);
+const WALL_MAX: Duration = Duration::from_secs(45);
+/// How often that is looked at.
+const STEP: Duration = Duration::from_millis(50);
 
 /// How a run failed.
 #[derive(Debug)]
@@ -64,7 +68,8 @@ pub(crate) struct Outcome {
 ///
 /// The engine asks for the time whenever plan code loops or calls, but not inside its own functions: one that goes through a list
 /// of four billion holes is not stopped. So it runs on a thread of its own, which is abandoned when it is late and has
-/// not asked for a while.
+/// not asked for a while. Both are processor time: how long a thread of a busy machine waits for its turn says nothing about the plan.
+/// The time is that of the whole process, as no thread can read that of another; what else runs in it makes a late engine late a little sooner.
 pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: String) -> Outcome {
     let (send, receive) = mpsc::sync_channel(1);
     let asked = Arc::new(AtomicU64::new(0));
@@ -82,27 +87,31 @@ pub(crate) fn run(entry: String, modules: HashMap<String, String>, config: Strin
     if let Err(error) = thread {
         return failed(FailureKind::Memory, error.to_string());
     }
-    let (mut waited, mut step, mut before) = (Duration::ZERO, TIME_MAX + GRACE, 0);
+    let began = processor_time(ClockId::ProcessCPUTime);
+    let (mut waited, mut last_asked, mut asked_at) = (Duration::ZERO, 0, Duration::ZERO);
     loop {
-        match receive.recv_timeout(step) {
+        match receive.recv_timeout(STEP) {
             Ok(outcome) => return outcome,
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return failed(FailureKind::Threw, "the engine failed".to_owned());
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Timeout) => waited += STEP,
         }
-        let now = asked.load(Ordering::Relaxed);
-        waited += step;
-        if now == before || waited > WALL_MAX {
+        let worked = processor_time(ClockId::ProcessCPUTime).saturating_sub(began);
+        let now_asked = asked.load(Ordering::Relaxed);
+        if now_asked != last_asked {
+            (last_asked, asked_at) = (now_asked, worked);
+        }
+        let is_late = worked > TIME_MAX + GRACE && worked.saturating_sub(asked_at) > SILENT_MAX;
+        if is_late || waited > WALL_MAX {
             return failed(FailureKind::Time, "abandoned".to_owned());
         }
-        (step, before) = (2 * GRACE, now);
     }
 }
 
-/// How long the processor has worked for this thread.
-fn processor_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+/// How long the processor has worked, for this thread or for the process.
+fn processor_time(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }
 
 fn failed(kind: FailureKind, message: String) -> Outcome {
@@ -114,10 +123,10 @@ pub(crate) fn start(modules: Modules, late: Rc<Cell<bool>>, asked: Arc<AtomicU64
     let runtime = Runtime::new()?;
     runtime.set_memory_limit(MEMORY_BYTES_MAX);
     runtime.set_max_stack_size(STACK_BYTES_MAX);
-    let began = processor_time();
+    let began = processor_time(ClockId::ThreadCPUTime);
     runtime.set_interrupt_handler(Some(Box::new(move || {
         asked.fetch_add(1, Ordering::Relaxed);
-        late.set(late.get() || processor_time().saturating_sub(began) > TIME_MAX);
+        late.set(late.get() || processor_time(ClockId::ThreadCPUTime).saturating_sub(began) > TIME_MAX);
         late.get()
     })));
     runtime.set_loader(Specifiers, modules);
