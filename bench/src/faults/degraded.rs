@@ -77,13 +77,17 @@ impl Stage {
         std::fs::write(registry.join("endpoints.fault.toml"), endpoints).expect("a file can be written");
         folder.plan(PLAN, &sources());
         let registry = registry.to_str().expect("a path in UTF-8").to_owned();
-        let server =
-            Server::rankd(folder.path(), &[&FLAGS[..], &["--registry", &registry, "--env", "fault"]].concat());
+        let server = Server::rankd(folder.path(), &[&FLAGS[..], &["--registry", &registry, "--env", "fault"]].concat());
         Stage { redis, proxy, server, _folder: folder }
     }
 
     /// Sends requests for this long and lets something happen to the sick source meanwhile, after a while in which all is well.
-    fn drive(&mut self, rate: f64, time: Duration, during: impl FnOnce(&mut Sick<'_>)) -> (Vec<Answer>, Vec<(Instant, Rows)>) {
+    fn drive(
+        &mut self,
+        rate: f64,
+        time: Duration,
+        during: impl FnOnce(&mut Sick<'_>),
+    ) -> (Vec<Answer>, Vec<(Instant, Rows)>) {
         let Stage { redis, proxy, server, .. } = self;
         let log = Mutex::new(Vec::new());
         let (requests, steps) = ([post(PLAN, BODY)], [Step { rate, time }]);
@@ -126,9 +130,7 @@ impl Sick<'_> {
                 let port = redis.port;
                 // It runs until it is killed, so nobody waits for its answer here.
                 thread::spawn(move || {
-                    Command::new("redis-cli")
-                        .args(["-p", &port.to_string(), "EVAL", "while true do end", "0"])
-                        .output()
+                    Command::new("redis-cli").args(["-p", &port.to_string(), "EVAL", "while true do end", "0"]).output()
                 });
             }
             Fault::MaxClients => {
@@ -156,7 +158,10 @@ impl Sick<'_> {
             }
             Fault::MaxClients => {
                 // The only connection there may be is now and then free.
-                while !redis.command(&["CONFIG", "SET", "maxclients", "10000"]).is_ok_and(|told| told.starts_with("+OK")) {
+                while !redis
+                    .command(&["CONFIG", "SET", "maxclients", "10000"])
+                    .is_ok_and(|told| told.starts_with("+OK"))
+                {
                     thread::sleep(Duration::from_millis(5));
                 }
             }
@@ -250,7 +255,8 @@ pub fn run() {
          front of it.\n"
     );
     let mut stage = Stage::new();
-    let capacity = Target { server: &stage.server, plan: PLAN, right: &|_, answer| rows(answer) == Rows::All }.capacity();
+    let capacity =
+        Target { server: &stage.server, plan: PLAN, right: &|_, answer| rows(answer) == Rows::All }.capacity();
     let rate = capacity.rate / 2.0;
     println!("{rate:.0} requests a second, half of what can be answered in time; a deadline of 100 ms.\n");
     println!(

@@ -171,7 +171,8 @@ pub fn refusals() {
     let lone = Server::rankd_under(&PINNED, folder.path(), &FLAGS);
     let refusal = cpu_each(&full, DOZE, 503);
     let answer = cpu_each(&lone, ONE, 200);
-    let (what, figure) = ("CPU of a refusal beside an answer of one row, 8 clients, µs", format!("{refusal:.1} of {answer:.1}"));
+    let (what, figure) =
+        ("CPU of a refusal beside an answer of one row, 8 clients, µs", format!("{refusal:.1} of {answer:.1}"));
     told(what, &figure, "≤ a fifth", 5.0 * refusal <= answer);
     let server = Server::rankd_under(&PINNED, folder.path(), &FLAGS);
     let target = Target { server: &server, plan: WORK, right: &is_ten };

@@ -49,7 +49,7 @@ struct Shared {
     open: Mutex<OpenJobs>,
     idle: Condvar,
     /// By their numbers: more than the threads of the pool, because those in the background have numbers, too.
-    places: Vec<Place>,
+    slots: Vec<PoolThread>,
     joins: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -73,13 +73,13 @@ enum Doing {
     LastJob,
 }
 
-struct Place {
+struct PoolThread {
     doing: Mutex<Doing>,
     #[cfg(target_os = "linux")]
     thread: Mutex<Option<rustix::process::Pid>>,
 }
 
-impl Place {
+impl PoolThread {
     fn doing(&self) -> std::sync::MutexGuard<'_, Doing> {
         self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Place {
 impl Pool {
     pub fn start(threads: usize) -> io::Result<Pool> {
         let (jobs, queue) = unbounded::<Job>();
-        let place = || Place {
+        let slot = || PoolThread {
             doing: Mutex::new(Doing::Absent),
             #[cfg(target_os = "linux")]
             thread: Mutex::default(),
@@ -97,7 +97,7 @@ impl Pool {
             queue,
             open: Mutex::default(),
             idle: Condvar::new(),
-            places: (0..threads + in_background_max(threads)).map(|_| place()).collect(),
+            slots: (0..threads + in_background_max(threads)).map(|_| slot()).collect(),
             joins: Mutex::default(),
         });
         let mut pool = Pool {
@@ -157,15 +157,15 @@ impl Shared {
 
     /// Starts a thread with this number.
     fn start_thread(self: &Arc<Shared>, number: usize) -> io::Result<()> {
-        *self.places[number].doing() = Doing::Nothing;
+        *self.slots[number].doing() = Doing::Nothing;
         let shared = self.clone();
         let thread = thread::Builder::new().name(format!("rankd-cpu-{number}")).spawn(move || {
             #[cfg(target_os = "linux")]
             {
                 // Linux keeps this for each thread. Elsewhere, and where it is refused, all threads are alike.
                 let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), BEHIND_THE_LOOPS);
-                let place = &shared.places[number].thread;
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(rustix::thread::gettid());
+                let slot = &shared.slots[number].thread;
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(rustix::thread::gettid());
             }
             shared.work(number);
         });
@@ -177,7 +177,7 @@ impl Shared {
                 Ok(())
             }
             Err(error) => {
-                *self.places[number].doing() = Doing::Absent;
+                *self.slots[number].doing() = Doing::Absent;
                 Err(error)
             }
         }
@@ -185,19 +185,19 @@ impl Shared {
 
     /// What a thread does until there are no more jobs, or its place is taken.
     fn work(&self, number: usize) {
-        let place = &self.places[number];
+        let slot = &self.slots[number];
         for (begun, job) in (0..).zip(&self.queue) {
-            *place.doing() = Doing::Job(begun);
+            *slot.doing() = Doing::Job(begun);
             // A job catches its own panics; should one escape all the same, the thread and the count survive it.
             let worker = Worker { number: number as u16, started: None };
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(worker)));
-            let was = std::mem::replace(&mut *place.doing(), Doing::Nothing);
+            let was = std::mem::replace(&mut *slot.doing(), Doing::Nothing);
             self.done(was == Doing::LastJob);
             if was == Doing::LastJob {
                 break;
             }
         }
-        *place.doing() = Doing::Absent;
+        *slot.doing() = Doing::Absent;
     }
 
     fn done(&self, in_background: bool) {

@@ -73,7 +73,7 @@ struct Seen {
 }
 
 fn watch(shared: &Arc<Shared>, state: &WatchState) {
-    let mut seen: Vec<Option<Seen>> = vec![None; shared.places.len()];
+    let mut seen: Vec<Option<Seen>> = vec![None; shared.slots.len()];
     let mut idle = 0;
     while !state.ends.load(Ordering::SeqCst) {
         if idle < IDLE_LOOKS {
@@ -95,12 +95,12 @@ fn watch(shared: &Arc<Shared>, state: &WatchState) {
 
 /// Looks at what one thread does. A job that was seen before and has computed for long since goes to the background.
 fn look(shared: &Arc<Shared>, number: usize, seen: &mut Option<Seen>) {
-    let place = &shared.places[number];
-    let Doing::Job(job) = *place.doing() else {
+    let slot = &shared.slots[number];
+    let Doing::Job(job) = *slot.doing() else {
         *seen = None;
         return;
     };
-    let Some(thread) = *place.thread.lock().unwrap_or_else(PoisonError::into_inner) else { return };
+    let Some(thread) = *slot.thread.lock().unwrap_or_else(PoisonError::into_inner) else { return };
     let Some(worked) = processor_time(thread) else { return };
     match *seen {
         Some(before) if before.job == job => {
@@ -113,10 +113,10 @@ fn look(shared: &Arc<Shared>, number: usize, seen: &mut Option<Seen>) {
 }
 
 fn send_to_background(shared: &Arc<Shared>, number: usize, job: u64, thread: Pid) {
-    // As many jobs as there are places to spare may be in the background; those beyond stay where they are.
-    let free = shared.places.iter().position(|place| *place.doing() == Doing::Absent);
+    // As many jobs as there are slots to spare may be in the background; those beyond stay where they are.
+    let free = shared.slots.iter().position(|slot| *slot.doing() == Doing::Absent);
     let Some(free) = free else { return };
-    let mut doing = shared.places[number].doing();
+    let mut doing = shared.slots[number].doing();
     // Where no other thread can be started, the pool keeps this one.
     if *doing != Doing::Job(job) || shared.start_thread(free).is_err() {
         return;

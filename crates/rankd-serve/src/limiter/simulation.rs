@@ -496,8 +496,7 @@ fn rate(shape: Shape, rate: f64, from: Ns, to: Ns) -> Load {
 }
 
 /// Runs of 80 ms that wait for a store most of the time.
-const READS: Shape =
-    Shape { on_loop: MS / 10, store: 78 * MS, pool: MS, answer: MS / 20, deadline: None, gives_up: 0 };
+const READS: Shape = Shape { on_loop: MS / 10, store: 78 * MS, pool: MS, answer: MS / 20, deadline: None, gives_up: 0 };
 /// Runs that compute for one millisecond.
 const COMPUTES: Shape =
     Shape { on_loop: MS / 20, store: 0, pool: MS, answer: MS / 20, deadline: DEADLINE, gives_up: 0 };

@@ -79,7 +79,8 @@ fn full_server(folder: &Folder) -> (Server, Line) {
     (server, holds)
 }
 
-const ASK: &str = "POST /rank/doze HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n";
+const ASK: &str =
+    "POST /rank/doze HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n";
 const BODY: &str = "{\"user_id\":1}";
 
 #[test]

@@ -33,8 +33,7 @@ fn under_overload_the_loop_does_what_refusals_leave_it() {
                 [rate(shape, factor * capacity, 0, 4 * SECOND), rate(shape, capacity / 2.0, 4 * SECOND, 6 * SECOND)];
             let played = Machine::new(1, &loads).play();
             let share = REFUSE as f64 / cost as f64;
-            let (goodput, left) =
-                (played.goodput(0, 0, 4 * SECOND) / capacity, (1.0 - factor * share) / (1.0 - share));
+            let (goodput, left) = (played.goodput(0, 0, 4 * SECOND) / capacity, (1.0 - factor * share) / (1.0 - share));
             assert!(goodput >= 0.9 * left, "{goodput} of {left} at {factor}");
             assert!(played.latest(0) <= 20 * MS, "{}", played.latest(0));
             assert_eq!(played.count(1, 5 * SECOND, 6 * SECOND, End::Refused), 0);
@@ -92,7 +91,8 @@ fn a_burst_is_refused_only_where_it_cannot_be_done_in_time() {
     for (deadline, burst, refuses) in [(100, 20, false), (100, 200, true), (1000, 200, false), (1000, 2000, true)] {
         let shape = Shape { deadline: Some(deadline * MS), ..COMPUTES };
         let half = rate(shape, 500.0, 0, 4 * SECOND);
-        let burst = Load { shape, source: Source::Rate(burst as f64 * 1e4), from: 2 * SECOND, to: 2 * SECOND + MS / 10 };
+        let burst =
+            Load { shape, source: Source::Rate(burst as f64 * 1e4), from: 2 * SECOND, to: 2 * SECOND + MS / 10 };
         let played = Machine::new(1, &[half, burst]).play();
         let refused = played.count(0, 0, 4 * SECOND, End::Refused) + played.count(1, 0, 4 * SECOND, End::Refused);
         assert_eq!(refused > 0, refuses, "{deadline} ms: {refused}");

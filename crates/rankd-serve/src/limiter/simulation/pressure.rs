@@ -30,10 +30,21 @@ fn pressure_rises_at_once_and_falls_by_an_eighth_in_a_tenth_of_a_second() {
     let (settings, epoch) = (AdmissionSettings { queue: None, limit_max: 10.0 }, clock::now());
     let mut limiter = Limiter::<()>::new(&settings);
     let at = |ms: u64| epoch + Duration::from_millis(ms);
-    let mut pressure = |ms: u64, round_us: u64| {
-        limiter.pressure(at(ms), Some(at(ms + 100)), Duration::from_micros(round_us))
-    };
-    let told = [(0, 0), (1, 6_500), (2, 12_500), (50, 0), (101, 0), (102, 0), (201, 0), (202, 0), (203, 9_000), (450, 0), (9000, 0)];
+    let mut pressure =
+        |ms: u64, round_us: u64| limiter.pressure(at(ms), Some(at(ms + 100)), Duration::from_micros(round_us));
+    let told = [
+        (0, 0),
+        (1, 6_500),
+        (2, 12_500),
+        (50, 0),
+        (101, 0),
+        (102, 0),
+        (201, 0),
+        (202, 0),
+        (203, 9_000),
+        (450, 0),
+        (9000, 0),
+    ];
     let pressures: Vec<u8> = told.into_iter().map(|(ms, round_us)| pressure(ms, round_us)).collect();
     assert_eq!(pressures, [0, 4, 8, 8, 8, 7, 7, 6, 6, 4, 0]);
 }
