@@ -1,4 +1,5 @@
-// The feed: media of whom the viewer follows and of whom they may like, scored by quality, likes and freshness.
+// The feed: media of whom the viewer follows and of whom they may like, scored by quality, likes and freshness. A source that fails or
+// is too slow is left out, and the answer says so; under load, fewer recommendations are looked at.
 import { definePlan } from "@ranking-dsl/runtime";
 import { blend, freshness, likeRate, withMediaFields } from "./fragments/scoring.ts";
 
@@ -10,10 +11,10 @@ export default definePlan({
     const viewer = ctx.viewer({ endpoint: EP.redis.redis_default });
     const followed = viewer
       .follow({ endpoint: EP.redis.redis_default, fanout: 50 })
-      .media({ endpoint: EP.redis.redis_default, fanout: 10, trace: "media of whom the viewer follows" });
+      .media({ endpoint: EP.redis.redis_default, fanout: 10, fallback: "none", trace: "media of whom the viewer follows" });
     const recommended = viewer
-      .recommendation({ endpoint: EP.redis.redis_default, fanout: 30 })
-      .media({ endpoint: EP.redis.redis_default, fanout: 5, trace: "media of whom the viewer may like" });
+      .recommendation({ endpoint: EP.redis.redis_default, fanout: dial(30, { min: 10 }), fallback: "none" })
+      .media({ endpoint: EP.redis.redis_default, fanout: 5, fallback: "none", trace: "media of whom the viewer may like" });
 
     const inCountry = Key.country != null && Key.country == P.boost_country;
     return withMediaFields(followed.concat({ rhs: recommended }))

@@ -127,7 +127,12 @@ pub(crate) fn compute(
     with_scratch(stats, |scratch| {
         let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
         let stop = task::stop(stop, deadline);
-        run(step, &**task, inputs, &mut ComputeContext { values, scratch, id_texts, tables, stop, dials: &request.dials })
+        run(
+            step,
+            &**task,
+            inputs,
+            &mut ComputeContext { values, scratch, id_texts, tables, stop, dials: &request.dials },
+        )
     })?
 }
 

@@ -85,6 +85,9 @@ mod tests {
         assert!(check(&dials, &asked("n2.fanout", 20)).is_ok());
         let refused = |name, value| check(&dials, &asked(name, value)).map_err(|error| error.message);
         assert_eq!(refused("n2.fanout", 101), Err("the dial \"n2.fanout\" goes from 100 to 20, not to 101".into()));
-        assert_eq!(refused("n2.fanuot", 60), Err("the plan has no dial \"n2.fanuot\"; did you mean \"n2.fanout\"?".into()));
+        assert_eq!(
+            refused("n2.fanuot", 60),
+            Err("the plan has no dial \"n2.fanuot\"; did you mean \"n2.fanout\"?".into())
+        );
     }
 }

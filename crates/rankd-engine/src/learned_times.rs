@@ -39,7 +39,7 @@ struct StepTime {
     /// The longest way from its end to the answer, and what has to run before its fallback has rows: each by the slow end.
     tail_us: AtomicU32,
     fallback_us: AtomicU32,
-    /// Runs that did not start it, and when it was started last, in milliseconds since `began`.
+    /// Runs that did not start it, and when it was last started or cut, in milliseconds since `began`.
     refused: AtomicU32,
     started_ms: AtomicU32,
 }
@@ -102,6 +102,13 @@ impl LearnedTimes {
             let all = fill(&mut all, last(SAMPLES));
             step.p95_us.store(all[(all.len() * 95).div_ceil(100) - 1], Relaxed);
         }
+    }
+
+    /// A step was cut. How long it would have taken is not known, except that it is longer than its limit.
+    pub(crate) fn learn_cut(&self, node: NodeIx, limit: &Deadline, now: Instant) {
+        self.learn(node, limit.allowed * 2);
+        // Trying it again soon would tell no more.
+        self.steps[node as usize].started_ms.store(self.millis(now), Relaxed);
     }
 
     /// Whether a step with a fallback is started now, and until when it may take.

@@ -4,7 +4,7 @@ use crate::call;
 use crate::clock;
 use crate::deadline::Limits;
 use crate::link::Linked;
-use crate::progress::{News, Progress};
+use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
 use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
@@ -42,7 +42,14 @@ impl Sequential {
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
         let degraded = progress.take_degraded();
-        Outcome { result, degraded, dials: request.dials.clone(), trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
+        Outcome {
+            result,
+            degraded,
+            dials: request.dials.clone(),
+            trace,
+            took: now.saturating_duration_since(began),
+            cpu: Cpu::default(),
+        }
     }
 
     fn walk(
@@ -71,7 +78,7 @@ impl Sequential {
             match settle(plan, steps, &limits, progress, recorder, ix, result)? {
                 Settled::News => {}
                 Settled::Rows => {
-                    let started = started_by(News::HasRows(ix), steps, progress);
+                    let started = started_by(NodeNews::HasRows(ix), steps, progress);
                     ready.extend(started.into_iter().map(|ix| position[ix as usize]));
                 }
             }

@@ -12,7 +12,7 @@ use crate::deadline::{Deadline, Limits};
 use crate::degraded::Reason;
 use crate::error::{RunError, TaskError};
 use crate::link::Linked;
-use crate::progress::{News, Progress};
+use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::steps::Steps;
@@ -184,9 +184,11 @@ pub(crate) fn begin_substitution(
 }
 
 /// The steps that can start because of this.
-pub(crate) fn started_by(news: News, steps: &Steps, progress: &mut Progress) -> Vec<NodeIx> {
+pub(crate) fn started_by(news: NodeNews, steps: &Steps, progress: &mut Progress) -> Vec<NodeIx> {
     match news {
-        News::HasRows(node) => steps.step(node).readers.iter().copied().filter(|ix| progress.count_down(*ix)).collect(),
-        News::Woken(node) => Some(node).filter(|node| progress.count_down(*node)).into_iter().collect(),
+        NodeNews::HasRows(node) => {
+            steps.step(node).readers.iter().copied().filter(|ix| progress.count_down(*ix)).collect()
+        }
+        NodeNews::Woken(node) => Some(node).filter(|node| progress.count_down(*node)).into_iter().collect(),
     }
 }

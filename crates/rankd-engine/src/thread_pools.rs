@@ -8,7 +8,7 @@ use crate::clock;
 use crate::deadline::{Deadline, Limits};
 use crate::link::Linked;
 use crate::pool::{Offload, Pool, Worker};
-use crate::progress::{News, Progress};
+use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
 use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
@@ -114,7 +114,14 @@ pub fn run(
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
     let degraded = dispatch.progress.take_degraded();
-    Outcome { result, degraded, dials: request.dials.clone(), trace, took: now.saturating_duration_since(began), cpu: Cpu::default() }
+    Outcome {
+        result,
+        degraded,
+        dials: request.dials.clone(),
+        trace,
+        took: now.saturating_duration_since(began),
+        cpu: Cpu::default(),
+    }
 }
 
 struct Dispatch<'a> {
@@ -300,7 +307,7 @@ impl Dispatch<'_> {
         let (progress, recorder) = (&mut self.progress, &mut self.recorder);
         match settle(self.plan, &self.plan.written, &self.limits, progress, recorder, ix, result)? {
             Settled::News => self.take_news(),
-            Settled::Rows => self.start_after(News::HasRows(ix)),
+            Settled::Rows => self.start_after(NodeNews::HasRows(ix)),
         }
         Ok(())
     }
@@ -311,10 +318,10 @@ impl Dispatch<'_> {
         }
     }
 
-    fn start_after(&mut self, news: News) {
+    fn start_after(&mut self, news: NodeNews) {
         let after = match news {
-            News::HasRows(node) => Some(node),
-            News::Woken(_) => None,
+            NodeNews::HasRows(node) => Some(node),
+            NodeNews::Woken(_) => None,
         };
         let now = self.recorder.is_on().then(clock::now);
         for ix in started_by(news, &self.plan.written, &mut self.progress) {

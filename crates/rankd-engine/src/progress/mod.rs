@@ -4,7 +4,7 @@
 
 mod substitution;
 
-pub(crate) use substitution::News;
+pub(crate) use substitution::NodeNews;
 
 use crate::settle::{NodeFailure, RunFailure, missing};
 use crate::steps::{Step, Steps};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What has changed besides the node that was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum NodeNews {
     /// The node has rows: its readers can be counted down.
     HasRows(NodeIx),
     /// The node is needed after all: it waits for one thing less.
@@ -38,13 +38,13 @@ pub(super) struct Substitution {
     skipped: Vec<bool>,
     /// By node: its fallback was taken, so whatever it still brings is not wanted.
     given_up: Vec<bool>,
-    waiting: Vec<Waiting>,
-    news: VecDeque<News>,
+    waiting: Vec<PendingSubstitute>,
+    news: VecDeque<NodeNews>,
     taken: Vec<TakenFallback>,
 }
 
 /// A node that waits for the rows of another, which stand in for its own.
-struct Waiting {
+struct PendingSubstitute {
     node: NodeIx,
     source: NodeIx,
     substitute: Substitute,
@@ -97,7 +97,7 @@ impl Progress {
     }
 
     /// What has changed, in order.
-    pub(crate) fn next_news(&mut self) -> Option<News> {
+    pub(crate) fn next_news(&mut self) -> Option<NodeNews> {
         self.substitution.news.pop_front()
     }
 
@@ -258,7 +258,7 @@ impl Progress {
                     match condition.filter(|_| self.substitution.skipped[node as usize]) {
                         Some(condition) => open.push(Action::Substitute(node, condition.otherwise)),
                         None => {
-                            self.substitution.news.push_back(News::Woken(node));
+                            self.substitution.news.push_back(NodeNews::Woken(node));
                             open.extend(steps.step(node).inputs.iter().map(|input| Action::Wake(*input)));
                         }
                     }
@@ -268,7 +268,7 @@ impl Progress {
                         open.push(Action::Give(node, substitutes.of_node(node).no_rows()));
                         continue;
                     };
-                    self.substitution.waiting.push(Waiting { node, source, substitute });
+                    self.substitution.waiting.push(PendingSubstitute { node, source, substitute });
                     match self.slots[source as usize].is_some() {
                         true => open.extend(self.stand_in(source)),
                         false => open.push(Action::Wake(source)),
@@ -279,7 +279,7 @@ impl Progress {
                     if !self.finish(node, rows) {
                         self.holds_too_much();
                     }
-                    self.substitution.news.push_back(News::HasRows(node));
+                    self.substitution.news.push_back(NodeNews::HasRows(node));
                     open.extend(self.stand_in(node));
                 }
             }
@@ -288,7 +288,7 @@ impl Progress {
 
     /// Tells those that wait for a node's rows that they are there.
     fn announce(&mut self, steps: &Steps, node: NodeIx) {
-        self.substitution.news.push_back(News::HasRows(node));
+        self.substitution.news.push_back(NodeNews::HasRows(node));
         let actions: Vec<Action> = self.stand_in(node).collect();
         self.act(steps, actions);
     }
@@ -298,7 +298,7 @@ impl Progress {
         let Some(substitutes) = self.substitution.substitutes.clone() else { return Vec::new().into_iter() };
         let mut actions = Vec::new();
         while let Some(at) = self.substitution.waiting.iter().position(|waiting| waiting.source == source) {
-            let Waiting { node, substitute, .. } = self.substitution.waiting.remove(at);
+            let PendingSubstitute { node, substitute, .. } = self.substitution.waiting.remove(at);
             let Some(rows) = self.read(source) else { continue };
             let rows = match substitute {
                 Substitute::FirstInput => substitutes.of_node(node).with_defaults(rows),

@@ -14,7 +14,7 @@ use crate::clock::{self, Instant};
 use crate::deadline::Deadline;
 use crate::learned_times::Start;
 use crate::place::{self, Place};
-use crate::progress::News;
+use crate::progress::NodeNews;
 use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
 use crate::steps::Step;
 use crate::task::{AnyFetch, DecodePool};
@@ -356,7 +356,8 @@ impl Run<'_> {
     /// The limit of a step in flight has passed. Where its fallback is taken, the step is stopped: nothing waits for it any more.
     fn cut(&mut self, ix: NodeIx, limit: Deadline) -> Result<(), RunFailure> {
         self.settle(ix, Err(NodeFailure::TimedOut(limit)))?;
-        self.recorder.ended_now(ix, clock::now());
+        let now = clock::now();
+        self.recorder.ended_now(ix, now);
         let buffers = &mut *self.buffers;
         buffers.timeouts.remove(ix);
         if let Some(read) = buffers.reads.iter_mut().find(|read| read.step == ix) {
@@ -366,8 +367,7 @@ impl Run<'_> {
             stop.store(true, Ordering::Relaxed);
         }
         if let Some(times) = &self.steps.times {
-            // How long it would have taken is not known, except that it is longer.
-            times.learn(ix, limit.allowed * 2);
+            times.learn_cut(ix, &limit, now);
         }
         Ok(())
     }
@@ -391,8 +391,8 @@ impl Run<'_> {
         let RunBuffers { progress, startable, .. } = &mut *self.buffers;
         while let Some(news) = progress.next_news() {
             let after = match news {
-                News::HasRows(node) => Some(node),
-                News::Woken(_) => None,
+                NodeNews::HasRows(node) => Some(node),
+                NodeNews::Woken(_) => None,
             };
             startable.extend(started_by(news, self.steps, progress).into_iter().map(|ix| (ix, after)));
         }

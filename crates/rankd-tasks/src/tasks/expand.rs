@@ -250,7 +250,12 @@ impl Fetch for Expand {
         let (id, keys) = (id_field(registry), KeyPattern::of(&self.template, registry));
         let inspect: Inspect<'_> =
             Box::new(move |replies, _, found| self.decoder.inspect(replies, &id, Misreads(found)));
-        Some(StoredLayout { endpoint: self.endpoint.0, keys, read: self.decoder.read(self.decoder.fanout.count(&[])), inspect })
+        Some(StoredLayout {
+            endpoint: self.endpoint.0,
+            keys,
+            read: self.decoder.read(self.decoder.fanout.count(&[])),
+            inspect,
+        })
     }
 }
 

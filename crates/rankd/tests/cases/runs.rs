@@ -140,8 +140,16 @@ fn lines(response: &str) -> String {
                 }
             }
             "request_id" | "plan" => reader.skip().expect("JSON"),
+            "degraded" => lines.push(format!("{name}: {}", without_times(reader.raw().expect("JSON")))),
             _ => lines.push(format!("{name}: {}", reader.raw().expect("JSON"))),
         }
     }
     lines.join("\n")
+}
+
+/// What is degraded without when it was, which is no two times the same.
+fn without_times(degraded: &str) -> String {
+    let mut parts = degraded.split(r#","after_ms":"#);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
