@@ -115,7 +115,7 @@ impl<'a> Model<'a> {
                 let (given, expected) = (cells(given), cells(&rows));
                 ensure!(given == expected, "other rows than the plan says:\n{given}\n{expected}");
                 self.all_that_is_needed_ran(&needed)?;
-                let nothing = self.outcome.degraded.iter().next().filter(|_| rows.iter().all(RowSet::is_empty));
+                let nothing = self.outcome.degraded.first().filter(|_| rows.iter().all(RowSet::is_empty));
                 ensure!(nothing.is_none(), "an answer without rows, and something is missing");
             }
             Err(error) => {
