@@ -12,8 +12,8 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Pointer, Predicate, TemplateText,
-    Texts, Where,
+    Columns, Count, Dial, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Pointer, Predicate,
+    TemplateText, Texts, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -42,6 +42,9 @@ params! {
         /// A float that nobody gave
         #[range(0.0..)]
         weight: f64 = 1.5,
+        /// An int that follows the load
+        #[range(1..=50)]
+        dial: Dial,
         /// A flag
         flag: bool = true,
         /// A text
@@ -103,7 +106,7 @@ impl Make for Every {
         let fields: Vec<_> = p.fields.iter().map(|(field, key)| (field, name(key))).collect();
         let columns: Vec<_> = p.columns.iter().map(|(key, data)| (name(key), data)).collect();
         *MADE.lock().unwrap() = vec![
-            format!("{:?} {} {} {:?}", p.endpoint, p.int, p.count, p.time_ms),
+            format!("{:?} {} {} {:?} {} {}", p.endpoint, p.int, p.count, p.time_ms, p.dial.at(&[]), p.dial.at(&[7])),
             format!("{} {} {} {} {:?} {:?} {}", p.share, p.weight, p.flag, p.text, p.note, p.texts, p.side),
             format!(
                 "{} {:?} {fields:?} {}",
@@ -179,7 +182,7 @@ impl Folder for OnePlan {
 }
 
 const OPTIONS: &str = r#"
-    endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, text: "user:1", texts: ["new", "popular"], side: "right",
+    endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, dial: dial(40, { min: 5 }), text: "user:1", texts: ["new", "popular"], side: "right",
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
@@ -205,7 +208,7 @@ fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
 #[test]
 fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     let made = made(OPTIONS).unwrap();
-    assert_eq!(made[0], "KeyedEndpoint(0) -3 2 250ms");
+    assert_eq!(made[0], "KeyedEndpoint(0) -3 2 250ms 40 7");
     assert_eq!(made[1], "0.25 1.5 true user:1 None [\"new\", \"popular\"] false");
     assert_eq!(made[2], "age [\"country\", \"age\"] [(\"title\", \"title\"), (\"/meta/likes\", \"likes\")] score");
     let registry = registry();
@@ -225,6 +228,7 @@ fn an_option_outside_its_kind_is_refused() {
     assert_eq!(wrong("share: 0.25", "share: 1.5"), ["P405 share takes float 0..=1"]);
     assert_eq!(wrong("share: 0.25", "share: \"a\""), ["D017 share takes a number, not \"a\""]);
     assert_eq!(wrong("share: 0.25", "share: 0.25, weight: -1"), ["P405 weight takes float ≥ 0"]);
+    assert_eq!(wrong("dial(40, { min: 5 })", "dial(51, { min: 5 })"), ["P405 dial takes int 1..=50"]);
     assert_eq!(wrong("int: -3", "int: -6"), ["P405 int takes int -5..=5"]);
     assert_eq!(wrong("[\"new\", \"popular\"]", "[]"), ["P405 texts needs at least one text"]);
     assert_eq!(wrong("\"popular\"", "\"po pular\""), ["P405 each text is 1 to 64 letters, digits, _, : or -"]);

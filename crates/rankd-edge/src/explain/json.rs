@@ -1,7 +1,7 @@
 //! An explanation for programs.
 
 use crate::answer::{write_degraded, write_fallback};
-use crate::explain::{Explanation, micros};
+use crate::explain::{Explanation, micros, millis};
 use rankd_engine::Outcome;
 use rankd_engine::steps::Step;
 use rankd_engine::trace::NodeTrace;
@@ -85,6 +85,12 @@ impl Explanation<'_> {
             w.field("cost").object(|w| {
                 w.field("fixed_ns").float(cost.fixed_ns.into()).field("per_row_ns").float(cost.per_row_ns.into());
                 w.field("samples").int(cost.samples.into());
+            });
+        }
+        if let Some(times) = self.usual_times(step) {
+            w.field("times").object(|w| {
+                w.field("p50_ms").float(millis(times.p50)).field("p95_ms").float(millis(times.p95));
+                w.field("reserve_ms").float(millis(times.reserve)).field("samples").int(times.samples.into());
             });
         }
     }

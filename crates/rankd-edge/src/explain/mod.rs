@@ -10,12 +10,19 @@ mod tests;
 mod tree;
 
 use rankd_engine::degraded::{Degraded, fallback_name};
+use rankd_engine::learned_times::UsualTimes;
 use rankd_engine::place::{self, Expected, Way};
 use rankd_engine::steps::{Step, Steps};
 use rankd_engine::task::Task;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, Policy, Scheduler};
 use rankd_plan::plan::{NodeIx, Substitute};
+use std::time::Duration;
+
+/// To a thousandth of a millisecond.
+fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e3
+}
 
 /// A plan, how it is to be run, and a run of it if there was one.
 pub struct Explanation<'a> {
@@ -82,6 +89,13 @@ impl Explanation<'_> {
         self.plan.outputs.iter().for_each(|output| is_read[*output as usize] = true);
         let others = (0..).zip(&self.plan.nodes).filter(|(ix, node)| node.needed && !is_read[*ix as usize]);
         self.plan.outputs.iter().copied().chain(others.map(|(ix, _)| ix)).collect()
+    }
+
+    /// How long a step usually takes, where the plan has fallbacks and the step has run. With a deadline, a node that has a fallback
+    /// may take what is left of it, less the reserve.
+    fn usual_times(&self, step: &Step) -> Option<UsualTimes> {
+        let times = self.steps().usual_times(*step.nodes.last()?)?;
+        (times.samples > 0).then_some(times)
     }
 
     /// What the readers of a node get when weather strikes it, in words.

@@ -4,7 +4,7 @@
 //! read is shown once. The walk keeps a stack of its own: a plan may be ten thousand steps deep.
 
 use crate::answer::degraded_lines;
-use crate::explain::{Explanation, micros};
+use crate::explain::{Explanation, micros, millis};
 use crate::listing::Listing;
 use rankd_engine::steps::Step;
 use rankd_plan::plan::NodeIx;
@@ -52,7 +52,7 @@ impl Explanation<'_> {
             |ix| &steps.step(ix).inputs,
             |ix, tree| {
                 let step = steps.step(ix);
-                let mut row = vec![tree, self.how(step), self.expected(step), predicted(step)];
+                let mut row = vec![tree, self.how(step), self.expected(step), self.predicted(step)];
                 row.extend(self.analyzed.is_some().then(|| self.ran(step)).into_iter().flatten());
                 runs.row(row);
             },
@@ -118,13 +118,18 @@ impl Explanation<'_> {
         let degraded = degraded_lines(self.plan, self.degraded(), false);
         format!("\n{result} after {took:.1} µs; critical path {}\n{degraded}", path.join(" → "))
     }
-}
 
-fn predicted(step: &Step) -> String {
-    let cost = step.cost.line();
-    match cost.fixed_ns.is_finite() && !step.trivial {
-        true => format!("{:.1} µs + {:.1} ns a row", cost.fixed_ns / 1e3, cost.per_row_ns),
-        false => String::new(),
+    /// What a step is predicted to cost; in a plan with fallbacks also how long it usually takes, and what is kept back for what follows.
+    fn predicted(&self, step: &Step) -> String {
+        let cost = step.cost.line();
+        let cost = match cost.fixed_ns.is_finite() && !step.trivial {
+            true => format!("{:.1} µs + {:.1} ns a row", cost.fixed_ns / 1e3, cost.per_row_ns),
+            false => String::new(),
+        };
+        let Some(times) = self.usual_times(step) else { return cost };
+        let [p50, p95, reserve] = [times.p50, times.p95, times.reserve].map(millis);
+        let comma = if cost.is_empty() { "" } else { ", " };
+        format!("{cost}{comma}usually {p50} ms, at most {p95} ms; {reserve} ms kept back")
     }
 }
 

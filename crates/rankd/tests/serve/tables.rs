@@ -174,8 +174,8 @@ fn sixty_four_requests_for_few_of_many_rows_take_little_memory() {
         assert_eq!(answer.status, 200, "{}", answer.body);
         assert!(answer.body.contains(&last) && answer.json().list("candidates").len() == KEPT, "{}", answer.body);
     }
-    // The most since the server started, so loading the table counts as well.
-    let more = (server.kilobytes("VmHWM:") - before) / 1024;
+    // The most since the server started, so loading the table counts as well. The kernel updates the two at different times.
+    let more = server.kilobytes("VmHWM:").saturating_sub(before) / 1024;
     println!("{AT_ONCE} requests at once took at most {more} MB more than the {} MB before", before / 1024);
     assert!(more < MORE_MAX, "{more} MB");
 }
