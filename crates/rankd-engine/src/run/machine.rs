@@ -240,6 +240,8 @@ impl Run<'_> {
         })
     }
 
+    /// Not a part of its caller: the innermost loop of the engine has the registers for itself.
+    #[inline(never)]
     fn compute_ready(&mut self, scratch: &mut Scratch) -> Result<Paused, RunFailure> {
         let mut looked = self.look();
         while self.buffers.new_reads.is_empty() {
