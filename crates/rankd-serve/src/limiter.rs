@@ -7,6 +7,7 @@
 //! must be waiting for something else. Nothing else is learned, so there is nothing to forget. [`crate::admission`] is what requests use.
 
 use rankd_engine::clock::{Instant, nanos_between};
+pub(crate) use rankd_engine::dials::PRESSURE_MAX;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -33,8 +34,6 @@ const ROUND_PART: u32 = 2;
 const ROUND_MAX: Duration = Duration::from_millis(50);
 /// How long a run without a deadline may wait for a thread before the limit shrinks. A loop that has taken on half as much has room.
 const RUN_WAIT: Duration = Duration::from_millis(10);
-/// Pressure is told in so many parts.
-pub(crate) const PRESSURE_MAX: u8 = 8;
 /// Pressure falls by one part in this time at most, so that what follows it does not swing.
 pub(crate) const RELIEF: Duration = Duration::from_millis(100);
 /// How much of the way to a new value one run moves the limit, and the averages.
