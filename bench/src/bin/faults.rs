@@ -5,7 +5,7 @@
 
 use rankd_bench::faults::overload::{self, WORK};
 use rankd_bench::faults::stage::{TEN, pin_load, unpin_load};
-use rankd_bench::faults::{ceiling, clock, degraded, dial, hog, learned, reload, slow, stop, upgrade};
+use rankd_bench::faults::{ceiling, clock, degraded, dial, hog, learned, network, reload, slow, stop, upgrade};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -28,7 +28,7 @@ fn main() {
     pinned.into_iter().filter(|(name, _)| wanted(name)).for_each(|(_, run)| run());
     unpin_load();
     let anywhere: [(&str, fn()); 7] = [
-        ("sources", degraded::run),
+        ("sources", || network::inside("sources", degraded::run)),
         ("learned", learned::run),
         ("reload", reload::run),
         ("stop", stop::run),

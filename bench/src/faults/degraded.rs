@@ -2,6 +2,7 @@
 //! three, and does the answer say which one was missing? And a source that becomes slow: is it left alone, and used again?
 
 use crate::faults::load::{Answer, Load, Step, post};
+use crate::faults::network::{self, Loss};
 use crate::faults::overload::{DEADLINE, FLAGS, Target};
 use crate::faults::proxy::{Mode, Proxy};
 use crate::faults::stage::{BODY, Folder, met, noted, plan, table, told};
@@ -33,19 +34,22 @@ enum Fault {
     Busy,
     MaxClients,
     Proxied(Mode),
+    /// So many of a thousand packets are lost.
+    Lossy(u64),
 }
 
-const FAULTS: [(&str, Fault); 10] = [
-    ("killed", Fault::Killed),
-    ("frozen", Fault::Frozen),
-    ("30 % errors after 300 ms", Fault::Proxied(Mode::Grey)),
-    ("a byte every 10 ms", Fault::Proxied(Mode::Dribble)),
-    ("LOADING", Fault::Loading),
-    ("BUSY", Fault::Busy),
-    ("maxclients", Fault::MaxClients),
-    ("nothing gets through", Fault::Proxied(Mode::Cut)),
-    ("1 % of packets lost", Fault::Proxied(Mode::Lose(10))),
-    ("5 % of packets lost", Fault::Proxied(Mode::Lose(50))),
+/// Each with the reasons that may be given for it. What has become slow is not even started once that was learned.
+const FAULTS: [(&str, Fault, &[&str]); 10] = [
+    ("killed", Fault::Killed, &["upstream"]),
+    ("frozen", Fault::Frozen, &["timeout", "upstream", "no_time"]),
+    ("30 % errors after 300 ms", Fault::Proxied(Mode::Grey), &["timeout", "upstream", "no_time"]),
+    ("a byte every 10 ms", Fault::Proxied(Mode::Dribble), &["timeout", "upstream", "no_time"]),
+    ("LOADING", Fault::Loading, &["upstream"]),
+    ("BUSY", Fault::Busy, &["timeout", "upstream", "no_time"]),
+    ("maxclients", Fault::MaxClients, &["upstream"]),
+    ("nothing gets through", Fault::Lossy(1000), &["timeout", "upstream", "no_time"]),
+    ("1 % of packets lost", Fault::Lossy(10), &["timeout", "upstream", "no_time"]),
+    ("5 % of packets lost", Fault::Lossy(50), &["timeout", "upstream", "no_time"]),
 ];
 
 /// Four servers, of which the sick one is behind a proxy, and a plan that reads from all of them.
@@ -101,7 +105,7 @@ impl Stage {
         let answers = thread::scope(|scope| {
             let load = scope.spawn(|| load.drive());
             thread::sleep(BEFORE);
-            during(&mut Sick { redis: &mut redis[SICK], proxy });
+            during(&mut Sick { redis: &mut redis[SICK], proxy, loss: None });
             load.join().expect("the load ends")
         });
         (answers, log.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -112,6 +116,7 @@ impl Stage {
 struct Sick<'a> {
     redis: &'a mut Redis,
     proxy: &'a Proxy,
+    loss: Option<Loss>,
 }
 
 impl Sick<'_> {
@@ -138,6 +143,9 @@ impl Sick<'_> {
                 redis.command(&["CLIENT", "KILL", "TYPE", "normal"]).expect("it answers");
             }
             Fault::Proxied(mode) => self.proxy.set(mode),
+            Fault::Lossy(per_mille) if network::is_own() => self.loss = Some(Loss::at(self.proxy.port, per_mille)),
+            Fault::Lossy(1000) => self.proxy.set(Mode::Cut),
+            Fault::Lossy(per_mille) => self.proxy.set(Mode::Lose(per_mille)),
         }
     }
 
@@ -166,6 +174,10 @@ impl Sick<'_> {
                 }
             }
             Fault::Proxied(_) => self.proxy.set(Mode::Pass),
+            Fault::Lossy(_) => {
+                self.loss = None;
+                self.proxy.set(Mode::Pass);
+            }
         }
     }
 }
@@ -215,13 +227,15 @@ fn sources() -> String {
     plan(PLAN, &nodes, &all)
 }
 
+const REASONS: [&str; 3] = ["timeout", "upstream", "no_time"];
+
 /// What an answer with rows is.
 #[derive(Clone, Copy, PartialEq)]
 enum Rows {
     /// Those of all sources, and nothing degraded.
     All,
-    /// Those of the others, and the sick one is named.
-    Others,
+    /// Those of the others, and the sick one is named, with this of the reasons.
+    Others(&'static str),
     Wrong,
 }
 
@@ -239,10 +253,12 @@ fn rows(answer: &str) -> Rows {
         None if of(&mut (0..SOURCES)) => Rows::All,
         Some(list) if of(&mut (0..SOURCES).filter(|source| *source != SICK)) => {
             let named = format!("{{\"node\":\"s{SICK}\"");
-            let reasons = ["timeout", "upstream", "no_time"];
-            let is_told = reasons.iter().any(|reason| list.contains(&format!("\"reason\":\"{reason}\"")));
+            let told = REASONS.into_iter().find(|reason| list.contains(&format!("\"reason\":\"{reason}\"")));
             let is_only = list.matches("\"node\":").count() == 1;
-            if list.starts_with(&named) && is_told && is_only { Rows::Others } else { Rows::Wrong }
+            match told {
+                Some(reason) if list.starts_with(&named) && is_only => Rows::Others(reason),
+                _ => Rows::Wrong,
+            }
         }
         _ => Rows::Wrong,
     }
@@ -251,8 +267,8 @@ fn rows(answer: &str) -> Rows {
 pub fn run() {
     println!("\n## One of four sources fails\n");
     println!(
-        "Four Redis servers, a source on each, `fallback: none`; the second is spoiled for 3 s. Loss and silence are played by a proxy in \
-         front of it.\n"
+        "Four Redis servers, a source on each, `fallback: none`; the second is spoiled for 3 s, by itself, by a proxy in front of it, or by \
+         packets that `nft` drops.\n"
     );
     let mut stage = Stage::new();
     let capacity =
@@ -260,23 +276,27 @@ pub fn run() {
     let rate = capacity.rate / 2.0;
     println!("{rate:.0} requests a second, half of what can be answered in time; a deadline of 100 ms.\n");
     println!(
-        "| fault | requests | answered with rows, % | goal | late | goal | wrong rows or wrongly named | goal | without the sick one | p99 ms | met |\n\
+        "| fault | requests | answered with rows, % | goal | late | goal | wrong rows, node or reason | goal | without the sick one: timeout, upstream, no_time | p99 ms | met |\n\
          |---|---|---|---|---|---|---|---|---|---|---|"
     );
-    for (name, fault) in FAULTS {
+    for (name, fault, reasons) in FAULTS {
         let (answers, log) = stage.drive(rate, TIME, |sick| {
             sick.begin(fault);
             thread::sleep(FAULT);
             sick.end(fault);
         });
         let tally = Tally::of(&answers);
-        let without = log.iter().filter(|(_, rows)| *rows == Rows::Others).count();
-        let (good, late, wrong) = (tally.with(200), tally.late(DEADLINE), tally.wrong());
+        let given = REASONS.map(|reason| log.iter().filter(|(_, rows)| *rows == Rows::Others(reason)).count());
+        let misnamed =
+            REASONS.iter().zip(given).filter(|(reason, _)| !reasons.contains(reason)).map(|(_, count)| count);
+        let misnamed: usize = misnamed.sum();
+        let (good, late, wrong) = (tally.with(200), tally.late(DEADLINE), tally.wrong() + misnamed);
         let share = 100.0 * good as f64 / tally.all() as f64;
         let met = met(good == tally.all() && late == 0 && wrong == 0);
         println!(
-            "| {name} | {} | {share:.2} | 100 | {late} | 0 | {wrong} | 0 | {without} | {:.1} | {met} |",
+            "| {name} | {} | {share:.2} | 100 | {late} | 0 | {wrong} | 0 | {} | {:.1} | {met} |",
             tally.all(),
+            given.map(|count| count.to_string()).join(", "),
             tally.ms(99.0)
         );
     }
@@ -308,6 +328,6 @@ fn becomes_slow(stage: &mut Stage, rate: f64) {
     let used = log.iter().find(|(at, rows)| *at > fast_again && *rows == Rows::All).map(|(at, _)| *at - fast_again);
     let shown = used.map_or("not again".to_owned(), |time| format!("{:.0}", time.as_secs_f64() * 1e3));
     told("used again after it was fast again, ms", &shown, "≤ 1000", used.is_some_and(|time| time.as_secs() < 1));
-    let without = log.iter().filter(|(_, rows)| *rows == Rows::Others).count();
+    let without = log.iter().filter(|(_, rows)| matches!(rows, Rows::Others(_))).count();
     noted("answers without it", &without.to_string());
 }

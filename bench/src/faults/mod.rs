@@ -11,6 +11,7 @@ pub mod dial;
 pub mod hog;
 pub mod learned;
 pub mod load;
+pub mod network;
 pub mod overload;
 pub mod proxy;
 pub mod reload;

@@ -75,7 +75,7 @@ impl Sequential {
             let Some(at) = ready.pop_first() else { return progress.outputs(&plan.outputs) };
             let ix = steps.order[at];
             let result = self.node(plan, request, limits, ix, progress, recorder);
-            match settle(plan, steps, &limits, progress, recorder, ix, result)? {
+            match settle(plan, steps, &limits, progress, recorder, (ix, steps.step(ix)), result)? {
                 Settled::News => {}
                 Settled::Rows => {
                     let started = started_by(NodeNews::HasRows(ix), steps, progress);

@@ -15,7 +15,7 @@ use crate::link::Linked;
 use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::stats::Stats;
-use crate::steps::Steps;
+use crate::steps::{Step, Steps};
 use crate::trace::Recorder;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
@@ -80,7 +80,7 @@ pub(crate) enum Settled {
     News,
 }
 
-/// Takes in how a node has ended.
+/// Takes in how a node has ended, whose step is this one of `steps`.
 #[inline(always)]
 pub(crate) fn settle(
     plan: &Linked,
@@ -88,7 +88,7 @@ pub(crate) fn settle(
     limits: &Limits,
     progress: &mut Progress,
     recorder: &mut Recorder,
-    node: NodeIx,
+    (node, step): (NodeIx, &Step),
     result: Result<RowSet, impl Into<NodeFailure>>,
 ) -> Result<Settled, RunFailure> {
     match result {
@@ -97,7 +97,7 @@ pub(crate) fn settle(
                 let failure = NodeFailure::Task(TaskError::too_large(limits.run_bytes_max));
                 return fail(plan, steps, limits, progress, recorder, node, failure);
             }
-            if steps.step(node).watched {
+            if step.watched {
                 progress.has_rows(steps, node);
                 return Ok(Settled::News);
             }

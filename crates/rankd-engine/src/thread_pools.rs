@@ -305,7 +305,15 @@ impl Dispatch<'_> {
     /// Settles a node. Those that waited only for it can be started.
     fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
         let (progress, recorder) = (&mut self.progress, &mut self.recorder);
-        match settle(self.plan, &self.plan.written, &self.limits, progress, recorder, ix, result)? {
+        match settle(
+            self.plan,
+            &self.plan.written,
+            &self.limits,
+            progress,
+            recorder,
+            (ix, self.plan.written.step(ix)),
+            result,
+        )? {
             Settled::News => self.take_news(),
             Settled::Rows => self.start_after(NodeNews::HasRows(ix)),
         }

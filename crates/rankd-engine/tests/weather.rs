@@ -145,6 +145,7 @@ fn play_all(seeds: std::ops::Range<u64>) {
         "E301",
         "E304",
         "E401",
+        "E402",
         "E504",
         "E901",
         "fallback none",

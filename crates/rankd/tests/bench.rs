@@ -188,6 +188,18 @@ fn a_bench_stands_beside_an_earlier_one() {
 }
 
 #[test]
+fn a_plan_is_named_once_by_its_place_or_by_a_flag() {
+    for command in ["bench", "explain"] {
+        let (code, _, words) = told(&[command, "--plan_name", "diamond"]);
+        assert_eq!(code, Some(0), "{words}");
+        let (code, _, words) = told(&[command, "diamond", "--plan_name", "complex_dag"]);
+        assert!(code == Some(2) && words.contains("cannot be used with"), "{code:?} {words}");
+        let (code, _, words) = told(&[command]);
+        assert!(code == Some(2) && words.contains("<PLAN>"), "{code:?} {words}");
+    }
+}
+
+#[test]
 fn flags_of_a_plan_are_refused_where_a_server_is_driven() {
     let flags: [&[&str]; 4] =
         [&["--scheduler", "pools"], &["--plan_dir", "x"], &["--deadline_ms", "5"], &["--inline", "off"]];

@@ -5,13 +5,13 @@
 //! rounded to `f32`, never both at once; then lanes are added in pairs, the first half to the second, until one is left. Sixteen lanes
 //! fill one or two wide registers. Vectors have the same length: what is beyond the shorter one is not looked at.
 //!
-//! The additions of one row wait for each other, so rows are summed two in turn; and lanes are put together for many rows at once, which
-//! keeps the compiler from spreading one register over several rows.
+//! The additions of one row wait for each other, so rows are summed four in turn. The last four lanes are put together for many rows at
+//! once: in a loop of its own, the compiler fills a register with many rows, and in the loop before it with many lanes.
 
 const LANES: usize = 16;
-const HALF: usize = LANES / 2;
+const QUARTER: usize = LANES / 4;
 /// Rows that are summed in turn.
-const IN_TURN: usize = 2;
+const IN_TURN: usize = 4;
 /// Rows whose lanes are put together at once.
 const BLOCK: usize = 32;
 
@@ -105,22 +105,25 @@ fn sums<'v>(
     pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
     term: impl Fn(f32, f32) -> f32 + Copy,
 ) {
-    let mut halves = [[0f32; HALF]; BLOCK];
+    let mut quarters = [[0f32; QUARTER]; BLOCK];
     let whole = out.len() / IN_TURN * IN_TURN;
     let mut are_long = true;
-    for (turn, halves) in halves[..whole].as_chunks_mut().0.iter_mut().enumerate() {
-        let [(a, b), (c, d)]: [_; IN_TURN] = [pair(first + IN_TURN * turn), pair(first + IN_TURN * turn + 1)];
-        let len = a.len();
+    for (turn, quarters) in quarters[..whole].as_chunks_mut().0.iter_mut().enumerate() {
+        let (mut a, mut b): ([&[f32]; IN_TURN], [&[f32]; IN_TURN]) = Default::default();
+        for row in 0..IN_TURN {
+            (a[row], b[row]) = pair(first + IN_TURN * turn + row);
+        }
+        let len = a[0].len();
         // A null cell may lead to no numbers.
-        if len < LANES || b.len() != len || c.len() != len || d.len() != len {
+        if len < LANES || (0..IN_TURN).any(|row| a[row].len() != len || b[row].len() != len) {
             are_long = false;
             break;
         }
-        lanes(halves, ([a, c], [b, d]), len, term);
+        lanes(quarters, (a, b), len, term);
     }
     if are_long {
-        for (out, half) in out.iter_mut().zip(&halves[..whole]) {
-            *out = total(*half);
+        for (out, quarter) in out.iter_mut().zip(&quarters[..whole]) {
+            *out = total(quarter);
         }
     }
     for (row, out) in out.iter_mut().enumerate().skip(if are_long { whole } else { 0 }) {
@@ -133,45 +136,46 @@ fn sums<'v>(
 #[inline(never)]
 fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) -> f64 {
     let len = a.len().min(b.len());
+    let mut quarters = [[0f32; QUARTER]];
     if len < LANES {
-        return total(halved(added([0.0; LANES], &moved(&a[..len]), &moved(&b[..len]), term)));
+        quarters[0] = quartered(added([0.0; LANES], &moved(&a[..len]), &moved(&b[..len]), term));
+    } else {
+        lanes(&mut quarters, ([a], [b]), len, term);
     }
-    let mut half = [[0f32; HALF]];
-    lanes(&mut half, ([a], [b]), len, term);
-    total(half[0])
+    total(&quarters[0])
 }
 
-/// The lanes of vectors of this length, which is that of a block at least; each two of them added already. Loops and not `map`, which would
+/// The lanes of vectors of this length, which is that of a block at least; each four of them added already. Loops and not `map`, which would
 /// not be compiled for each width.
 #[inline(always)]
 fn lanes<const N: usize>(
-    halves: &mut [[f32; HALF]; N],
-    (mut a, mut b): ([&[f32]; N], [&[f32]; N]),
+    quarters: &mut [[f32; QUARTER]; N],
+    (a, b): ([&[f32]; N], [&[f32]; N]),
     len: usize,
     term: impl Fn(f32, f32) -> f32 + Copy,
 ) {
+    let (whole, rest) = (len / LANES, len % LANES);
+    let mut blocks = [(&[] as &[[f32; LANES]], &[] as &[[f32; LANES]]); N];
     for row in 0..N {
-        (a[row], b[row]) = (&a[row][..len], &b[row][..len]);
+        // Cut once, so that nothing is checked in the loop.
+        blocks[row] = (&a[row][..len].as_chunks().0[..whole], &b[row][..len].as_chunks().0[..whole]);
     }
     let mut lanes = [[0f32; LANES]; N];
-    let mut at = 0;
-    while at + LANES <= len {
+    for block in 0..whole {
         for row in 0..N {
-            if let (Some(a), Some(b)) = (a[row][at..].first_chunk(), b[row][at..].first_chunk()) {
-                lanes[row] = added(lanes[row], a, b, term);
-            }
+            let (a, b) = blocks[row];
+            lanes[row] = added(lanes[row], &a[block], &b[block], term);
         }
-        at += LANES;
     }
-    if at < len {
+    if rest > 0 {
         for row in 0..N {
-            if let (Some(a), Some(b)) = (a[row].last_chunk(), b[row].last_chunk()) {
-                lanes[row] = added(lanes[row], &kept(a, len - at), &kept(b, len - at), term);
+            if let (Some(a), Some(b)) = (a[row][..len].last_chunk(), b[row][..len].last_chunk()) {
+                lanes[row] = added(lanes[row], &kept(a, rest), &kept(b, rest), term);
             }
         }
     }
     for row in 0..N {
-        halves[row] = halved(lanes[row]);
+        quarters[row] = quartered(lanes[row]);
     }
 }
 
@@ -200,7 +204,12 @@ fn moved(numbers: &[f32]) -> [f32; LANES] {
     block
 }
 
-/// The first half of the lanes added to the second.
+/// The first half of the lanes added to the second, and once more.
+#[inline(always)]
+fn quartered(lanes: [f32; LANES]) -> [f32; QUARTER] {
+    halved::<{ LANES / 2 }, QUARTER>(halved(lanes))
+}
+
 #[inline(always)]
 fn halved<const N: usize, const HALF: usize>(lanes: [f32; N]) -> [f32; HALF] {
     std::array::from_fn(
@@ -210,10 +219,8 @@ fn halved<const N: usize, const HALF: usize>(lanes: [f32; N]) -> [f32; HALF] {
 }
 
 #[inline(always)]
-fn total(half: [f32; HALF]) -> f64 {
-    let lanes: [f32; 4] = halved(half);
-    let [low, high]: [f32; 2] = halved(lanes);
-    f64::from(low + high)
+fn total(quarter: &[f32; QUARTER]) -> f64 {
+    f64::from((quarter[0] + quarter[2]) + (quarter[1] + quarter[3]))
 }
 
 #[cfg(test)]

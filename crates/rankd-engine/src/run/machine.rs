@@ -377,10 +377,11 @@ impl Run<'_> {
     /// Settles a step. Those that waited only for it can be started.
     fn settle(&mut self, ix: NodeIx, result: Result<RowSet, NodeFailure>) -> Result<(), RunFailure> {
         let RunBuffers { progress, startable, .. } = &mut *self.buffers;
-        match settle(self.plan, self.steps, &self.limits, progress, &mut self.recorder, ix, result)? {
+        let step = self.steps.step(ix);
+        match settle(self.plan, self.steps, &self.limits, progress, &mut self.recorder, (ix, step), result)? {
             Settled::News => self.take_news(),
             Settled::Rows => {
-                let readers = self.steps.step(ix).readers.iter().copied();
+                let readers = step.readers.iter().copied();
                 startable
                     .extend(readers.filter(|reader| progress.count_down(*reader)).map(|reader| (reader, Some(ix))));
             }

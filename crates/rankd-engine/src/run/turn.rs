@@ -113,7 +113,7 @@ impl Run<'_> {
             let last = progress.claim(step);
             let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
             progress.release(step, last);
-            match settle(plan, steps, &self.limits, progress, &mut self.recorder, ix, result) {
+            match settle(plan, steps, &self.limits, progress, &mut self.recorder, (ix, step), result) {
                 Ok(Settled::Rows) => {}
                 Ok(Settled::News) => break Break::News,
                 Err(failure) => break Break::Failed(failure),

@@ -465,7 +465,8 @@ impl Run<'_> {
         let (kind, code) = match self.nodes[node].fate {
             Fate::Panics | Fate::PanicsAtOnce => (ErrorKind::Bug, "E901"),
             Fate::Upstream if self.nodes[node].reads => (ErrorKind::Upstream, "E401"),
-            _ => (ErrorKind::Task, "E504"),
+            Fate::WrongType if self.nodes[node].reads => (ErrorKind::Upstream, "E402"),
+            Fate::Fails | Fate::Upstream | Fate::WrongType | Fate::Well | Fate::Brittle => (ErrorKind::Task, "E504"),
         };
         ensure!((error.code.kind, error.code.id) == (kind, code), "{error} is not of kind {kind:?}");
         let scripted = error.message == format!("the task panicked: {SCRIPTED} node {node}");

@@ -162,7 +162,7 @@ fn plan(shape: Shape, tasks: &Tasks, rng: &mut Rng) -> PlanScript {
             latency_ms: span_ms(rng),
             yields: if rng.percent(10) { rng.below(4) as u64 } else { 0 },
             fate: match rng.percent(faults) {
-                true => [Fate::Fails, Fate::Upstream, Fate::Panics, Fate::PanicsAtOnce][rng.below(4)],
+                true => [Fate::Fails, Fate::Upstream, Fate::WrongType, Fate::Panics, Fate::PanicsAtOnce][rng.below(5)],
                 false if rng.percent(brittle) => Fate::Brittle,
                 false => Fate::Well,
             },

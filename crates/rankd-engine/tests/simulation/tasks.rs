@@ -62,6 +62,8 @@ pub(crate) enum Fate {
     Fails,
     /// The store says no; a computation has no store and fails by itself.
     Upstream,
+    /// What the store has is of another type than expected, which is a mistake although a store tells it. A computation fails by itself.
+    WrongType,
     Panics,
     /// Before anything was awaited.
     PanicsAtOnce,
@@ -74,6 +76,7 @@ choices! {
         "well" => Fate::Well,
         "fails" => Fate::Fails,
         "upstream" => Fate::Upstream,
+        "wrong_type" => Fate::WrongType,
         "panics" => Fate::Panics,
         "panics_at_once" => Fate::PanicsAtOnce,
         "brittle" => Fate::Brittle,
@@ -86,6 +89,7 @@ impl Fate {
             Fate::Well => "well",
             Fate::Fails => "fails",
             Fate::Upstream => "upstream",
+            Fate::WrongType => "wrong_type",
             Fate::Panics => "panics",
             Fate::PanicsAtOnce => "panics_at_once",
             Fate::Brittle => "brittle",
@@ -114,7 +118,7 @@ impl Script {
                 see(run, self.node, What::Done);
                 Ok(rows(self.node, inputs))
             }
-            Fate::Fails | Fate::Upstream => {
+            Fate::Fails | Fate::Upstream | Fate::WrongType => {
                 see(run, self.node, What::Failed);
                 Err(TaskError::new(codes::INJECTED_FAILURE, "as the script says"))
             }
@@ -229,7 +233,11 @@ impl Fetch for Read {
             tokio::task::yield_now().await;
         }
         let latency_ms = if run == REHEARSAL { 0 } else { self.latency_ms };
-        let prefix = if fate == Fate::Upstream { DOWN } else { "up" };
+        let prefix = match fate {
+            Fate::Upstream => DOWN,
+            Fate::WrongType => OF_ANOTHER_TYPE,
+            Fate::Well | Fate::Fails | Fate::Panics | Fate::PanicsAtOnce | Fate::Brittle => "up",
+        };
         if let Err(error) = cx.keyed(KeyedEndpoint(0)).hash_all(Keys::Numbered { prefix, ids: &[latency_ms] }).await {
             see(run, script.node, What::Failed);
             return Err(error);
@@ -263,6 +271,7 @@ impl Compute for Work {
 }
 
 const DOWN: &str = "down";
+const OF_ANOTHER_TYPE: &str = "other";
 
 /// A store that takes as long as the id it is asked for says.
 pub(crate) struct ScriptedStore;
@@ -287,6 +296,9 @@ impl Keyed for ScriptedStore {
             }
             if prefix == DOWN {
                 return Err(StoreError::Unavailable("as the script says".into()));
+            }
+            if prefix == OF_ANOTHER_TYPE {
+                return Err(StoreError::WrongType { key: "as the script says".into() });
             }
             let mut replies = Replies::default();
             replies.push_item(Some(b"12345"));

@@ -198,7 +198,7 @@ impl<'a> Model<'a> {
         for record in self.trace()?.nodes.iter().filter(|record| record.end == End::Failed) {
             let node = self.node(record.node as usize);
             let is_mistake = match node.fate {
-                Fate::Fails | Fate::Panics | Fate::PanicsAtOnce => true,
+                Fate::Fails | Fate::WrongType | Fate::Panics | Fate::PanicsAtOnce => true,
                 Fate::Upstream => !node.reads,
                 Fate::Well | Fate::Brittle => false,
             };
@@ -234,7 +234,10 @@ impl<'a> Model<'a> {
             return Ok(());
         }
         let Some(at) = named else { return Err(format!("{error} names no node")) };
-        let covers = error.code.kind == ErrorKind::Upstream || error.code.kind == ErrorKind::Timeout;
+        let covers = match error.code.kind {
+            ErrorKind::Upstream => error.code.id != "E402",
+            kind => kind == ErrorKind::Timeout,
+        };
         let can_fall_back = covers && self.node(at).fallback.is_some() && !self.script.runs[self.number].strict;
         if !can_fall_back {
             return Ok(());

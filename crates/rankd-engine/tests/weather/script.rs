@@ -113,7 +113,9 @@ impl Script {
                     latency_ms: span_ms(rng),
                     fate: match rng.percent(faults) {
                         true => Fate::Upstream,
-                        false if rng.percent(mistakes) => [Fate::Fails, Fate::Panics, Fate::PanicsAtOnce][rng.below(3)],
+                        false if rng.percent(mistakes) => {
+                            [Fate::Fails, Fate::WrongType, Fate::Panics, Fate::PanicsAtOnce][rng.below(4)]
+                        }
                         false => [Fate::Well, Fate::Well, Fate::Well, Fate::Brittle][rng.below(4)],
                     },
                     timeout_ms: (timed && rng.percent(15)).then(|| 1 + span_ms(rng)),

@@ -15,8 +15,8 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainArgs {
     /// Name or file of the plan
-    #[arg(value_name = "PLAN")]
-    target: String,
+    #[arg(value_name = "PLAN", required_unless_present_any = ["plan_name", "plan"], conflicts_with_all = ["plan_name", "plan"])]
+    target: Option<String>,
     /// Run the plan for the request on stdin, or for user 1, and show rows, times and where each node ran
     #[arg(long)]
     analyze: bool,
@@ -34,7 +34,7 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
-    let Some(running) = PlanEngine::start(&args.run.with_plan(&args.target), library) else { return WRONG };
+    let Some(running) = PlanEngine::start(&args.run.with_plan(args.target.as_deref()), library) else { return WRONG };
     let PlanEngine { loaded, plan, engine, .. } = &running;
     let outcome = match args.analyze.then(|| request(&loaded.registry, &plan.name)).transpose() {
         Ok(request) => request.map(|request| engine.run(plan, request)),

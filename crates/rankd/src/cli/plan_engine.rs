@@ -52,8 +52,9 @@ enum SchedulerName {
 }
 
 impl RunArgs {
-    /// The same flags for a plan that is given by name or path.
-    pub(crate) fn with_plan(&self, plan: &str) -> RunArgs {
+    /// The same flags for a plan that may be given by name or path beside them.
+    pub(crate) fn with_plan(&self, plan: Option<&str>) -> RunArgs {
+        let Some(plan) = plan else { return self.clone() };
         let (name, path) =
             if library::is_name(plan) { (Some(plan.to_owned()), None) } else { (None, Some(plan.into())) };
         RunArgs { plan_name: name, plan: path, ..self.clone() }

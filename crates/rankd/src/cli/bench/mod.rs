@@ -31,7 +31,7 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BenchArgs {
     /// Name or file of the plan
-    #[arg(value_name = "PLAN", required_unless_present = "url")]
+    #[arg(value_name = "PLAN", required_unless_present_any = ["url", "plan_name", "plan"], conflicts_with_all = ["plan_name", "plan"])]
     target: Option<String>,
     /// Load-test a server instead: the URL of its plan, such as http://127.0.0.1:8080/rank/feed. The server has its own plans,
     /// registry and limits, so flags for those are refused
@@ -85,11 +85,9 @@ pub(crate) fn run(args: &BenchArgs, library: &Library) -> u8 {
             return WRONG;
         }
     };
-    match (&args.url, &args.target) {
-        (Some(url), _) => url::run(url, &load, &wanted),
-        (None, Some(plan)) => bench(&args.run.with_plan(plan), library, &load, &wanted),
-        // Refused when the command line is read.
-        (None, None) => WRONG,
+    match &args.url {
+        Some(url) => url::run(url, &load, &wanted),
+        None => bench(&args.run.with_plan(args.target.as_deref()), library, &load, &wanted),
     }
 }
 
