@@ -143,7 +143,7 @@ fn play_all(seeds: std::ops::Range<u64>) {
         "degraded timeout",
         "degraded no_time",
         "E301",
-        "E304",
+        "cut at a learned limit",
         "E401",
         "E402",
         "E504",

@@ -142,8 +142,8 @@ impl<'a> Model<'a> {
                 StandIn::Node(_) => "fallback node",
             });
             count(&format!("degraded {}", entry.reason.name()));
-            if entry.code.id == "E304" {
-                count("E304");
+            if entry.code.id == "E304" && entry.reason == Reason::Timeout {
+                count("cut at a learned limit");
             }
             let (record, fate) = (self.record(at), self.node(at).fate);
             let failed = record.is_some_and(|record| record.end == End::Failed);
