@@ -7,21 +7,24 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Says which libraries are there; what follows it answers questions.
 const PRELUDE: &str = r#"
-import importlib, sys
+import importlib, os, sys
+# A library may print whatever it likes, such as how far it is: what this prints are answers, and the rest goes to stderr.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 there = {}
 for name in sys.argv[1].split(","):
     try:
         there[name] = importlib.import_module(name)
     except ImportError:
         pass
-print(" ".join(f"{name}={library.__version__}" for name, library in there.items()), flush=True)
+print(" ".join(f"{name}={library.__version__}" for name, library in there.items()), file=answers, flush=True)
 def answer(respond):
     for line in sys.stdin:
         try:
-            print(respond(*line.split()), flush=True)
+            print(respond(*line.split()), file=answers, flush=True)
         except Exception as error:
             print(f"{line.strip()}: {error!r}", file=sys.stderr)
-            print("error", flush=True)
+            print("error", file=answers, flush=True)
 "#;
 
 pub struct Python {

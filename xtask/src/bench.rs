@@ -34,6 +34,7 @@ pub(crate) fn run(asked: &[String]) -> bool {
     for (name, flags) in SECTIONS.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|asked| asked == name))
     {
         say(&format!("── {name}"));
+        let before = ProcessorTime::now();
         let Some(tables) = output(
             "cargo",
             &[&["run", "--release", "--locked", "--manifest-path", "bench/Cargo.toml"], *flags].concat(),
@@ -41,7 +42,8 @@ pub(crate) fn run(asked: &[String]) -> bool {
             say(&format!("{name}: the bench failed; its section stays as it was"));
             return false;
         };
-        let section = format!("# {name}\n\n{}\n\n{}\n", provenance(flags), tables.trim_end());
+        let stolen = ProcessorTime::now().stolen_since(before);
+        let section = format!("# {name}\n\n{}\n\n{}\n", provenance(flags, stolen), tables.trim_end());
         // Read again for each: a bench that fails leaves what the ones before it have told.
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         if let Err(error) = std::fs::write(&path, replaced(&before, name, &section)) {
@@ -70,7 +72,7 @@ fn replaced(report: &str, name: &str, section: &str) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "what machine this is stands in a file")]
-fn provenance(flags: &[&str]) -> String {
+fn provenance(flags: &[&str], stolen: f64) -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
         .lines()
@@ -80,12 +82,34 @@ fn provenance(flags: &[&str]) -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let text = |program: &str, args: &[&str]| output(program, args).unwrap_or_default().trim().to_owned();
     format!(
-        "Commit `{}`. {model}, {cores} cores, {}, load average {} at the end. `cargo run --release {}` in `bench/`.",
+        "Commit `{}`. {model}, {cores} cores, {}, load average {} at the end, {stolen:.1} % of the processor time \
+         taken by the host. `cargo run --release {}` in `bench/`.",
         text("git", &["rev-parse", "--short", "HEAD"]),
         text("rustc", &["--version"]),
         load.split(' ').next().unwrap_or("?"),
         flags.join(" ")
     )
+}
+
+/// Ticks of all processors: all of them, and those that a virtual machine wanted and its host gave to others.
+#[derive(Clone, Copy)]
+struct ProcessorTime {
+    all: u64,
+    stolen: u64,
+}
+
+impl ProcessorTime {
+    #[expect(clippy::disallowed_methods, reason = "what the processors did stands in a file")]
+    fn now() -> ProcessorTime {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let ticks = stat.lines().next().unwrap_or("").split_whitespace().skip(1).filter_map(|word| word.parse().ok());
+        let ticks: Vec<u64> = ticks.take(8).collect();
+        ProcessorTime { all: ticks.iter().sum(), stolen: ticks.get(7).copied().unwrap_or(0) }
+    }
+
+    fn stolen_since(self, before: ProcessorTime) -> f64 {
+        100.0 * (self.stolen - before.stolen) as f64 / (self.all - before.all).max(1) as f64
+    }
 }
 
 /// What a program prints to stdout, if it succeeds.

@@ -80,6 +80,15 @@ fn cargo(args: &[&str]) -> bool {
 fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).args(args);
+    // What cargo says of this program to this program. A build script that looks at it would believe that something has changed, and
+    // everything after it would be built again whenever `cargo xtask` and `cargo` take turns.
+    let ours = std::env::vars_os().map(|(name, _)| name);
+    for name in ours.filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
+    }) {
+        command.env_remove(name);
+    }
     command
 }
 

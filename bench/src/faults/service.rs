@@ -65,7 +65,7 @@ pub fn run(wanted: impl Fn(&str) -> bool) {
             let flags = ["--registry", &registry.path().to_string_lossy()];
             let server = Server::rankd(plans.path(), &[&FLAGS[..], &flags].concat());
             let requests: Vec<Vec<u8>> =
-                (0..USERS).map(|user| post(PLAN, &format!(r#"{{"user_id":{user}}}"#))).collect();
+                (1..=USERS).map(|user| post(PLAN, &format!(r#"{{"user_id":{user}}}"#))).collect();
             let right = |_: usize, answer: &str| answer.contains(r#""title":"One""#);
             let (address, connections, steps) = (&server.address, CONNECTIONS, [STEP]);
             let load = Load { address, connections, requests: &requests, steps: &steps, retries: 0, right: &right };

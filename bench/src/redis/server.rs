@@ -52,13 +52,11 @@ impl Server {
 
     /// Sends a command and gives the start of its answer.
     pub fn command(&self, words: &[&str]) -> std::io::Result<String> {
-        let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
-        let mut out = format!("*{}\r\n", words.len());
-        words.iter().for_each(|word| out.push_str(&format!("${}\r\n{word}\r\n", word.len())));
-        socket.write_all(out.as_bytes())?;
-        let mut answer = [0; 512];
-        let count = socket.read(&mut answer)?;
-        Ok(String::from_utf8_lossy(&answer[..count]).into_owned())
+        command_on(&mut self.connect()?, words)
+    }
+
+    pub fn connect(&self) -> std::io::Result<TcpStream> {
+        TcpStream::connect(("127.0.0.1", self.port))
     }
 
     /// Users are followed by their neighbours; media have ids of their own, in which the owner can be seen.
@@ -97,12 +95,21 @@ fn spawn(port: u16, file: &str, more: &[&str]) -> Child {
     command.spawn().expect("redis-server is installed")
 }
 
-/// CPU seconds of all threads of a process that still live.
+/// Sends a command on a connection and gives the first bytes of its answer.
+pub fn command_on(socket: &mut TcpStream, words: &[&str]) -> std::io::Result<String> {
+    let mut out = format!("*{}\r\n", words.len());
+    words.iter().for_each(|word| out.push_str(&format!("${}\r\n{word}\r\n", word.len())));
+    socket.write_all(out.as_bytes())?;
+    let mut answer = [0; 512];
+    let count = socket.read(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer[..count]).into_owned())
+}
+
+/// CPU seconds of all threads of a process, those that have ended as well, in hundredths.
 pub fn cpu_seconds(process: u32) -> f64 {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let nanoseconds: u64 = threads
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok())
-        .filter_map(|text| text.split(' ').next()?.parse::<u64>().ok())
-        .sum();
-    nanoseconds as f64 / 1e9
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name comes before the last bracket and may have spaces; then the state, and the times as the 12th and 13th field.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    ticks as f64 / 100.0
 }
