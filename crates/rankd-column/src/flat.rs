@@ -5,6 +5,8 @@
 
 use crate::dictionary::Dictionary;
 use crate::value::{Element, List};
+use hashbrown::HashSet;
+use std::hash::Hash;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,6 +78,17 @@ impl Elements {
         self.len() == 0
     }
 
+    /// Adds a list with the elements of these lists, each once, in the order in which they come.
+    pub(crate) fn push_union(&mut self, lists: &[Span]) -> Span {
+        let start = self.len();
+        match self {
+            Elements::Int(values) => extend_once(values, lists, |value| *value),
+            Elements::Float(values) => extend_once(values, lists, |value| (value + 0.0).to_bits()),
+            Elements::Str(codes, _) => extend_once(codes, lists, |code| *code),
+        }
+        Span::new(start, self.len() - start)
+    }
+
     /// One list, copied out.
     pub fn list(&self, span: Span) -> List {
         match self {
@@ -84,6 +97,17 @@ impl Elements {
             Elements::Str(codes, dictionary) => {
                 List::Str(codes[span.range()].iter().map(|&code| dictionary.get(code).into()).collect())
             }
+        }
+    }
+}
+
+/// Appends those elements of some lists whose key was not there before.
+fn extend_once<T: Copy, K: Eq + Hash>(values: &mut Vec<T>, lists: &[Span], key: impl Fn(&T) -> K) {
+    let mut seen = HashSet::new();
+    for at in lists.iter().flat_map(|list| list.range()) {
+        let value = values[at];
+        if seen.insert(key(&value)) {
+            values.push(value);
         }
     }
 }

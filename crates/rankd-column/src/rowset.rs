@@ -7,7 +7,7 @@ use crate::batch::{Batch, Key};
 use crate::column::Column;
 use crate::id::Id;
 use crate::id_texts::IdTexts;
-use crate::kernel::sort::Order;
+use crate::kernel::sort::{Order, SortKey};
 use crate::kernel::{concat, sort, top};
 use crate::stop::{Stop, Stopped};
 use crate::value::Value;
@@ -140,6 +140,12 @@ impl RowSet {
         RowSet { batch: self.batch.clone(), view: View::Listed { rows: Arc::new(rows), len } }
     }
 
+    /// The rows at these positions of the view, in the order wanted.
+    pub fn positions(&self, positions: impl IntoIterator<Item = usize>) -> RowSet {
+        let rows = self.rows();
+        self.looking_at(positions.into_iter().map(|position| rows.at(position) as u32).collect())
+    }
+
     /// Whether so little of a large batch is looked at that a column for all of its rows would be mostly waste.
     #[inline]
     pub fn is_narrow(&self) -> bool {
@@ -180,6 +186,11 @@ impl RowSet {
     /// Stable sort by `key`, nulls last in both orders.
     pub fn sort(&self, key: Key, order: Order, stop: Stop<'_>) -> Result<RowSet, Stopped> {
         Ok(self.looking_at(sort::sorted(&self.batch, self.rows(), key, order, stop)?))
+    }
+
+    /// The same by several keys, the most important first, nulls where each says.
+    pub fn sort_by(&self, by: &[SortKey], stop: Stop<'_>) -> Result<RowSet, Stopped> {
+        Ok(self.looking_at(sort::sorted_by(&self.batch, self.rows(), by, stop)?))
     }
 
     /// What `sort` and then `take(count)` give, without sorting the rest.

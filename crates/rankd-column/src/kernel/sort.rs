@@ -22,6 +22,21 @@ pub enum Order {
     Desc,
 }
 
+/// Where rows come that have no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nulls {
+    First,
+    Last,
+}
+
+/// One of several keys that rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    pub key: Key,
+    pub order: Order,
+    pub nulls: Nulls,
+}
+
 /// Up to this many, counting the rows before each one beats any sort.
 const COUNTING_MAX: usize = 64;
 /// From this many, two passes over buckets beat a comparison sort.
@@ -29,10 +44,29 @@ const RADIX_MIN: usize = 200;
 
 /// The stored rows of `rows` in sorted order.
 pub fn sorted(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
-    let RankedRows { ranks, rows, nulls } = rank(batch, rows, key, order, stop)?;
+    sorted_with(batch, rows, SortKey { key, order, nulls: Nulls::Last }, stop)
+}
+
+/// The same by several keys, the most important first.
+pub fn sorted_by(batch: &Batch, rows: Rows<'_>, by: &[SortKey], stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
+    // Each sort leaves rows that are equal to it as the one before has put them.
+    let mut out = list(rows, stop)?.into_owned();
+    for by in by.iter().rev() {
+        out = sorted_with(batch, Rows::Listed(&out), *by, stop)?;
+    }
+    Ok(out)
+}
+
+fn sorted_with(batch: &Batch, rows: Rows<'_>, by: SortKey, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
+    let RankedRows { ranks, rows, nulls } = rank(batch, rows, by.key, by.order, stop)?;
     let mut out = Vec::with_capacity(rows.len() + nulls.len());
+    if by.nulls == Nulls::First {
+        out.extend_from_slice(&nulls);
+    }
     arrange(&ranks, &rows, &mut out, stop)?;
-    out.extend_from_slice(&nulls);
+    if by.nulls == Nulls::Last {
+        out.extend_from_slice(&nulls);
+    }
     Ok(out)
 }
 

@@ -1,0 +1,234 @@
+//! An order in which no stretch of the list has too many rows of a group.
+//!
+//! Rows are picked one by one. Each pick is the first row, of those that are left and within the look-ahead, that breaks no rule. If there
+//! is none, the last rule is dropped for this pick, then the one before it, and so on; without rules it is the first row that is left.
+//!
+//! Rows that are alike to all rules wait in one queue, and only the first of a queue is looked at. Queues that no pick can make free again,
+//! because a rule counts the whole list, are looked at after all others.
+
+use crate::kernel::groups::Groups;
+use crate::stop::{Stop, Stopped};
+use hashbrown::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// At most `max` rows of a group among `window` neighbours, or in the whole list where that is 0. Rows that are in no group are free.
+#[derive(Debug)]
+pub struct Rule {
+    pub groups: Groups,
+    pub max: usize,
+    pub window: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Picks {
+    /// Positions of the view: those that were picked, and then the others in their order.
+    pub order: Vec<usize>,
+    pub picked: usize,
+    /// How many picks break a rule.
+    pub relaxed: usize,
+}
+
+/// How a rule stands after the picks so far.
+struct RuleState<'a> {
+    rule: &'a Rule,
+    counts: Vec<usize>,
+    /// The groups of the last picks.
+    recent: VecDeque<u32>,
+}
+
+impl RuleState<'_> {
+    /// Whether a row of this group may not come next.
+    fn forbids(&self, group: u32) -> bool {
+        self.counts.get(group as usize).is_some_and(|count| *count >= self.rule.max)
+    }
+
+    fn pick(&mut self, group: u32) {
+        self.counts.get_mut(group as usize).into_iter().for_each(|count| *count += 1);
+        if self.rule.window > 0 {
+            self.recent.push_back(group);
+            if self.recent.len() >= self.rule.window {
+                // No group has this number where the row was in none.
+                let left = self.recent.pop_front().and_then(|left| self.counts.get_mut(left as usize));
+                left.into_iter().for_each(|count| *count -= 1);
+            }
+        }
+    }
+}
+
+/// Rows that are alike to all rules.
+struct Queue {
+    /// By rule.
+    groups: Vec<u32>,
+    positions: VecDeque<u32>,
+}
+
+/// Picks `size` of `count` rows; `lookahead` 0 is all. Looks at the stop before every pick.
+pub fn diversified(
+    rules: &[Rule],
+    count: usize,
+    size: usize,
+    lookahead: usize,
+    stop: Stop<'_>,
+) -> Result<Picks, Stopped> {
+    let mut queues = queues(rules, count, stop)?;
+    let state = |rule| RuleState { rule, counts: vec![0; rule.groups.count], recent: VecDeque::new() };
+    let mut states: Vec<RuleState<'_>> = rules.iter().map(state).collect();
+    // By how many rules, counted from the first, a queue can still keep: its first row and its number.
+    let mut waiting: Vec<BinaryHeap<Reverse<(u32, usize)>>> = (0..=rules.len()).map(|_| BinaryHeap::new()).collect();
+    for (number, queue) in queues.iter().enumerate() {
+        waiting[rules.len()].extend(queue.positions.front().map(|first| Reverse((*first, number))));
+    }
+    let mut left = (lookahead > 0).then(|| Left::new(count));
+    let (mut picks, mut is_picked) = (Picks::default(), vec![false; count]);
+    let mut aside = Vec::new();
+    while picks.picked < size.min(count) {
+        stop.check()?;
+        // The best so far: how many rules it keeps, its position, its queue and where that waits.
+        let mut best: Option<(usize, u32, usize, usize)> = None;
+        for level in (0..waiting.len()).rev() {
+            if best.is_some_and(|(keeps, ..)| keeps > level) {
+                break;
+            }
+            while let Some(Reverse((position, number))) = waiting[level].pop() {
+                let queue = &queues[number];
+                let broken = (0..level).find(|rule| states[*rule].forbids(queue.groups[*rule]));
+                // What a rule forbids for good waits where only the rules before it count.
+                if let Some(rule) = broken.filter(|rule| rules[*rule].window == 0) {
+                    waiting[rule].push(Reverse((position, number)));
+                    continue;
+                }
+                aside.push((level, position, number));
+                if left.as_ref().is_some_and(|left| left.before(position) >= lookahead) {
+                    break;
+                }
+                let keeps = broken.unwrap_or(level);
+                if best.is_none_or(|(most, first, ..)| keeps > most || (keeps == most && position < first)) {
+                    best = Some((keeps, position, number, level));
+                }
+                if broken.is_none() {
+                    break;
+                }
+            }
+        }
+        // There is a row left, and the first of them is never out of reach.
+        let Some((keeps, position, number, level)) = best else { break };
+        for (level, position, other) in aside.drain(..).filter(|(.., other)| *other != number) {
+            waiting[level].push(Reverse((position, other)));
+        }
+        let queue = &mut queues[number];
+        queue.positions.pop_front();
+        waiting[level].extend(queue.positions.front().map(|next| Reverse((*next, number))));
+        states.iter_mut().zip(&queue.groups).for_each(|(state, group)| state.pick(*group));
+        left.iter_mut().for_each(|left| left.remove(position));
+        is_picked[position as usize] = true;
+        picks.order.push(position as usize);
+        picks.picked += 1;
+        picks.relaxed += usize::from(keeps < rules.len());
+    }
+    picks.order.extend((0..count).filter(|position| !is_picked[*position]));
+    Ok(picks)
+}
+
+fn queues(rules: &[Rule], count: usize, stop: Stop<'_>) -> Result<Vec<Queue>, Stopped> {
+    let (mut numbers, mut queues): (HashMap<Vec<u32>, usize>, Vec<Queue>) = Default::default();
+    for start in stop.starts(count) {
+        let start = start?;
+        for position in start..count.min(start + crate::stop::ROWS_A_LOOK) {
+            let groups: Vec<u32> = rules.iter().map(|rule| rule.groups.of_rows[position]).collect();
+            let number = *numbers.entry(groups).or_insert_with_key(|groups| {
+                queues.push(Queue { groups: groups.clone(), positions: VecDeque::new() });
+                queues.len() - 1
+            });
+            queues[number].positions.push_back(position as u32);
+        }
+    }
+    Ok(queues)
+}
+
+/// How many of the rows before a position are left: a Fenwick tree.
+struct Left(Vec<u32>);
+
+impl Left {
+    fn new(count: usize) -> Left {
+        Left((0..=count).map(|at| (at & at.wrapping_neg()) as u32).collect())
+    }
+
+    fn remove(&mut self, position: u32) {
+        let mut at = position as usize + 1;
+        while at < self.0.len() {
+            self.0[at] -= 1;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    fn before(&self, position: u32) -> usize {
+        let (mut at, mut count) = (position as usize, 0);
+        while at > 0 {
+            count += self.0[at] as usize;
+            at &= at - 1;
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::groups::NO_GROUP;
+    use proptest::prelude::*;
+
+    /// By the words of the header.
+    fn naive(rules: &[Rule], count: usize, size: usize, lookahead: usize) -> Picks {
+        let mut picks = Picks::default();
+        let mut left: Vec<usize> = (0..count).collect();
+        let forbids = |rule: &Rule, order: &[usize], position: usize| {
+            let group = rule.groups.of_rows[position];
+            let recent = match rule.window {
+                0 => order,
+                window => &order[order.len().saturating_sub(window - 1)..],
+            };
+            group != NO_GROUP && recent.iter().filter(|other| rule.groups.of_rows[**other] == group).count() >= rule.max
+        };
+        while picks.picked < size.min(count) {
+            let reach = if lookahead == 0 { left.len() } else { lookahead.min(left.len()) };
+            let pick = (0..=rules.len()).rev().find_map(|level| {
+                let keeps = |at: &usize| rules[..level].iter().all(|rule| !forbids(rule, &picks.order, left[*at]));
+                (0..reach).find(keeps).map(|at| (at, level))
+            });
+            let (at, level) = pick.unwrap();
+            picks.order.push(left.remove(at));
+            picks.picked += 1;
+            picks.relaxed += usize::from(level < rules.len());
+        }
+        picks.order.extend(left);
+        picks
+    }
+
+    fn rule(count: usize) -> impl Strategy<Value = Rule> {
+        let group = prop_oneof![5 => 0..4u32, 1 => Just(NO_GROUP)];
+        (proptest::collection::vec(group, count), 1..4usize, 0..6usize).prop_map(|(of_rows, max, window)| Rule {
+            groups: Groups { of_rows, count: 4 },
+            max,
+            window,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn rows_are_picked_by_the_words_of_the_header(
+            (count, rules) in (0..30usize).prop_flat_map(|count| (Just(count), proptest::collection::vec(rule(count), 0..4))),
+            size in 0..35usize,
+            lookahead in prop_oneof![Just(0), 1..12usize],
+        ) {
+            let found = diversified(&rules, count, size, lookahead, Stop::default()).unwrap();
+            prop_assert_eq!(&found, &naive(&rules, count, size, lookahead));
+            let mut sorted = found.order.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(sorted, (0..count).collect::<Vec<usize>>());
+        }
+    }
+}
