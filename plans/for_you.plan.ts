@@ -1,5 +1,6 @@
-// The feed: media of whom the viewer follows and of whom they may like, scored by quality, likes and freshness. A source that fails or
-// is too slow is left out, and the answer says so; under load, fewer recommendations are looked at.
+// The feed: media of whom the viewer follows and of whom they may like, each once, scored by quality, likes and freshness, and in an order
+// in which neither an account nor a topic comes too often. A source that fails or is too slow is left out, and the answer says so; under
+// load, fewer recommendations are looked at.
 import { definePlan } from "@ranking-dsl/runtime";
 import { blend, freshness, likeRate, withMediaFields } from "./fragments/scoring.ts";
 
@@ -17,12 +18,13 @@ export default definePlan({
       .media({ endpoint: EP.redis.redis_default, fanout: 5, fallback: "none", trace: "media of whom the viewer may like" });
 
     const inCountry = Key.country != null && Key.country == P.boost_country;
-    return withMediaFields(followed.concat({ rhs: recommended }))
+    return withMediaFields(ctx.merge({ inputs: [followed, recommended], how: "round_robin" }).dedup())
       .filter({ pred: P.allow_nsfw || !Key.nsfw })
       .vm({ outKey: Key.score, expr: blend([[0.5, quality], [0.3, min(likeRate * 10, 1)], [0.2, freshness]]) })
       .vm({ outKey: Key.final_score, expr: inCountry ? Key.score * 1.25 : Key.score })
       .filter({ pred: Key.final_score >= coalesce(P.score_min, 0) })
       .sort({ key: Key.final_score, order: "desc" })
-      .take({ count: 25 });
+      .diversify({ rules: [{ by: Key.parent_id, gap: 2 }, { by: Key.topic, max: 3, window: 8 }], size: 20 })
+      .take({ count: 20 });
   },
 });

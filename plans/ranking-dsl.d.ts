@@ -89,6 +89,8 @@ declare module "@ranking-dsl/runtime" {
   /** A key whose column has vectors of so many numbers. */
   export type VectorKey<N extends number> = KeyOf<Vector<N>>;
   export type AnyKey = KeyOf<number> | KeyOf<string> | KeyOf<boolean> | ListKey<number> | ListKey<string> | VectorKey<number>;
+  /** A key of any type that can be compared. */
+  export type AnyScalarKey = ReadOnlyKeyOf<number> | ReadOnlyKeyOf<string> | ReadOnlyKeyOf<boolean>;
   /** A key itself, rather than something computed. */
   export type KeyArg<K> = K extends unknown ? (typeof keyBrand extends keyof K ? K : "a key, such as Key.score") : never;
   /** A key that a plan may write. */
@@ -472,6 +474,19 @@ declare module "@ranking-dsl/runtime" {
       /** The most rows that are sent in one call (default 1000) */
       batchMax?: number | bigint;
     } & TaskOptions): Rows;
+    /** Put the rows of several nodes together. */
+    merge<SourceKey extends Expr>(options: {
+      /** The rows that flow in, in this order */
+      inputs: readonly Rows[];
+      /** In which order rows are taken (default "append") */
+      how?: "append" | "round_robin" | "weighted";
+      /** How much of each input is taken, beside that of the others */
+      weights?: readonly number[];
+      /** The most rows of each input */
+      quota?: readonly number[];
+      /** The key that gets the label of the input */
+      sourceKey?: OutKeyArg<SourceKey>;
+    } & TaskOptions): Rows;
     /** Give the rows of a table. */
     scan(options: {
       /** The table */
@@ -494,10 +509,59 @@ declare module "@ranking-dsl/runtime" {
       /** How long to keep busy */
       busyWaitMs: number | bigint;
     } & TaskOptions): Rows;
+    /** Keep at most so many rows of each group. */
+    cap<By extends Expr>(options: {
+      /** The key that rows of a group share */
+      by: KeyArg<By>;
+      /** How many rows of a group to keep */
+      max: number | bigint;
+      /** Among how many neighbours the rows of a group are counted; 0 is the whole list (default 0) */
+      window?: number | bigint;
+    } & TaskOptions): Rows;
     /** Append the rows of another node. */
     concat(options: {
       /** The node whose rows to append */
       rhs: Rows;
+    } & TaskOptions): Rows;
+    /** Lower the scores of a group's second, third and later rows. */
+    damp<By extends Expr, Score extends Expr, OutKey extends Expr>(options: {
+      /** The key that rows of a group share */
+      by: KeyArg<By>;
+      /** The key with the scores */
+      score: KeyArg<Score>;
+      /** What each further row of a group is multiplied with */
+      factor: number;
+      /** The least that a score is multiplied with (default 0.0) */
+      floor?: number;
+      /** The key that gets the result */
+      outKey: OutKeyArg<OutKey>;
+    } & TaskOptions): Rows;
+    /** Keep one row of those that have equal keys. */
+    dedup<By extends Expr, Score extends Expr>(options?: {
+      /** The keys that are equal; the id when not given */
+      by?: readonly KeyArg<By>[];
+      /** Which of equal rows is kept: the first, or the one with the best score (default "first") */
+      keep?: "first" | "best";
+      /** The key with the scores */
+      score?: KeyArg<Score>;
+      /** Keys that get a value made of those of all equal rows */
+      combine?: { readonly [name in keyof typeof Key]?: "first" | "max" | "min" | "sum" | "union" };
+    } & TaskOptions): Rows;
+    /** Reorder the rows so that rows of a group are not too near each other. */
+    diversify(options: {
+      /** The rules, the most important first */
+      rules: readonly ({ readonly by: AnyScalarKey; readonly max: number; readonly window?: number } | { readonly by: AnyScalarKey; readonly gap: number })[];
+      /** How many rows to pick; all when not given */
+      size?: number | bigint;
+      /** How many of the rows that are left to look at for a pick; 0 is all (default 0) */
+      lookahead?: number | bigint;
+    } & TaskOptions): Rows;
+    /** Leave out the rows that other rows name. */
+    exclude<By extends Expr>(options: {
+      /** The node whose ids are looked for */
+      rows: Rows;
+      /** The keys in which they are looked for; the row's own id when not given */
+      by?: readonly KeyArg<By>[];
     } & TaskOptions): Rows;
     /** Read a collection and make rows of its elements. */
     expand<ScoreKey extends Expr | AnyArray, ValueKey extends Expr | AnyArray, Fields extends Expr | AnyArray, On extends Expr | AnyArray, Carry extends Expr | AnyArray>(options: {
@@ -604,6 +668,31 @@ declare module "@ranking-dsl/runtime" {
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
+    /** Scale the numbers of a key to each other. */
+    normalize<Key extends Expr, OutKey extends Expr>(options: {
+      /** The key to scale */
+      key: KeyArg<Key>;
+      /** The key that gets the result */
+      outKey: OutKeyArg<OutKey>;
+      /** What the numbers are scaled by */
+      how: "minmax" | "zscore" | "quantile";
+      /** The result where all numbers are equal (default 0.5) */
+      flat?: number;
+    } & TaskOptions): Rows;
+    /** Keep the rows that other rows name. */
+    only<By extends Expr>(options: {
+      /** The node whose ids are looked for */
+      rows: Rows;
+      /** The keys in which they are looked for; the row's own id when not given */
+      by?: readonly KeyArg<By>[];
+    } & TaskOptions): Rows;
+    /** Write each row's position to a key. */
+    rank<RankKey extends Expr, By extends Expr>(options: {
+      /** The key that gets the position */
+      rankKey: OutKeyArg<RankKey>;
+      /** The key of rows that are counted by themselves */
+      by?: KeyArg<By>;
+    } & TaskOptions): Rows;
     /** Read the recommendations of each input row, as new rows. */
     recommendation<Carry extends Expr | AnyArray>(options: {
       /** Where the lists are */
@@ -620,17 +709,21 @@ declare module "@ranking-dsl/runtime" {
       /** Whether to fail when the time is over (default false) */
       failAfterSleep?: boolean;
     } & TaskOptions): Rows;
-    /** Order the rows by a key. */
-    sort<Key extends Expr>(options: {
+    /** Order the rows by a key, or by several. */
+    sort<Key extends Expr>(options?: {
       /** The key to sort by */
-      key: KeyArg<Key>;
+      key?: KeyArg<Key>;
       /** Smallest first or largest first (default "asc") */
       order?: "asc" | "desc";
+      /** Several keys to sort by, the most important first */
+      by?: readonly { readonly key: AnyScalarKey; readonly order?: "asc" | "desc"; readonly nulls?: "first" | "last" }[];
     } & TaskOptions): Rows;
-    /** Keep the first rows. */
+    /** Keep the first rows, or those after them. */
     take(options: {
       /** How many rows to keep */
       count: number | bigint | Dial;
+      /** How many rows to leave out before them (default 0) */
+      offset?: number | bigint;
     } & TaskOptions): Rows;
     /** Compute an expression for every row and write it to a key. */
     vm<OutKey extends Expr | AnyArray>(options: {

@@ -6,7 +6,7 @@ use rankd_plan::Registry;
 use rankd_plan::json::Writer;
 use rankd_plan::limits::{EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX, NODES_MAX, PLAN_EXPRESSION_NODES_MAX};
 use rankd_plan::registry::{Entry, Named};
-use rankd_plan::signature::{Need, Param, ParamKind, Signature};
+use rankd_plan::signature::{Inputs, Need, Param, ParamKind, Signature};
 
 /// Problems that the runtime keeps; more would not help.
 const PROBLEMS_MAX: i64 = 100;
@@ -128,8 +128,9 @@ fn task(writer: &mut Writer, signature: &Signature) {
     writer.object(|w| {
         w.field("op").string(signature.op);
         w.field("method").string(&camel(signature.op));
-        w.field("starts").bool(signature.contract.inputs.can_start());
-        w.field("follows").bool(signature.contract.inputs.can_follow());
+        w.field("starts").bool(signature.contract.inputs.is_on_context());
+        w.field("follows").bool(signature.contract.inputs.is_on_rows());
+        w.field("several").bool(signature.contract.inputs == Inputs::Several);
         w.field("usage").string(&usage(signature));
         w.field("params").array(|w| {
             for param in params {
@@ -157,11 +158,12 @@ pub(crate) fn is_required(param: &Param) -> bool {
 
 /// The task's options in a line: `vm({ outKey, expr })`.
 fn usage(signature: &Signature) -> String {
+    let inputs = (signature.contract.inputs == Inputs::Several).then(|| "inputs".to_owned());
     let options = signature.contract.params.iter().map(|param| {
         let optional = if is_required(param) { "" } else { "?" };
         camel(param.name) + optional
     });
-    format!("{}({{ {} }})", camel(signature.op), options.collect::<Vec<_>>().join(", "))
+    format!("{}({{ {} }})", camel(signature.op), inputs.into_iter().chain(options).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use rankd_column::expr::operation::Home;
 use rankd_column::{Element, Type};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Entry, Status};
-use rankd_plan::signature::{Contract, Inputs, Literal, Need, Param, ParamKind, Signature};
+use rankd_plan::signature::{Contract, Inputs, KeyTypes, Literal, Need, Param, ParamKind, Signature};
 use std::fmt::Write;
 
 /// How the file of declarations is called.
@@ -31,12 +31,12 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
         .replace("    // (E)\n", &operations::signatures(Home::E, "    "))
         .replace("    // (Pred)\n", &operations::signatures(Home::Pred, "    "));
     out.push_str("  /** What a plan starts from: the tasks that need no rows. */\n  export interface Context {\n");
-    methods(&mut out, tasks, Inputs::can_start);
+    methods(&mut out, tasks, Inputs::is_on_context);
     out.push_str(
         "  }\n\n  /** The rows that a task gives, and the tasks that work on rows. */\n  export interface Rows {\n",
     );
     out.push_str("    readonly [rowsBrand]: true;\n");
-    methods(&mut out, tasks, Inputs::can_follow);
+    methods(&mut out, tasks, Inputs::is_on_rows);
     out.push_str("  }\n\n  /** The columns that rows can have. */\n  export const Key: {\n");
     for entry in registry.keys.list() {
         entry_line(&mut out, entry, if entry.allow_write { "KeyOf" } else { "ReadOnlyKeyOf" });
@@ -71,9 +71,13 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
 fn methods(out: &mut String, tasks: &[Signature], takes: fn(Inputs) -> bool) {
     for task in tasks.iter().filter(|task| takes(task.contract.inputs)) {
         let params = task.contract.params;
-        let optional = if params.iter().any(is_required) { "" } else { "?" };
+        let several = task.contract.inputs == Inputs::Several;
+        let optional = if several || params.iter().any(is_required) { "" } else { "?" };
         let _ = writeln!(out, "    /** {} */", comment(task.summary));
         let _ = writeln!(out, "    {}{}(options{optional}: {{", camel(task.op), variables(params));
+        if several {
+            out.push_str("      /** The rows that flow in, in this order */\n      inputs: readonly Rows[];\n");
+        }
         for param in params {
             let mark = if is_required(param) { "" } else { "?" };
             let _ = writeln!(out, "      /** {} */", comment(&about(param)));
@@ -97,7 +101,16 @@ fn about(param: &Param) -> String {
 fn variables(params: &[Param]) -> String {
     let keys = params.iter().filter(|param| param.kind.row().typescript.contains(KEY));
     let takes = |param: &Param| match param.kind {
-        ParamKind::ScalarKey => "Expr",
+        ParamKind::Key(types) | ParamKind::Keys(types) => match types {
+            KeyTypes::Any => "Expr | AnyArray",
+            KeyTypes::Scalars
+            | KeyTypes::LikeIds
+            | KeyTypes::Numbers
+            | KeyTypes::Ints
+            | KeyTypes::Floats
+            | KeyTypes::Texts => "Expr",
+            KeyTypes::Lists | KeyTypes::Vectors => "AnyArray",
+        },
         _ => "Expr | AnyArray",
     };
     let list: Vec<String> = keys.map(|param| format!("{} extends {}", variable(param.name), takes(param))).collect();

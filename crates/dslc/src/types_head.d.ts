@@ -45,6 +45,8 @@ declare module "@ranking-dsl/runtime" {
   /** A key whose column has vectors of so many numbers. */
   export type VectorKey<N extends number> = KeyOf<Vector<N>>;
   export type AnyKey = KeyOf<number> | KeyOf<string> | KeyOf<boolean> | ListKey<number> | ListKey<string> | VectorKey<number>;
+  /** A key of any type that can be compared. */
+  export type AnyScalarKey = ReadOnlyKeyOf<number> | ReadOnlyKeyOf<string> | ReadOnlyKeyOf<boolean>;
   /** A key itself, rather than something computed. */
   export type KeyArg<K> = K extends unknown ? (typeof keyBrand extends keyof K ? K : "a key, such as Key.score") : never;
   /** A key that a plan may write. */

@@ -33,7 +33,13 @@ const COMPUTE: Contract = Contract {
     rows: RowEffect::Same,
     writes: Writes::Params(&[OUT_KEY]),
     params: &[
-        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "Where to", uses: &[] },
+        Param {
+            name: "out_key",
+            kind: ParamKind::Key(KeyTypes::Any),
+            need: Need::Required,
+            doc: "Where to",
+            uses: &[],
+        },
         Param {
             name: "expr",
             kind: ParamKind::Expr { into: Some(OUT_KEY) },

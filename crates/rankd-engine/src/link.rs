@@ -97,8 +97,9 @@ impl Linked {
         let mut parts = Vec::with_capacity(plan.nodes.len());
         let (live, indexes) = (LiveKeys::of(plan), RefCell::default());
         for (ix, node) in plan.nodes.iter().enumerate() {
-            let task =
-                make(node, tasks, LinkContext { node, registry, indexes: &indexes, needed: live.given[ix].keys() })?;
+            let needed = live.given[ix].keys();
+            let context = LinkContext { node, nodes: &plan.nodes, registry, indexes: &indexes, needed };
+            let task = make(node, tasks, context)?;
             parts.push(StepSpec {
                 task: with_defaults(task, node, registry),
                 inputs: node.inputs.clone(),

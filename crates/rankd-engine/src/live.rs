@@ -105,16 +105,19 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::Bool
         | ParamKind::Text
         | ParamKind::Texts
+        | ParamKind::PerInput { .. }
         | ParamKind::Ids { .. }
         | ParamKind::Template
         | ParamKind::Path
         | ParamKind::Pointer
         | ParamKind::Choice(_)
-        | ParamKind::Key
-        | ParamKind::ScalarKey
-        | ParamKind::Keys
+        | ParamKind::Key(_)
+        | ParamKind::Keys(_)
         | ParamKind::KeyMap
         | ParamKind::KeyPairs
+        | ParamKind::KeyChoices(_)
+        | ParamKind::Rules
+        | ParamKind::SortKeys
         | ParamKind::On
         | ParamKind::Expr { .. }
         | ParamKind::Pred

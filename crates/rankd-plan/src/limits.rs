@@ -48,8 +48,16 @@ limits! {
     REGISTRY_BYTES_MAX = 4 << 20, "bytes of a registry file";
 }
 
+/// The weight of an input.
+pub const WEIGHT_MIN: f64 = 1e-9;
+pub const WEIGHT_MAX: f64 = 1e9;
+
 /// Texts of one list-valued task parameter.
 pub const TEXTS_MAX: usize = 1_000;
+
+/// Rules about groups of rows in one task parameter, and the numbers of rows in a rule.
+pub const RULES_MAX: usize = 16;
+pub const RULE_ROWS_MAX: i64 = 1_000_000;
 
 /// Bytes of a template in a task parameter.
 pub const TEMPLATE_BYTES_MAX: usize = 1_024;

@@ -6,6 +6,7 @@ use crate::signature::{ParamRef, Signature};
 use crate::template::Template;
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
+use rankd_column::kernel::sort::SortKey;
 use rankd_column::{Id, Key, Value};
 use std::sync::Arc;
 
@@ -129,6 +130,17 @@ pub struct PlanDial {
     pub min: i64,
 }
 
+/// A word for each of several keys.
+pub type ChosenWords = Vec<(Key, Arc<str>)>;
+
+/// At most `max` rows with the same key among `window` neighbours, or in the whole list where that is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupRule {
+    pub by: Key,
+    pub max: usize,
+    pub window: usize,
+}
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
@@ -141,6 +153,7 @@ pub enum Arg {
     Bool(bool),
     Text(Arc<str>),
     Texts(Vec<Arc<str>>),
+    Numbers(Vec<f64>),
     Template(Arc<Template>),
     /// Position in the registry.
     Endpoint(u32),
@@ -148,6 +161,9 @@ pub enum Arg {
     Keys(Vec<Key>),
     KeyMap(NamedKeys),
     KeyPairs(Vec<KeyPair>),
+    KeyChoices(ChosenWords),
+    Rules(Vec<GroupRule>),
+    SortKeys(Vec<SortKey>),
     On(KeyPair),
     Expr(Arc<Program>),
     Pred(Arc<Program>),
@@ -165,6 +181,9 @@ impl Arg {
             Arg::Keys(keys) => keys.clone(),
             Arg::KeyMap(keys) => keys.iter().map(|(_, key)| *key).collect(),
             Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.left).collect(),
+            Arg::KeyChoices(choices) => choices.iter().map(|(key, _)| *key).collect(),
+            Arg::SortKeys(keys) => keys.iter().map(|by| by.key).collect(),
+            Arg::Rules(rules) => rules.iter().map(|rule| rule.by).collect(),
             Arg::On(pair) => vec![pair.left],
             Arg::Columns(columns) => columns.iter().map(|(key, _)| *key).collect(),
             Arg::Absent
@@ -174,6 +193,7 @@ impl Arg {
             | Arg::Bool(_)
             | Arg::Text(_)
             | Arg::Texts(_)
+            | Arg::Numbers(_)
             | Arg::Template(_)
             | Arg::Endpoint(_)
             | Arg::Expr(_)
@@ -195,11 +215,15 @@ impl Arg {
             | Arg::Bool(_)
             | Arg::Text(_)
             | Arg::Texts(_)
+            | Arg::Numbers(_)
             | Arg::Template(_)
             | Arg::Endpoint(_)
             | Arg::Key(_)
             | Arg::Keys(_)
             | Arg::KeyMap(_)
+            | Arg::KeyChoices(_)
+            | Arg::Rules(_)
+            | Arg::SortKeys(_)
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)

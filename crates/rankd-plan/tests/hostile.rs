@@ -51,7 +51,7 @@ static VM: Contract = Contract {
     reads: &[],
     writes: Writes::Params(&[ParamRef::named("out_key")]),
     params: &[
-        Param { name: "out_key", kind: ParamKind::Key, need: Need::Required, doc: "", uses: &[] },
+        Param { name: "out_key", kind: ParamKind::Key(KeyTypes::Any), need: Need::Required, doc: "", uses: &[] },
         Param {
             name: "expr",
             kind: ParamKind::Expr { into: Some(ParamRef::named("out_key")) },

@@ -26,7 +26,7 @@ static VM: Contract = contract(
     RowEffect::Same,
     Writes::Params(&[ParamRef::named("out_key")]),
     &[
-        required("out_key", ParamKind::Key),
+        required("out_key", ParamKind::Key(KeyTypes::Any)),
         required("expr", ParamKind::Expr { into: Some(ParamRef::named("out_key")) }),
     ],
 );

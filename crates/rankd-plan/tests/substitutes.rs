@@ -27,8 +27,8 @@ const fn contract(
 const KEY: ParamRef = ParamRef::named("key");
 const OUT: ParamRef = ParamRef::named("out");
 const ON: ParamRef = ParamRef::named("on");
-const OUT_PARAM: Param = required("out", ParamKind::Key);
-const KEY_PARAM: Param = required("key", ParamKind::Key);
+const OUT_PARAM: Param = required("out", ParamKind::Key(KeyTypes::Any));
+const KEY_PARAM: Param = required("key", ParamKind::Key(KeyTypes::Any));
 const RHS: Param = required("rhs", ParamKind::Node);
 
 static SOURCE: Contract = contract(Inputs::None, RowEffect::Source, &[], Writes::Params(&[OUT]), &[OUT_PARAM]);

@@ -223,3 +223,28 @@ fn at_50_ms_the_answer_goes_out_while_a_computation_is_still_running() {
     assert!((1..=2).contains(&came_late), "the computation came back after the answer had gone out");
     assert!(rig.engine.stats().wasted_ns() > 0);
 }
+
+/// How many users the demo data have.
+const USERS: i64 = 60;
+
+#[test]
+fn the_feed_has_each_row_once_and_keeps_its_rules_for_every_user() {
+    let rig = Rig::start(Scheduler::Async, 1, Vec::new());
+    let plan = rig.link(&read("plans/for_you.plan.json"));
+    let key = |name| Key(rig.registry.keys.named(name).expect("a key of the registry"));
+    for user in 1..=USERS {
+        let seen = rig.run_for(user, &plan, without_limits());
+        let rows = seen.rows();
+        assert!(rows.repeated_id().is_none(), "user {user}: {:?}", seen.ids());
+        assert_eq!(rows.len(), 20, "user {user}");
+        let values = |name| -> Vec<Value> { (0..rows.len()).map(|at| rows.value(key(name), at)).collect() };
+        let (accounts, topics) = (values("parent_id"), values("topic"));
+        for some in accounts.windows(3) {
+            assert!(some[0] != some[1] && some[1] != some[2] && some[0] != some[2], "user {user}: {accounts:?}");
+        }
+        for some in topics.windows(8) {
+            let most = some.iter().map(|topic| some.iter().filter(|other| *other == topic).count()).max();
+            assert!(most <= Some(3), "user {user}: {topics:?}");
+        }
+    }
+}

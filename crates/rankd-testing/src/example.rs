@@ -100,10 +100,13 @@ impl Example {
                 format!(r#"{{"node_id":"given{at}","op":"{}","params":{{"table":{table}}}}}"#, given::OP)
             })
             .collect();
+        let several: Vec<String> = (0..self.given.len()).map(|at| format!("\"given{at}\"")).collect();
+        let several = several.join(",");
         let inputs = match task.contract.inputs {
             Inputs::Optional if self.given.is_empty() => "",
             Inputs::None => "",
             Inputs::One | Inputs::Optional => r#""given0""#,
+            Inputs::Several => &several,
         };
         let params = params.join(",");
         nodes.push(format!(r#"{{"node_id":"task","op":"{op}","inputs":[{inputs}],"params":{{{params}}}}}"#));

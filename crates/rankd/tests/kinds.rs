@@ -12,14 +12,18 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, Dial, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Pointer, Predicate,
-    TemplateText, Texts, Where,
+    Columns, Count, CountPerInput, Dial, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Pointer,
+    Predicate, Rules, SortKeys, TemplateText, Texts, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
 use rankd_plan::{Registry, Severity};
-use rankd_plan::{choices, params};
+use rankd_plan::{choices, key_choices, params};
 use std::sync::Mutex;
+
+key_choices! {
+    enum How -> u8 { "sum": Numbers => 1, "first": Any => 2 }
+}
 
 choices! {
     enum Side -> bool { "left" => true, "right" => false }
@@ -53,6 +57,8 @@ params! {
         note: Option<PlainText>,
         /// A list of texts
         texts: Texts,
+        /// A number for each input
+        quota: CountPerInput,
         /// A choice
         side: Side = "left",
         /// A template
@@ -68,6 +74,12 @@ params! {
         fields: KeyMap,
         /// Keys that are written, by the key of the other rows
         pairs: KeyPairs,
+        /// Words by key
+        words: How,
+        /// What rows are sorted by
+        by: SortKeys,
+        /// Rules about groups
+        rules: Rules,
         /// A key that is matched with the ids of the other rows
         on: On,
         /// Two keys that are matched
@@ -118,6 +130,10 @@ impl Make for Every {
             format!("{:?} {columns:?}", p.ids),
             format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
             format!("{:?} {:?}", p.template.parts(), p.place),
+            format!("{:?}", p.quota),
+            p.by.iter().map(|by| format!("{} {:?} {:?};", name(&by.key), by.order, by.nulls)).collect(),
+            p.rules.iter().map(|rule| format!("{} {} {};", name(&rule.by), rule.max, rule.window)).collect(),
+            format!("{:?}", p.words.iter().map(|(key, how)| (name(key), how)).collect::<Vec<_>>()),
         ];
         Every
     }
@@ -132,7 +148,7 @@ impl Compute for Every {
 const EVERY: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
-    reads: &[Params::key, Params::keys, Params::on, Params::sides],
+    reads: &[Params::key, Params::keys, Params::words, Params::by, Params::rules, Params::on, Params::sides],
     writes: Writes::Params(&[Params::fields, Params::pairs, Params::out_key, Params::columns]),
     params: Params::PARAMS,
     cost: Cost::Unknown,
@@ -182,10 +198,10 @@ impl Folder for OnePlan {
 }
 
 const OPTIONS: &str = r#"
-    endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, dial: dial(40, { min: 5 }), text: "user:1", texts: ["new", "popular"], side: "right",
+    endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, dial: dial(40, { min: 5 }), text: "user:1", texts: ["new", "popular"], quota: [7], side: "right",
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
-    pairs: { likes: Key.views }, on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
+    pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
     expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
@@ -217,6 +233,10 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     assert_eq!(made[4], "[Int(5), Int(6)] [(\"views\", Values([Int(1), Int(2)]))]");
     assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
     assert_eq!(made[6], "[Text(\"a:\"), Id, Text(\"{\")] Some(\"/a/b\")");
+    assert_eq!(made[7], "[7]");
+    assert_eq!(made[8], "age Desc Last;title Asc First;");
+    assert_eq!(made[9], "country 2 10;age 1 2;");
+    assert_eq!(made[10], "[(\"likes\", 1), (\"title\", 2)]");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
     assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
@@ -246,6 +266,21 @@ fn an_option_outside_its_kind_is_refused() {
         wrong("left: Key.country, right: Key.title", "left: Key.score, right: Key.score"),
         ["P404 rows are matched by keys of type int or string, and \"score\" is float"]
     );
+    assert_eq!(wrong("[7]", "[7, 8]"), ["P405 quota has a number for each input, of which there are 1"]);
+    assert_eq!(wrong("[7]", "[0.5]"), ["P404 quota takes int 0..=1000000, not the float 0.5"]);
+    assert_eq!(wrong("nulls: \"first\"", "nulls: \"never\""), ["P405 nulls is one of first, last"]);
+    assert_eq!(wrong("key: Key.title, nulls", "key: Key.age, nulls"), ["P405 this key is in the list already"]);
+    assert_eq!(wrong("gap: 1", "max: 0"), ["P405 rules takes int 1..=1000000"]);
+    assert_eq!(wrong("gap: 1", "gap: 1, max: 2"), ["P103 a rule has by and max, and perhaps window; or by and gap"]);
+    assert_eq!(wrong("gap: 1", "gab: 1"), ["D017 a rule has by, max, window and gap, not gab"]);
+    assert_eq!(
+        wrong("title: \"first\"", "title: \"sum\""),
+        ["P404 \"sum\" takes a key of type int or float, and \"title\" is string"]
+    );
+    assert_eq!(wrong("likes: \"sum\"", "likes: \"som\""), ["P405 words is one of sum, first, not \"som\""]);
+    assert_eq!(wrong("likes: \"sum\"", "lieks: \"sum\""), ["P303 there is no key \"lieks\""]);
+    assert_eq!(wrong("{ likes: \"sum\", title: \"first\" }", "{}"), ["P405 words needs at least one key"]);
+    assert_eq!(wrong("likes: \"sum\"", "likes: 1"), ["D017 words takes words by key name, not 1"]);
     assert_eq!(wrong("left: Key.country, ", ""), ["D017 sides needs left and right"]);
     assert_eq!(wrong("left: Key.country", "lefd: Key.country"), ["D017 sides has left and right, not lefd"]);
     assert_eq!(wrong("{id}", "{country}"), ["P407 {country} is not id, user_id, param.NAME or key.NAME"]);

@@ -93,6 +93,17 @@ export const readers = {
     }
     return `[${texts.join(",")}]`;
   },
+  numbers(x, { at, option }) {
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of numbers, not ${describe(x)}`, "[2, 1]");
+    const numbers = [];
+    for (const item of [...x]) {
+      if (isBroken(item)) return null;
+      const text = readers.float(item, { at, option });
+      if (text === null) return null;
+      numbers.push(text);
+    }
+    return `[${numbers.join(",")}]`;
+  },
   key(x, { at, option }) {
     if (isExpression(x) && irOf(x).op === "key_ref") return json(irOf(x).name);
     return wrongOption(at, option, `${option} takes a key, not ${describe(x)}`, "Key.score is one");
@@ -123,6 +134,62 @@ export const readers = {
     }
     return `{${fields.join(",")}}`;
   },
+  key_choices(x, { at, option }) {
+    const help = '{ likes: "sum" }';
+    if (!isPlain(x)) return wrongOption(at, option, `${option} takes an object of words by key name, not ${describe(x)}`, help);
+    const fields = [];
+    for (const name of keys(x)) {
+      const word = x[name];
+      if (isBroken(word)) return null;
+      if (typeof word !== "string" || !word.isWellFormed() || !name.isWellFormed()) {
+        return wrongOption(at, option, `${option} takes words by key name, not ${describe(word)}`, help);
+      }
+      fields.push(`${json(name)}:${json(word)}`);
+    }
+    return `{${fields.join(",")}}`;
+  },
+  sort_keys(x, { at, option }) {
+    const help = '[{ key: Key.pinned, order: "desc" }, { key: Key.score, order: "desc", nulls: "first" }]';
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of keys with their order, not ${describe(x)}`, help);
+    const list = [];
+    for (const by of [...x]) {
+      if (isBroken(by)) return null;
+      if (!isPlain(by)) return wrongOption(at, option, `${option} takes objects with a key, not ${describe(by)}`, help);
+      const fields = [];
+      for (const name of keys(by)) {
+        const value = by[name];
+        if (isBroken(value)) return null;
+        if (!["key", "order", "nulls"].includes(name)) return wrongOption(at, option, `${option} has key, order and nulls, not ${name}`, help);
+        const isKey = isExpression(value) && irOf(value).op === "key_ref";
+        if (name === "key" ? !isKey : typeof value !== "string" || !value.isWellFormed()) {
+          return wrongOption(at, option, `${name} takes a ${name === "key" ? "key" : "text"}, not ${describe(value)}`, help);
+        }
+        fields.push(`"${name}":${json(name === "key" ? irOf(value).name : value)}`);
+      }
+      list.push(`{${fields.join(",")}}`);
+    }
+    return `[${list.join(",")}]`;
+  },
+  rules(x, { at, option }) {
+    const help = "[{ by: Key.author, max: 2, window: 10 }, { by: Key.topic, gap: 1 }]";
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of rules, not ${describe(x)}`, help);
+    const rules = [];
+    for (const rule of [...x]) {
+      if (isBroken(rule)) return null;
+      if (!isPlain(rule)) return wrongOption(at, option, `a rule is an object, not ${describe(rule)}`, help);
+      const fields = [];
+      for (const name of keys(rule)) {
+        const value = rule[name];
+        if (isBroken(value)) return null;
+        const text = name === "by" ? (isExpression(value) && irOf(value).op === "key_ref" ? json(irOf(value).name) : null) : whole(value);
+        if (!["by", "max", "window", "gap"].includes(name)) return wrongOption(at, option, `a rule has by, max, window and gap, not ${name}`, help);
+        if (text === null) return wrongOption(at, option, `${name} takes a ${name === "by" ? "key" : "whole number"}, not ${describe(value)}`, help);
+        fields.push(`"${name}":${text}`);
+      }
+      rules.push(`{${fields.join(",")}}`);
+    }
+    return `[${rules.join(",")}]`;
+  },
   on(x, { at, option }) {
     const help = "Key.parent_id, or { left: Key.author, right: Key.id }";
     const name = (it) => (isExpression(it) && irOf(it).op === "key_ref" ? json(irOf(it).name) : null);
@@ -143,6 +210,18 @@ export const readers = {
   node(x, { at, option, plan }) {
     if (!Rows.is(x)) return wrongOption(at, option, `${option} takes a set of rows, not ${describe(x)}`);
     return input(plan, x, at, option);
+  },
+  // The rows that flow into a task that takes several.
+  inputs(x, { at, option, plan }) {
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of rows, not ${describe(x)}`, "[popular, followed]");
+    const nodes = [];
+    for (const item of [...x]) {
+      if (isBroken(item)) return null;
+      const node = readers.node(item, { at, option, plan });
+      if (node === null) return null;
+      nodes.push(node);
+    }
+    return nodes.join(",");
   },
   ids(x, { at, option }) {
     if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of ids, not ${describe(x)}`, '["tt0000001", "tt0000002"]');

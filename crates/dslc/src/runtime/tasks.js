@@ -16,7 +16,7 @@ function run(task, plan, from, list, at) {
   if (plan.closed) stop("D018", at, "this plan is built already", { help: "use ctx and its rows inside build only" });
   if (list.length > 1) report("D017", at, `${task.method} takes one object with its options, not ${list.length} arguments`);
   const given = list.length === 0 ? {} : list[0];
-  const inputs = from === null ? "" : (input(plan, from, at) ?? "");
+  let inputs = from === null ? "" : (input(plan, from, at) ?? "");
   const texts = [];
   const more = [];
   let trace = null;
@@ -31,8 +31,10 @@ function run(task, plan, from, list, at) {
     const param = task.byOption[option];
     const x = given[option];
     const field = fields[option];
-    if (param === undefined && !common.includes(option)) {
-      const known = [...task.params.map((it) => it.option), ...common];
+    if (task.several && option === "inputs") {
+      inputs = isBroken(x) ? null : readers.inputs(x, { at, option, plan });
+    } else if (param === undefined && !common.includes(option)) {
+      const known = [...(task.several ? ["inputs"] : []), ...task.params.map((it) => it.option), ...common];
       report("D015", at, `${task.method} has no option ${option}`, { option, onName: true, wrong: option, known });
     } else if (x === undefined) {
       wrongOption(at, option, `${option} is undefined`, "give it a value, or leave it out");
@@ -50,12 +52,13 @@ function run(task, plan, from, list, at) {
       if (text !== null) texts[param.position] = `"${param.name}":${text}`;
     }
   }
+  if (task.several && !hasOwn(given, "inputs")) report("D016", at, `${task.method} needs the option inputs`, { help: task.usage });
   for (const { option, required } of task.params) {
     if (required && !hasOwn(given, option)) {
       report("D016", at, `${task.method} needs the option ${option}`, { help: task.usage });
     }
   }
-  if (problems.length > before || (from !== null && Rows.node(from) < 0)) return new Rows(plan, -1);
+  if (problems.length > before || inputs === null || (from !== null && Rows.node(from) < 0)) return new Rows(plan, -1);
   let params = "";
   for (let i = 0; i < texts.length; i++) if (texts[i] !== undefined) params += `${params === "" ? "" : ","}${texts[i]}`;
   if (trace !== null) params += `${params === "" ? "" : ","}"trace":${trace}`;
@@ -92,7 +95,8 @@ const callable = (task, type) => method(task.method, (self, list) => {
 });
 const misplaced = (task, type) => method(task.method, (self) => {
   const help = task.starts ? `write ctx.${task.method}(…)` : `write ctx.viewer(…).${task.method}(…), for example`;
-  const message = task.starts ? `${task.method} starts from nothing, not from rows` : `${task.method} works on rows, and ctx has none`;
+  const starts = task.several ? `${task.method} takes all of its rows as inputs` : `${task.method} starts from nothing, not from rows`;
+  const message = task.starts ? starts : `${task.method} works on rows, and ctx has none`;
   report("D014", current.at, message, { help });
   return new Rows(type.is(self) ? type.plan(self) : null, -1);
 });

@@ -21,6 +21,8 @@ use std::time::Duration;
 /// What a task may use when a plan is linked, besides its own parameters.
 pub struct LinkContext<'a> {
     pub(crate) node: &'a Node,
+    /// All nodes of the plan.
+    pub(crate) nodes: &'a [Node],
     pub registry: &'a Registry,
     /// The indexes that tasks say they need.
     pub(crate) indexes: &'a RefCell<Vec<IndexNeed>>,
@@ -32,6 +34,12 @@ impl LinkContext<'_> {
     /// The node's own parameters, which must be those that its task's contract declares.
     pub fn params<P: Params>(&self) -> P {
         P::read(&self.node.args)
+    }
+
+    /// What people call the nodes that give the rows of its inputs: their labels, or else their ids.
+    pub fn input_labels(&self) -> Vec<&str> {
+        let inputs = self.node.inputs.iter().filter_map(|input| self.nodes.get(*input as usize));
+        inputs.map(|node| node.label.as_deref().unwrap_or(&node.id)).collect()
     }
 
     /// The key of this name, if the registry has it.

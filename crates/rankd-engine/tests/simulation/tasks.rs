@@ -317,7 +317,7 @@ pub(crate) const MORE_INPUTS: [&str; 3] = ["b", "c", "d"];
 const fn contract(inputs: Inputs, params: &'static [Param]) -> Contract {
     let rows = match inputs {
         Inputs::None => RowEffect::Source,
-        Inputs::One | Inputs::Optional => RowEffect::Appended,
+        Inputs::One | Inputs::Optional | Inputs::Several => RowEffect::Appended,
     };
     Contract { inputs, rows, reads: &[], writes: Writes::Named(&["x"], &[]), params, cost: Cost::Unknown }
 }

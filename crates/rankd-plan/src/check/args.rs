@@ -3,19 +3,22 @@
 use crate::check::literals::{generator, values};
 use crate::check::names::Access;
 use crate::check::tables::Tables;
+use crate::check::uses::wrong_key_type;
 use crate::check::{Checker, Data, Draft, template, uses};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
 use crate::limits::{
-    LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX, TEXTS_MAX,
+    LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX, RULE_ROWS_MAX,
+    RULES_MAX, TEXTS_MAX, WEIGHT_MAX, WEIGHT_MIN,
 };
-use crate::plan::{Arg, ColumnData, Dial, KeyPair, NamedKeys, NodeIx, PlanDial};
+use crate::plan::{Arg, ChosenWords, ColumnData, Dial, GroupRule, KeyPair, NamedKeys, NodeIx, PlanDial};
 use crate::signature::{
-    Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
+    Contract, KeyTypes, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
 use crate::wire::cursor::Cursor;
 use rankd_column::id::check_id;
+use rankd_column::kernel::sort::{Nulls, Order, SortKey};
 use rankd_column::{Id, Key, Type, Value};
 use std::sync::Arc;
 
@@ -116,6 +119,7 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Bool => cursor.bool()?.map(Arg::Bool),
             ParamKind::Text => plain_text(&mut cursor, param.name)?.map(Arg::Text),
             ParamKind::Texts => texts(&mut cursor, param)?.map(Arg::Texts),
+            ParamKind::PerInput { whole } => self.per_input(&mut cursor, param, whole)?.map(Arg::Numbers),
             ParamKind::Template => {
                 let template = template::read(&self.checker.names, &mut cursor, self.has_input)?;
                 template.map(|template| Arg::Template(Arc::new(template)))
@@ -135,11 +139,13 @@ impl Reading<'_, '_, '_, '_> {
                 }
                 choice.map(|choice| Arg::Text((*choice).into()))
             }
-            ParamKind::Key => self.checker.names.key(&mut cursor, self.access(param))?.map(Arg::Key),
-            ParamKind::ScalarKey => self.scalar_key(&mut cursor, param)?.map(Arg::Key),
-            ParamKind::Keys => self.keys(&mut cursor, param)?.map(Arg::Keys),
+            ParamKind::Key(types) => self.key(&mut cursor, param, types)?.map(Arg::Key),
+            ParamKind::Keys(types) => self.keys(&mut cursor, param, types)?.map(Arg::Keys),
             ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),
             ParamKind::KeyPairs => self.key_pairs(&mut cursor, param)?.map(Arg::KeyPairs),
+            ParamKind::KeyChoices(choices) => self.key_choices(&mut cursor, param, choices)?.map(Arg::KeyChoices),
+            ParamKind::SortKeys => self.sort_keys(&mut cursor, param)?.map(Arg::SortKeys),
+            ParamKind::Rules => self.rules(&mut cursor, param)?.map(Arg::Rules),
             ParamKind::On => self.on(&mut cursor, kind)?.map(Arg::On),
             ParamKind::Ids { rows } => self.ids(&mut cursor, param, rows)?.map(Arg::Ids),
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
@@ -248,22 +254,22 @@ impl Reading<'_, '_, '_, '_> {
         }
     }
 
-    fn scalar_key(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Key>, Fault> {
-        let key = self.checker.names.key(cursor, self.access(param))?;
-        let array = key.map(|key| self.checker.names.registry.key(key)).filter(|entry| !entry.type_of.is_scalar());
-        if let Some(entry) = array {
-            let message = format!("{:?} is a {}, which has no order", entry.name, entry.type_of);
-            cursor.report(Code::WrongParamType, message);
+    /// A key of one of these types.
+    fn key(&self, cursor: &mut Cursor<'_, '_>, param: &Param, types: KeyTypes) -> Result<Option<Key>, Fault> {
+        let Some(key) = self.checker.names.key(cursor, self.access(param))? else { return Ok(None) };
+        let entry = self.checker.names.registry.key(key);
+        if !types.takes(entry.type_of, self.checker.names.registry.key(Key::ID).type_of) {
+            cursor.report(Code::WrongParamType, wrong_key_type(param, types, entry));
             return Ok(None);
         }
-        Ok(key)
+        Ok(Some(key))
     }
 
-    fn keys(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<Vec<Key>>, Fault> {
+    fn keys(&self, cursor: &mut Cursor<'_, '_>, param: &Param, types: KeyTypes) -> Result<Option<Vec<Key>>, Fault> {
         let before = cursor.errors();
         let mut keys: Vec<Key> = Vec::new();
         cursor.array(|cursor, _| {
-            if let Some(key) = self.checker.names.key(cursor, self.access(param))? {
+            if let Some(key) = self.key(cursor, param, types)? {
                 let name = &self.checker.names.registry.key(key).name;
                 if keys.contains(&key) {
                     cursor.report(Code::ParamOutOfRange, "this key is in the list already");
@@ -325,6 +331,160 @@ impl Reading<'_, '_, '_, '_> {
             cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
         }
         Ok((cursor.errors() == before).then_some(pairs))
+    }
+
+    /// A number for each input.
+    fn per_input(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &'static Param,
+        whole: bool,
+    ) -> Result<Option<Vec<f64>>, Fault> {
+        let (before, mut numbers) = (cursor.errors(), Vec::new());
+        cursor.array(|cursor, _| {
+            if !cursor.expect(Kind::Number)? {
+                return Ok(());
+            }
+            let number = match whole {
+                true => {
+                    let kind = ParamKind::Int { min: 0, max: RULE_ROWS_MAX };
+                    int(cursor, &Param { kind, ..*param }, 0, RULE_ROWS_MAX)?.map(|number| number as f64)
+                }
+                false => {
+                    let kind = ParamKind::Float { min: WEIGHT_MIN, max: WEIGHT_MAX };
+                    float(cursor, &Param { kind, ..*param }, WEIGHT_MIN, WEIGHT_MAX)?
+                }
+            };
+            numbers.extend(number);
+            Ok(())
+        })?;
+        let inputs = self.checker.wire.nodes[self.at as usize].inputs.len();
+        if cursor.errors() == before && numbers.len() != inputs {
+            let message = format!("{} has a number for each input, of which there are {inputs}", param.name);
+            cursor.report(Code::ParamOutOfRange, message);
+        }
+        Ok((cursor.errors() == before).then_some(numbers))
+    }
+
+    /// What rows are sorted by: `{"key": key, "order": "desc", "nulls": "first"}`.
+    fn sort_keys(&self, cursor: &mut Cursor<'_, '_>, param: &'static Param) -> Result<Option<Vec<SortKey>>, Fault> {
+        let (before, mut keys): (_, Vec<SortKey>) = (cursor.errors(), Vec::new());
+        cursor.array(|cursor, _| {
+            if !cursor.expect(Kind::Object)? {
+                return Ok(());
+            }
+            let before = cursor.errors();
+            let (mut key, mut order, mut nulls) = (None, Order::Asc, Nulls::Last);
+            cursor.object(&["key", "order", "nulls"], |cursor, field| {
+                if field == "key" {
+                    key = self.key(cursor, param, KeyTypes::Scalars)?;
+                    return Ok(());
+                }
+                let word = cursor.text()?.unwrap_or_default();
+                match (field, &*word) {
+                    ("order", "asc") => order = Order::Asc,
+                    ("order", "desc") => order = Order::Desc,
+                    ("nulls", "first") => nulls = Nulls::First,
+                    ("nulls", "last") => nulls = Nulls::Last,
+                    ("order", _) => cursor.report(Code::ParamOutOfRange, "order is one of asc, desc"),
+                    _ => cursor.report(Code::ParamOutOfRange, "nulls is one of first, last"),
+                }
+                Ok(())
+            })?;
+            match key {
+                _ if cursor.errors() > before => {}
+                None => cursor.report(Code::MissingField, "what rows are sorted by has a key"),
+                Some(key) if keys.iter().any(|by| by.key == key) => {
+                    cursor.report(Code::ParamOutOfRange, "this key is in the list already");
+                }
+                Some(key) => keys.push(SortKey { key, order, nulls }),
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && !(1..=RULES_MAX).contains(&keys.len()) {
+            cursor.report(Code::ParamOutOfRange, format!("{} takes 1 to {RULES_MAX} keys", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(keys))
+    }
+
+    /// Rules: `{"by": key, "max": 2, "window": 10}`, or `{"by": key, "gap": 3}` for one among four.
+    fn rules(&self, cursor: &mut Cursor<'_, '_>, param: &'static Param) -> Result<Option<Vec<GroupRule>>, Fault> {
+        let (before, mut rules) = (cursor.errors(), Vec::new());
+        cursor.array(|cursor, _| {
+            if !cursor.expect(Kind::Object)? {
+                return Ok(());
+            }
+            let before = cursor.errors();
+            let (mut by, mut max, mut window, mut gap) = (None, None, None, None);
+            cursor.object(&["by", "max", "window", "gap"], |cursor, field| {
+                if field == "by" {
+                    by = self.key(cursor, param, KeyTypes::Scalars)?;
+                    return Ok(());
+                }
+                let least = if field == "max" || field == "gap" { 1 } else { 0 };
+                let kind = ParamKind::Int { min: least, max: RULE_ROWS_MAX };
+                let value = if cursor.expect(Kind::Number)? {
+                    int(cursor, &Param { kind, ..*param }, least, RULE_ROWS_MAX)?
+                } else {
+                    None
+                };
+                let value = value.and_then(|value| usize::try_from(value).ok());
+                *(match field {
+                    "max" => &mut max,
+                    "window" => &mut window,
+                    _ => &mut gap,
+                }) = value;
+                Ok(())
+            })?;
+            match (by, max, window, gap) {
+                _ if cursor.errors() > before => {}
+                (Some(by), Some(max), window, None) => rules.push(GroupRule { by, max, window: window.unwrap_or(0) }),
+                (Some(by), None, None, Some(gap)) => rules.push(GroupRule { by, max: 1, window: gap + 1 }),
+                _ => cursor.report(Code::MissingField, "a rule has by and max, and perhaps window; or by and gap"),
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && rules.is_empty() {
+            cursor.report(Code::ParamOutOfRange, format!("{} needs at least one rule", param.name));
+        }
+        if rules.len() > RULES_MAX {
+            cursor.report(Code::ParamOutOfRange, format!("{} takes at most {RULES_MAX} rules", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(rules))
+    }
+
+    /// A word for each of several keys: `{key: word, …}`.
+    fn key_choices(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &Param,
+        choices: &'static [(&'static str, KeyTypes)],
+    ) -> Result<Option<ChosenWords>, Fault> {
+        let (before, mut chosen) = (cursor.errors(), Vec::new());
+        cursor.each_field(|cursor, name| {
+            let key = self.checker.names.key_named(cursor, &name, self.access(param));
+            let word = cursor.text()?.unwrap_or_default();
+            let Some((word, types)) = choices.iter().find(|(known, _)| *known == word) else {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                let message = format!("{} is one of {}, not {}", param.name, words.join(", "), quoted(&word));
+                let wrong = Diagnostic::new(Code::ParamOutOfRange, cursor.pointer(), message);
+                cursor.report_at(wrong.nearest(&word, words.into_iter()));
+                return Ok(());
+            };
+            let Some(key) = key else { return Ok(()) };
+            let entry = self.checker.names.registry.key(key);
+            if !types.takes(entry.type_of, self.checker.names.registry.key(Key::ID).type_of) {
+                let message =
+                    format!("{word:?} takes a {}, and {:?} is {}", types.of("key"), entry.name, entry.type_of);
+                cursor.report(Code::WrongParamType, message);
+            }
+            chosen.push((key, Arc::from(*word)));
+            Ok(())
+        })?;
+        if cursor.errors() == before && chosen.is_empty() {
+            cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(chosen))
     }
 
     /// A key that is matched with the `id` of other rows, or `{"left": key, "right": key}`.

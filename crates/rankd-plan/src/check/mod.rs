@@ -232,8 +232,12 @@ impl<'a> Checker<'a> {
         draft.signature = Some(*signature);
         let wanted = signature.contract.inputs.range();
         if !wanted.contains(&node.inputs.len()) {
-            let most = *wanted.end();
-            let count = if wanted.contains(&0) && most > 0 { format!("at most {most}") } else { most.to_string() };
+            let (least, most) = (*wanted.start(), *wanted.end());
+            let count = match (least, most) {
+                (0, 1..) => format!("at most {most}"),
+                (least, most) if least < most => format!("{least} to {most}"),
+                (_, most) => most.to_string(),
+            };
             let message = format!("{op} takes {count} {}, not {}", plural(most, "input"), node.inputs.len());
             found.push(Diagnostic::new(Code::WrongInputs, format!("/nodes/{at}/inputs"), message));
         }

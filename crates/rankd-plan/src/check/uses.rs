@@ -1,11 +1,11 @@
-//! Which parameters of a node go together: by the word of a choice, by the kind of an endpoint, or by whether there is an input.
+//! Which parameters of a node go together: by the word of a choice, by the kind of an endpoint, or by whether another is given.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::plan::Arg;
-use crate::registry::Registry;
-use crate::signature::{KeyTypes, Param, ParamRef, ParamUse, Signature, When};
-use rankd_column::Type;
+use crate::registry::{Entry, Registry};
+use crate::signature::{KeyTypes, Param, ParamKind, ParamRef, ParamUse, Signature, When};
+use rankd_column::Key;
 
 /// Reports what is given and must not be, and what is not given and must be. `args` are in the order of the signature.
 pub(super) fn check(
@@ -25,9 +25,10 @@ pub(super) fn check(
         }
         let (at, _) = contract.param(when.param)?;
         match args.get(at)?.as_ref()? {
-            Arg::Text(word) => Some(word.as_ref()),
+            Arg::Text(word) if matches!(contract.params[at].kind, ParamKind::Choice(_)) => Some(word.as_ref()),
             Arg::Endpoint(at) => Some(registry.endpoints.get(*at).kind.as_str()),
-            _ => Some(""),
+            Arg::Absent => Some(""),
+            _ => Some("given"),
         }
     };
     for (param, arg) in contract.params.iter().zip(args).filter(|(param, _)| !param.uses.is_empty()) {
@@ -67,18 +68,16 @@ fn check_types(
     base: &str,
     found: &mut Diagnostics,
 ) {
-    let (fits, wanted): (fn(Type) -> bool, &str) = match of.types {
-        KeyTypes::Any => return,
-        KeyTypes::Numbers => (Type::is_number, "int or float"),
-        KeyTypes::Lists => (|type_of| matches!(type_of, Type::List(_)), "list"),
-        KeyTypes::Vectors => (|type_of| matches!(type_of, Type::Vector(_)), "vector"),
-    };
     for key in arg.map(Arg::keys).unwrap_or_default() {
         let entry = registry.key(key);
-        if !fits(entry.type_of) {
-            let message =
-                format!("{} takes a key of type {wanted} here, and {:?} is {}", param.name, entry.name, entry.type_of);
+        if !of.types.takes(entry.type_of, registry.key(Key::ID).type_of) {
+            let message = wrong_key_type(param, of.types, entry);
             found.push(Diagnostic::new(Code::WrongParamType, format!("{base}/{}", param.name), message));
         }
     }
+}
+
+/// Says that a key is of another type than a parameter takes.
+pub(super) fn wrong_key_type(param: &Param, types: KeyTypes, entry: &Entry) -> String {
+    format!("{} takes a {} here, and {:?} is {}", param.name, types.of("key"), entry.name, entry.type_of)
 }

@@ -38,7 +38,15 @@ impl Contract {
         let mut at = 0;
         while at < self.reads.len() {
             match self.kind_of(self.reads[at], self.params.len()) {
-                Some(ParamKind::Key | ParamKind::ScalarKey | ParamKind::Keys | ParamKind::KeyMap | ParamKind::On) => {}
+                Some(
+                    ParamKind::Key(_)
+                    | ParamKind::Keys(_)
+                    | ParamKind::KeyMap
+                    | ParamKind::KeyChoices(_)
+                    | ParamKind::Rules
+                    | ParamKind::SortKeys
+                    | ParamKind::On,
+                ) => {}
                 Some(_) => return Some("what `reads` refers to does not take a key"),
                 None => return Some("`reads` refers to a parameter that is not there"),
             }
@@ -59,11 +67,11 @@ impl Contract {
             while at < params.len() {
                 match self.kind_of(params[at], self.params.len()) {
                     Some(
-                        ParamKind::Key
-                        | ParamKind::ScalarKey
-                        | ParamKind::Keys
+                        ParamKind::Key(_)
+                        | ParamKind::Keys(_)
                         | ParamKind::KeyMap
                         | ParamKind::KeyPairs
+                        | ParamKind::KeyChoices(_)
                         | ParamKind::Columns { .. },
                     ) => {}
                     Some(_) => return Some("what `writes` refers to does not take a key"),
@@ -104,7 +112,7 @@ impl Contract {
             }
             ParamKind::Choice([]) => return Some("a choice has at least one word"),
             ParamKind::Expr { into: Some(into) } => match self.kind_of(into, at) {
-                Some(ParamKind::Key | ParamKind::ScalarKey) => {}
+                Some(ParamKind::Key(_)) => {}
                 Some(_) => return Some("what an expression is written into does not take a key"),
                 None => return Some("what an expression is written into is not a parameter before it"),
             },
@@ -156,7 +164,7 @@ impl Contract {
         let known = match self.kind_of(when.param, self.params.len()) {
             None if is_same(when.param.name(), ParamRef::INPUT.name()) => &["given"],
             Some(ParamKind::Choice(words) | ParamKind::Endpoint(words)) => words,
-            Some(_) => return Some("what a parameter goes together with is neither a choice nor an endpoint"),
+            Some(_) => &["given"],
             None => return Some("what a parameter goes together with is not there"),
         };
         let mut word = 0;
@@ -257,7 +265,7 @@ mod tests {
         contract(params, &[], Writes::Nothing)
     }
 
-    const KEY: Param = param("key", ParamKind::Key);
+    const KEY: Param = param("key", ParamKind::Key(KeyTypes::Any));
     const COUNT: ParamKind = ParamKind::Int { min: 1, max: 9 };
     const INTO_KEY: ParamKind = ParamKind::Expr { into: Some(ParamRef::named("key")) };
     const OF_KEY: ParamKind = ParamKind::Columns { rows: Some(ParamRef::named("key")) };
@@ -306,10 +314,10 @@ mod tests {
         const NAME: &str =
             "the name of a parameter is made of lowercase letters, digits and _, and starts with a letter";
         const BAD: &[(Contract, &str)] = &[
-            (of(&[param("outKey", ParamKind::Key)]), NAME),
-            (of(&[param("", ParamKind::Key)]), NAME),
-            (of(&[param("1st", ParamKind::Key)]), NAME),
-            (of(&[param("trace", ParamKind::Key)]), "every task has the parameter trace already"),
+            (of(&[param("outKey", ParamKind::Key(KeyTypes::Any))]), NAME),
+            (of(&[param("", ParamKind::Key(KeyTypes::Any))]), NAME),
+            (of(&[param("1st", ParamKind::Key(KeyTypes::Any))]), NAME),
+            (of(&[param("trace", ParamKind::Key(KeyTypes::Any))]), "every task has the parameter trace already"),
             (of(&[KEY, param("key", COUNT)]), "two parameters have the same name"),
         ];
         BAD.iter().for_each(|(bad, problem)| assert_eq!(bad.problem(), Some(*problem)));
@@ -342,7 +350,7 @@ mod tests {
             ),
             (
                 of(&[KEY, used(Need::Optional, &[with(OF_KEY, true)])]),
-                Some("what a parameter goes together with is neither a choice nor an endpoint"),
+                Some("what a parameter goes together with is not one of the choices"),
             ),
             (
                 of(&[KEY, used(Need::Optional, &[with(OF_NOTHING, true)])]),

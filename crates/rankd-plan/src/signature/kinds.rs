@@ -4,7 +4,7 @@
 //! in `check/args.rs` that reads it, a type in `typed.rs`, and where no function of the runtime reads its like, one in
 //! `dslc/src/runtime/options.js`; the compiler or a test names each that is missing.
 
-use super::ParamKind;
+use super::{KeyTypes, ParamKind};
 use crate::json;
 
 /// What is known of a kind.
@@ -52,6 +52,12 @@ impl ParamKind {
             ParamKind::Bool => row("bool", &[Bool], "boolean", "bool"),
             ParamKind::Text => row("text", &[Text], "string", "text"),
             ParamKind::Texts => row("list of texts", &[Array], "readonly string[]", "texts"),
+            ParamKind::PerInput { whole: true } => {
+                row("whole number for each input", &[Array], "readonly number[]", "numbers")
+            }
+            ParamKind::PerInput { whole: false } => {
+                row("number for each input", &[Array], "readonly number[]", "numbers")
+            }
             ParamKind::Template => row("template", &[Text], "string", "text"),
             ParamKind::Path => row("path template", &[Text], "string", "text"),
             ParamKind::Pointer => row("member or JSON pointer", &[Text], "string", "text"),
@@ -59,12 +65,25 @@ impl ParamKind {
                 let types: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
                 row(&choices.join(" | "), &[Text], &types.join(" | "), "text")
             }
-            ParamKind::Key => row("key", &[Text, Number], "{key}", "key"),
-            ParamKind::ScalarKey => row("scalar key", &[Text, Number], "{key}", "key"),
-            ParamKind::Keys => row("list of keys", &[Array], "readonly {key}[]", "keys"),
+            ParamKind::Key(types) => row(&types.of("key"), &[Text, Number], "{key}", "key"),
+            ParamKind::Keys(types) => row(&types.of("list of keys"), &[Array], "readonly {key}[]", "keys"),
             ParamKind::KeyMap => row("keys by name", &[Object], "{ readonly [name: string]: {key} }", "key_map"),
             ParamKind::KeyPairs => {
                 row("keys by key", &[Object], "{ readonly [name in keyof typeof Key]?: {key} }", "key_map")
+            }
+            ParamKind::KeyChoices(choices) => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                let types: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                let types = format!("{{ readonly [name in keyof typeof Key]?: {} }}", types.join(" | "));
+                row(&format!("{} by key", words.join(" | ")), &[Object], &types, "key_choices")
+            }
+            ParamKind::SortKeys => {
+                let types = "readonly { readonly key: AnyScalarKey; readonly order?: \"asc\" | \"desc\"; readonly nulls?: \"first\" | \"last\" }[]";
+                row("list of keys with their order", &[Array], types, "sort_keys")
+            }
+            ParamKind::Rules => {
+                let types = "readonly ({ readonly by: AnyScalarKey; readonly max: number; readonly window?: number } | { readonly by: AnyScalarKey; readonly gap: number })[]";
+                row("list of rules", &[Array], types, "rules")
             }
             ParamKind::On => {
                 let types = "{key} | { readonly left: {key}; readonly right: {key} }";
@@ -93,15 +112,19 @@ impl ParamKind {
         ParamKind::Bool,
         ParamKind::Text,
         ParamKind::Texts,
+        ParamKind::PerInput { whole: true },
         ParamKind::Template,
         ParamKind::Path,
         ParamKind::Pointer,
         ParamKind::Choice(&["asc", "desc"]),
-        ParamKind::Key,
-        ParamKind::ScalarKey,
-        ParamKind::Keys,
+        ParamKind::Key(KeyTypes::Any),
+        ParamKind::Key(KeyTypes::Scalars),
+        ParamKind::Keys(KeyTypes::Any),
         ParamKind::KeyMap,
         ParamKind::KeyPairs,
+        ParamKind::KeyChoices(&[("first", KeyTypes::Any), ("max", KeyTypes::Numbers)]),
+        ParamKind::Rules,
+        ParamKind::SortKeys,
         ParamKind::On,
         ParamKind::Expr { into: None },
         ParamKind::Pred,

@@ -13,6 +13,7 @@ pub(crate) use consistent::{TEXT_BYTES_MAX, is_plain};
 pub use kinds::KindRow;
 pub use param::{KeyTypes, Literal, Need, Param, ParamKind, ParamRef, ParamUse, TRACE, When};
 
+use crate::limits::INPUTS_MAX;
 use std::ops::RangeInclusive;
 
 /// A task as the rest of the program sees it.
@@ -66,8 +67,10 @@ impl Contract {
             return if words.contains(&"") { "there is no input" } else { "there is an input" }.to_owned();
         }
         let is_endpoint = self.param(when.param).is_some_and(|(_, param)| matches!(param.kind, ParamKind::Endpoint(_)));
+        let has_words = self.param(when.param).is_some_and(|(_, param)| matches!(param.kind, ParamKind::Choice(_)));
         let words = words.iter().map(|word| match *word {
             "" => "not given".to_owned(),
+            "given" if !has_words => "given".to_owned(),
             word if is_endpoint => format!("of kind {word}"),
             word => format!("{word:?}"),
         });
@@ -108,6 +111,8 @@ pub enum Inputs {
     One,
     /// None, and then the task is a source; or one.
     Optional,
+    /// One or more. All of them are written as `inputs`; in TypeScript such a task stands on `ctx`.
+    Several,
 }
 
 impl Inputs {
@@ -117,6 +122,7 @@ impl Inputs {
             Inputs::None => 0..=0,
             Inputs::One => 1..=1,
             Inputs::Optional => 0..=1,
+            Inputs::Several => 1..=INPUTS_MAX,
         }
     }
 
@@ -128,6 +134,16 @@ impl Inputs {
     /// Whether the task can work on rows.
     pub fn can_follow(self) -> bool {
         *self.range().end() > 0
+    }
+
+    /// Whether the task stands on `ctx` in TypeScript.
+    pub fn is_on_context(self) -> bool {
+        self.can_start() || self == Inputs::Several
+    }
+
+    /// Whether the task stands on rows in TypeScript.
+    pub fn is_on_rows(self) -> bool {
+        self.can_follow() && self != Inputs::Several
     }
 }
 

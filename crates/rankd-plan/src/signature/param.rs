@@ -1,6 +1,6 @@
 //! A task's parameters: their kinds, what they refer to, and what holds when one is not given.
 
-use rankd_column::Value;
+use rankd_column::{Type, Value};
 
 /// One parameter of a task.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +28,9 @@ pub struct ParamUse {
 /// What another parameter must be, or whether the node has an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
-    /// A choice, or an endpoint; or [`ParamRef::INPUT`].
+    /// Any parameter, or [`ParamRef::INPUT`].
     pub param: ParamRef,
-    /// The words of the choice or the kinds of the endpoint, or "given" for the input; the empty text where it is not given.
+    /// The words of a choice, the kinds of an endpoint, or "given" for all others; the empty text where it is not given.
     pub words: &'static [&'static str],
 }
 
@@ -38,12 +38,52 @@ pub struct When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyTypes {
     Any,
+    /// What can be compared: no lists and no vectors.
+    Scalars,
+    /// The type of the ids: their values are looked for among ids.
+    LikeIds,
     /// Int or float.
     Numbers,
+    Ints,
+    Floats,
+    Texts,
     /// Lists of any elements.
     Lists,
     /// Vectors of any dimension.
     Vectors,
+}
+
+impl KeyTypes {
+    /// Whether a key of a type fits, in a registry whose ids are of another.
+    pub fn takes(self, type_of: Type, id_type: Type) -> bool {
+        match self {
+            KeyTypes::LikeIds => type_of == id_type,
+            KeyTypes::Any => true,
+            KeyTypes::Scalars => type_of.is_scalar(),
+            KeyTypes::Numbers => type_of.is_number(),
+            KeyTypes::Ints => type_of == Type::Int,
+            KeyTypes::Floats => type_of == Type::Float,
+            KeyTypes::Texts => type_of == Type::Str,
+            KeyTypes::Lists => matches!(type_of, Type::List(_)),
+            KeyTypes::Vectors => matches!(type_of, Type::Vector(_)),
+        }
+    }
+
+    /// What has one of these types, for messages and listings: `key of type int or float`.
+    pub fn of(self, what: &str) -> String {
+        let types = match self {
+            KeyTypes::Any => return what.to_owned(),
+            KeyTypes::LikeIds => return format!("{what} of the type that ids have"),
+            KeyTypes::Scalars => "int, float, bool or string",
+            KeyTypes::Numbers => "int or float",
+            KeyTypes::Ints => "int",
+            KeyTypes::Floats => "float",
+            KeyTypes::Texts => "string",
+            KeyTypes::Lists => "list",
+            KeyTypes::Vectors => "vector",
+        };
+        format!("{what} of type {types}")
+    }
 }
 
 impl Param {
@@ -132,15 +172,24 @@ pub enum ParamKind {
     /// A place in a JSON document: the name of a member, or a JSON pointer, which begins with a slash or is empty.
     Pointer,
     Choice(&'static [&'static str]),
-    /// A key that is read or written, as `reads` and `writes` say.
-    Key,
-    /// The same for a key that is no list or vector: those have no order and cannot be compared.
-    ScalarKey,
-    Keys,
+    /// A key of one of these types that is read or written, as `reads` and `writes` say.
+    Key(KeyTypes),
+    /// Such keys, each once.
+    Keys(KeyTypes),
     /// Keys by any names, such as those of a store's fields.
     KeyMap,
     /// Keys of the rows at hand, each by the key of other rows that its values come from. Both have the same type.
     KeyPairs,
+    /// One of these words for each of several keys, which have a type that goes with the word.
+    KeyChoices(&'static [(&'static str, KeyTypes)]),
+    /// A number for each input, which may have to be whole.
+    PerInput {
+        whole: bool,
+    },
+    /// What rows are sorted by, the most important first: keys, each with its order and where nulls come.
+    SortKeys,
+    /// How many rows of a group may be near each other: rules, the most important first.
+    Rules,
     /// How rows are matched with other rows: a key of both. Both keys are of one type, int or string.
     On,
     /// An expression whose result is written to the key that the parameter `into` gives.

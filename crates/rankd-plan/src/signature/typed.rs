@@ -4,11 +4,12 @@
 //! A field's type is a [`ParamType`]: it says what the parameter takes, and what the task gets. What a type has checked, the
 //! task does not check again.
 
-use super::{Literal, Param, ParamKind, ParamRef};
+use super::{KeyTypes, Literal, Param, ParamKind, ParamRef};
 pub use crate::plan::Dial;
-use crate::plan::{Arg, ColumnData, KeyPair, NamedKeys};
+use crate::plan::{Arg, ColumnData, GroupRule, KeyPair, NamedKeys};
 use crate::template::Template;
 use rankd_column::expr::Program;
+use rankd_column::kernel::sort::SortKey;
 use rankd_column::{Id, Key};
 use std::ops::{RangeFrom, RangeInclusive};
 use std::sync::Arc;
@@ -185,6 +186,48 @@ macro_rules! choices {
     };
 }
 
+/// Declares a parameter that takes one of several words for each of several keys. After each word stands which types its keys have.
+///
+/// ```
+/// use rankd_column::Key;
+/// use rankd_plan::key_choices;
+/// use rankd_plan::signature::typed::ParamType;
+///
+/// key_choices! {
+///     /// What is made of several values.
+///     pub enum How -> bool { "max": Numbers => true, "first": Any => false }
+/// }
+///
+/// let arg = rankd_plan::plan::Arg::KeyChoices(vec![(Key(3), "first".into())]);
+/// assert_eq!(How::read(&arg), Some(vec![(Key(3), false)]));
+/// ```
+#[macro_export]
+macro_rules! key_choices {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident -> $value:ty { $($word:literal: $types:ident => $choice:expr),+ $(,)? }) => {
+        $(#[$meta])*
+        $vis enum $name {}
+
+        impl $crate::signature::typed::ParamType for $name {
+            type Value = Vec<($crate::signature::typed::ChosenKey, $value)>;
+            const KIND: $crate::signature::ParamKind =
+                $crate::signature::ParamKind::KeyChoices(&[$(($word, $crate::signature::KeyTypes::$types)),+]);
+
+            fn read(arg: &$crate::plan::Arg) -> Option<Self::Value> {
+                let $crate::plan::Arg::KeyChoices(chosen) = arg else { return None };
+                let choice = |word: &str| match word {
+                    $($word => Some($choice),)+
+                    _ => None,
+                };
+                chosen.iter().map(|(key, word)| Some((*key, choice(word)?))).collect()
+            }
+        }
+    };
+}
+
+/// What `key_choices!` expands to uses this.
+#[doc(hidden)]
+pub type ChosenKey = Key;
+
 /// What `params!` expands to uses this: the name of a field, which may be a word of the language with `r#` before it.
 #[doc(hidden)]
 pub const fn plain(name: &'static str) -> &'static str {
@@ -303,8 +346,32 @@ pub enum PlainText {}
 /// A list of such texts.
 pub enum Texts {}
 
+/// A whole number for each input.
+pub enum CountPerInput {}
+
+/// A number for each input.
+pub enum WeightPerInput {}
+
 /// A key that is no list or vector.
 pub enum ScalarKey {}
+
+/// Keys that are no lists or vectors.
+pub enum ScalarKeys {}
+
+/// Keys of the type of the ids.
+pub enum KeysLikeIds {}
+
+/// A key that is an int or a float.
+pub enum NumberKey {}
+
+/// A key that is an int.
+pub enum IntKey {}
+
+/// A key that is a text.
+pub enum TextKey {}
+
+/// A key that is a float.
+pub enum FloatKey {}
 
 /// Text that a run fills in.
 pub enum TemplateText {}
@@ -320,6 +387,12 @@ pub enum KeyMap {}
 
 /// Keys of the rows at hand, each by the key of other rows that its values come from.
 pub enum KeyPairs {}
+
+/// How many rows of a group may be near each other.
+pub enum Rules {}
+
+/// What rows are sorted by.
+pub enum SortKeys {}
 
 /// How rows are matched with other rows.
 pub enum On {}
@@ -367,14 +440,24 @@ types! {
     Millis as Duration: FROM_0, Arg::Int(value) => Duration::from_millis(value.unsigned_abs());
     PlainText as Arc<str>: ParamKind::Text, Arg::Text(value) => value.clone();
     Texts as Vec<Arc<str>>: ParamKind::Texts, Arg::Texts(value) => value.clone();
+    CountPerInput as Vec<usize>: ParamKind::PerInput { whole: true }, Arg::Numbers(value) => value.iter().map(|n| *n as usize).collect();
+    WeightPerInput as Vec<f64>: ParamKind::PerInput { whole: false }, Arg::Numbers(value) => value.clone();
     TemplateText as Arc<Template>: ParamKind::Template, Arg::Template(value) => value.clone();
     PathTemplate as Arc<Template>: ParamKind::Path, Arg::Template(value) => value.clone();
     Pointer as Arc<str>: ParamKind::Pointer, Arg::Text(value) => value.clone();
-    Key as Key: ParamKind::Key, Arg::Key(value) => *value;
-    ScalarKey as Key: ParamKind::ScalarKey, Arg::Key(value) => *value;
-    Vec<Key> as Vec<Key>: ParamKind::Keys, Arg::Keys(value) => value.clone();
+    Key as Key: ParamKind::Key(KeyTypes::Any), Arg::Key(value) => *value;
+    ScalarKey as Key: ParamKind::Key(KeyTypes::Scalars), Arg::Key(value) => *value;
+    NumberKey as Key: ParamKind::Key(KeyTypes::Numbers), Arg::Key(value) => *value;
+    IntKey as Key: ParamKind::Key(KeyTypes::Ints), Arg::Key(value) => *value;
+    TextKey as Key: ParamKind::Key(KeyTypes::Texts), Arg::Key(value) => *value;
+    FloatKey as Key: ParamKind::Key(KeyTypes::Floats), Arg::Key(value) => *value;
+    Vec<Key> as Vec<Key>: ParamKind::Keys(KeyTypes::Any), Arg::Keys(value) => value.clone();
+    KeysLikeIds as Vec<Key>: ParamKind::Keys(KeyTypes::LikeIds), Arg::Keys(value) => value.clone();
+    ScalarKeys as Vec<Key>: ParamKind::Keys(KeyTypes::Scalars), Arg::Keys(value) => value.clone();
     KeyMap as NamedKeys: ParamKind::KeyMap, Arg::KeyMap(value) => value.clone();
     KeyPairs as Vec<KeyPair>: ParamKind::KeyPairs, Arg::KeyPairs(value) => value.clone();
+    Rules as Vec<GroupRule>: ParamKind::Rules, Arg::Rules(value) => value.clone();
+    SortKeys as Vec<SortKey>: ParamKind::SortKeys, Arg::SortKeys(value) => value.clone();
     On as KeyPair: ParamKind::On, Arg::On(value) => *value;
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();

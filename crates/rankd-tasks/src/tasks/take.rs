@@ -1,6 +1,7 @@
-//! Keep the first rows.
+//! Keep the first rows, or those after them.
 //!
-//! Fewer rows than `count` are all kept. Cost: none to speak of.
+//! `offset` rows are left out, and the `count` rows after them are kept, or all where there are fewer. Cost: none to speak of; with an
+//! offset, linear in the rows that are kept.
 //!
 //! ```text
 //! with {"count": 2}
@@ -14,13 +15,25 @@
 //! | 7 | 0.1 |
 //! | 5 | 0.9 |
 //! ```
+//!
+//! ```text
+//! with {"count": 2, "offset": 2}
+//! given
+//! | id |
+//! | 7 |
+//! | 5 |
+//! | 6 |
+//! gives
+//! | id |
+//! | 6 |
+//! ```
 
 use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::params;
-use rankd_plan::signature::typed::Dial;
+use rankd_plan::signature::typed::{Count, Dial};
 use rankd_plan::signature::*;
 
 pub(crate) const CONTRACT: Contract = Contract {
@@ -37,16 +50,22 @@ params! {
         /// How many rows to keep
         #[range(1..)]
         count: Dial,
+        /// How many rows to leave out before them
+        offset: Count = 0,
     }
 }
 
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        Ok(inputs[0].take(self.count.count(cx.dials())))
+        let (rows, count) = (&inputs[0], self.count.count(cx.dials()));
+        if self.offset == 0 {
+            return Ok(rows.take(count));
+        }
+        Ok(rows.positions(self.offset..rows.len().min(self.offset.saturating_add(count))))
     }
 
     fn as_part(&self) -> Option<Part> {
-        // A pass has its numbers when it is made.
-        self.count.fixed().map(|count| Part::Take { count })
+        // A pass has its numbers when it is made, and takes from the first row on.
+        self.count.fixed().filter(|_| self.offset == 0).map(|count| Part::Take { count })
     }
 }

@@ -135,6 +135,7 @@ impl Rig {
     }
 
     /// Waits until the CPU pool has done all that it was given, in the background as well.
+    #[expect(clippy::disallowed_methods, reason = "nothing says when the last job is done")]
     pub(crate) fn drain(&self) {
         let gauges = self.engine.gauges();
         while gauges.pool_depth() > 0 {

@@ -282,6 +282,7 @@ mod tests {
         assert!(given(&["rankd", "run", "--plan", "x"]).contains("plan_name"));
         assert!(given(&["rankd", "run", "--plan-name", "x"]).contains("plan"));
         assert!(given(&["rankd", "explain", "x", "--dot"]).contains("json"));
-        assert!(given(&["rankd", "explain", "x"]).is_empty());
+        assert!(given(&["rankd", "explain", "x"]).iter().eq(["plan", "plan_name"]));
+        assert!(given(&["rankd", "explain", "--plan-name", "x"]).iter().eq(["plan"]));
     }
 }
