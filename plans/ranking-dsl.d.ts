@@ -453,6 +453,21 @@ declare module "@ranking-dsl/runtime" {
       /** Values by key */
       columns?: Columns;
     } & TaskOptions): Rows;
+    /** Fuse several ranked lists into one. */
+    fuse<Score extends Expr, OutKey extends Expr>(options: {
+      /** The rows that flow in, in this order */
+      inputs: readonly Rows[];
+      /** Ranks ("rrf"), or scores that are added ("sum") or of which the highest counts ("max") (default "rrf") */
+      how?: "rrf" | "sum" | "max";
+      /** How little the first ranks are ahead of the others; 60 when not given */
+      k?: number;
+      /** The key with the scores of each input */
+      score?: KeyArg<Score>;
+      /** How much each input counts; 1 when not given */
+      weights?: readonly number[];
+      /** The key that gets the fused score */
+      outKey: OutKeyArg<OutKey>;
+    } & TaskOptions): Rows;
     /** Read rows, or columns for rows, from an HTTP service. */
     httpFetch<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray>(options: {
       /** The service */
@@ -667,6 +682,23 @@ declare module "@ranking-dsl/runtime" {
       fanout?: number | bigint | Dial;
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
+    } & TaskOptions): Rows;
+    /** Reorder the first rows so that each has a high score and is unlike those before it. */
+    mmr<Score extends Expr, Vector extends AnyArray, RankKey extends Expr, MaxSimKey extends Expr>(options: {
+      /** The key with the scores */
+      score: KeyArg<Score>;
+      /** The key with the vectors */
+      vector: KeyArg<Vector>;
+      /** How many rows to pick */
+      k: number | bigint;
+      /** How much the score counts beside the likeness: from 0 to 1, which is the score alone */
+      lambda: number;
+      /** What vectors are compared by (default "cosine") */
+      sim?: "cosine" | "dot";
+      /** The key that gets the number of the pick */
+      rankKey?: OutKeyArg<RankKey>;
+      /** The key that gets the likeness to the rows picked before */
+      maxSimKey?: OutKeyArg<MaxSimKey>;
     } & TaskOptions): Rows;
     /** Scale the numbers of a key to each other. */
     normalize<Key extends Expr, OutKey extends Expr>(options: {

@@ -33,9 +33,10 @@ pub struct Loss(());
 
 impl Loss {
     pub fn at(port: u16, per_mille: u64) -> Loss {
-        let rule = |direction| format!("tcp {direction} {port} numgen random mod 1000 < {per_mille} counter drop");
+        let some = if per_mille < 1000 { format!("numgen random mod 1000 < {per_mille}") } else { String::new() };
+        let rule = |direction| format!("tcp {direction} {port} {some} counter drop");
         let rules = format!(
-            "table inet rankd {{ chain input {{ type filter hook input priority 0; {}; {}; }} }}",
+            "table inet rankd {{\nchain input {{\ntype filter hook input priority 0;\n{}\n{}\n}}\n}}\n",
             rule("dport"),
             rule("sport")
         );

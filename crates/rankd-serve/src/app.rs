@@ -27,7 +27,7 @@ pub struct ServeSettings {
     pub admission: AdmissionSettings,
     /// How many connections may be open.
     pub connections_max: usize,
-    /// Bytes of bodies that one loop holds at most.
+    /// Bytes that the bodies of a loop's unanswered requests have at most.
     pub body_bytes_max: usize,
     /// Bytes of answers that all loops together keep at most for clients that have not read them.
     pub answer_bytes_max: usize,

@@ -20,14 +20,20 @@ use tokio::time::timeout_at;
 /// How much of a body that is not needed is read and thrown away. A client that sends more finds its connection closed or its stream reset.
 const DISCARDED_MAX: usize = 16 * REQUEST_BYTES_MAX;
 
-/// A body that is here. What it takes counts for its loop until it is dropped.
+/// A body that is here.
 pub(crate) struct ReceivedBody {
-    loop_state: Rc<LoopState>,
     pub(crate) bytes: Bytes,
+    pub(crate) memory: BodyMemory,
+}
+
+/// What a body takes of its loop's memory for bodies. To be kept until the request is answered: the rows that are made of a body take
+/// several times as much as it does.
+pub(crate) struct BodyMemory {
+    loop_state: Rc<LoopState>,
     counted: usize,
 }
 
-impl Drop for ReceivedBody {
+impl Drop for BodyMemory {
     fn drop(&mut self) {
         self.loop_state.body_bytes.set(self.loop_state.body_bytes.get() - self.counted);
     }
@@ -71,12 +77,13 @@ impl RequestBody {
         }
         self.on_demand = false;
         let loop_state = self.loop_state.clone();
-        let mut read = ReceivedBody { loop_state: loop_state.clone(), bytes: Bytes::new(), counted: 0 };
+        let memory = BodyMemory { loop_state: loop_state.clone(), counted: 0 };
+        let mut read = ReceivedBody { bytes: Bytes::new(), memory };
         let mut gathered = BytesMut::new();
         while let Some(data) = self.next().await? {
-            read.counted += data.len();
+            read.memory.counted += data.len();
             loop_state.body_bytes.set(loop_state.body_bytes.get() + data.len());
-            if read.counted > REQUEST_BYTES_MAX {
+            if read.memory.counted > REQUEST_BYTES_MAX {
                 return Err(too_large());
             }
             if loop_state.body_bytes.get() > loop_state.app.settings.body_bytes_max {

@@ -53,7 +53,7 @@ pub(crate) struct LoopState {
     pub(crate) metrics: Arc<LoopMetrics>,
     pub(crate) admission: Rc<Admission>,
     pub(crate) stage: Cell<ShutdownStage>,
-    /// Bytes of bodies that have arrived and are not parsed yet.
+    /// Bytes of bodies that have arrived, of requests that are not answered yet.
     pub(crate) body_bytes: Cell<usize>,
     /// The cost of the answers that clients have not read.
     unread: Cell<usize>,

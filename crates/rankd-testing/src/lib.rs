@@ -109,8 +109,11 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
 /// The table that examples can read from.
 const TABLE: &str = "example_table";
 
+/// A key for vectors of three numbers.
+const VECTOR: &str = "example_vector";
+
 /// The registry in a folder, with the endpoints of the environment `local` one that is a table, `example_table`, and
-/// one that is an HTTP service, `service`. One with mistakes fails the test.
+/// one that is an HTTP service, `service`; and with a key `example_vector`, of type `vector<3>`. One with mistakes fails the test.
 pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let [keys, params, endpoints] = ["keys.toml", "params.toml", "endpoints.local.toml"].map(|name| {
         let path = folder.as_ref().join(name);
@@ -120,6 +123,9 @@ pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
         "[[endpoint]]\nendpoint_id = \"ep_{TABLE}\"\nname = \"{TABLE}\"\nkind = \"table\"\nurl = \"file:x.csv\"\n"
     );
     let endpoints = format!("{endpoints}\n{table}{}", service::ENDPOINT);
+    // An id that no registry has by accident.
+    let keys =
+        format!("{keys}\n[[key]]\nkey_id = 2000000000\nname = \"{VECTOR}\"\ntype = \"vector<3>\"\nnullable = true\n");
     let text = |text| Text { file: "", text };
     let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
     let found: Vec<_> = problems.iter().flat_map(|file| file.diagnostics.list()).collect();

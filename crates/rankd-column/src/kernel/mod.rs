@@ -1,17 +1,20 @@
 //! The loops over rows. Each takes slices and row views and gives plain vectors; none knows where its rows came from.
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], `texts`, [`top`],
-//! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`cap`], [`combine`], [`diversify`], [`scores`].
+//! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`cap`], [`combine`], [`diversify`],
+//! [`fuse`], [`mod@mmr`], [`scores`].
 
 pub mod cap;
 pub mod combine;
 pub mod compact;
 pub mod concat;
 pub mod diversify;
+pub mod fuse;
 pub mod gather;
 pub mod groups;
 pub mod join;
 pub mod merge;
+pub mod mmr;
 pub mod numbers;
 pub mod scores;
 pub mod similarity;

@@ -111,22 +111,22 @@ fn quantiles(scores: &[Option<f64>], count: usize, stop: Stop<'_>) -> Result<Vec
 /// Multiplies each score with `factor` once for every row of its group that comes before it by score, the higher first and then in the order
 /// of the view; but not with less than `floor` in all. A row that is in no group keeps its score.
 pub fn damped(
-    scores: &[Option<f64>],
+    mut scores: Vec<Option<f64>>,
     groups: &Groups,
     factor: f64,
     floor: f64,
     stop: Stop<'_>,
 ) -> Result<Vec<Option<f64>>, Stopped> {
-    let order = in_order(scores, Order::Desc, |at| groups.of_rows[at] != NO_GROUP, stop)?;
-    let (mut out, mut next) = (scores.to_vec(), vec![1f64; groups.count]);
+    let order = in_order(&scores, Order::Desc, |at| groups.of_rows[at] != NO_GROUP, stop)?;
+    let mut next = vec![1f64; groups.count];
     for chunk in stop.slices(&order) {
         for at in chunk?.iter().map(|at| *at as usize) {
             let by = &mut next[groups.of_rows[at] as usize];
-            out[at] = scores[at].map(|score| score * by.max(floor));
+            scores[at] = scores[at].map(|score| score * by.max(floor));
             *by *= factor;
         }
     }
-    Ok(out)
+    Ok(scores)
 }
 
 #[cfg(test)]
@@ -202,7 +202,7 @@ mod tests {
             let scores: Vec<Option<f64>> = cells.iter().map(|(score, _)| score.map(f64::from)).collect();
             let groups = Groups { of_rows: cells.iter().map(|(_, group)| *group).collect(), count: 3 };
             let (factor, floor) = (f64::from(factor) / 4.0, f64::from(floor) / 4.0);
-            let found = damped(&scores, &groups, factor, floor, Stop::default()).unwrap();
+            let found = damped(scores.clone(), &groups, factor, floor, Stop::default()).unwrap();
             for at in 0..cells.len() {
                 let before = |other: &usize| {
                     groups.of_rows[*other] == groups.of_rows[at]

@@ -367,6 +367,9 @@ pub enum NumberKey {}
 /// A key that is an int.
 pub enum IntKey {}
 
+/// A key that is a vector.
+pub enum VectorKey {}
+
 /// A key that is a text.
 pub enum TextKey {}
 
@@ -449,6 +452,7 @@ types! {
     ScalarKey as Key: ParamKind::Key(KeyTypes::Scalars), Arg::Key(value) => *value;
     NumberKey as Key: ParamKind::Key(KeyTypes::Numbers), Arg::Key(value) => *value;
     IntKey as Key: ParamKind::Key(KeyTypes::Ints), Arg::Key(value) => *value;
+    VectorKey as Key: ParamKind::Key(KeyTypes::Vectors), Arg::Key(value) => *value;
     TextKey as Key: ParamKind::Key(KeyTypes::Texts), Arg::Key(value) => *value;
     FloatKey as Key: ParamKind::Key(KeyTypes::Floats), Arg::Key(value) => *value;
     Vec<Key> as Vec<Key>: ParamKind::Keys(KeyTypes::Any), Arg::Keys(value) => value.clone();

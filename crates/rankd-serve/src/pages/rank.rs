@@ -2,6 +2,7 @@
 
 use crate::accept_header;
 use crate::audience::Audience;
+use crate::body::{BodyMemory, ReceivedBody};
 use crate::catalog::ServedPlan;
 use crate::content_headers;
 use crate::off_loop::{self, AnswerSpec};
@@ -48,7 +49,8 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
         if let Some(refused) = scope.refuse_unread(call.name()).await {
             return refused;
         }
-        let (prepared, plan, linked) = match prepare(scope, call).await {
+        // The memory is given back when there is an answer.
+        let (prepared, plan, linked, _memory) = match prepare(scope, call).await {
             Ok(prepared) => prepared,
             Err(reply) => return *reply,
         };
@@ -74,7 +76,7 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
 async fn prepare(
     scope: &mut RequestScope,
     call: &mut Call,
-) -> Result<(Prepared, Arc<ServedPlan>, Arc<Linked>), Box<Reply>> {
+) -> Result<(Prepared, Arc<ServedPlan>, Arc<Linked>, BodyMemory), Box<Reply>> {
     let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
     let read = call.body.read().await;
     let named = Some(call.name()).filter(|name| !name.is_empty());
@@ -83,7 +85,9 @@ async fn prepare(
     let loop_state = scope.loop_state.clone();
     let catalog = loop_state.app.catalog.load();
     let registry = catalog.registry.clone();
-    let input = off_loop::parse(scope, &read.bytes, move |bytes| input::read(bytes, &registry)).await;
+    let ReceivedBody { bytes, memory } = read;
+    let input = off_loop::parse(scope, &bytes, move |bytes| input::read(bytes, &registry)).await;
+    drop(bytes);
     let input = match input.map_err(|error| failed(scope.id(), named, &error))? {
         Ok(input) => input,
         Err(RefusedRequest { request_id, error }) => {
@@ -103,7 +107,7 @@ async fn prepare(
     let every = loop_state.app.settings.trace_every;
     let recorded = loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled;
     let tracing = if recorded { Tracing::Recorded } else { Tracing::AsAsked };
-    Ok((Prepared::new(input, tracing), plan.clone(), linked))
+    Ok((Prepared::new(input, tracing), plan.clone(), linked, memory))
 }
 
 const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalProperties":false,"properties":{

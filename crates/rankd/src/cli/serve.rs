@@ -51,9 +51,10 @@ pub(crate) struct ServeArgs {
     /// Maximum number of connections; beyond it, the one idle longest is closed to make room
     #[arg(long, help_heading = "Limits", value_name = "N", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     connections_max: u64,
-    /// Memory for request bodies on each loop, in MiB
-    #[arg(long, help_heading = "Limits", value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=65_536))]
-    bodies_mb: u64,
+    /// Memory for the bodies of requests that are not answered yet, on each loop, in MiB; what is made of them takes several times as much
+    /// [default: 64, or less where the process may have less than 1 GiB]
+    #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    bodies_mb: Option<u64>,
     /// Memory for answers that clients have not read yet, on all loops together, in MiB
     #[arg(long, help_heading = "Limits", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     answers_mb: u64,
@@ -105,7 +106,7 @@ fn plan_limit(text: &str) -> Result<(String, usize), BadArgument> {
 }
 
 impl ServeArgs {
-    fn settings(&self) -> ServeSettings {
+    fn settings(&self, loops: usize) -> ServeSettings {
         let ms = Duration::from_millis;
         let timeouts = ClientTimeouts {
             head: ms(self.head_ms),
@@ -119,7 +120,7 @@ impl ServeArgs {
             timeouts,
             admission: AdmissionSettings { queue: self.queue_ms.map(ms), limit_max: f64::from(self.runs_max) },
             connections_max: self.connections_max.min(descriptors().saturating_sub(kept).max(1)) as usize,
-            body_bytes_max: (self.bodies_mb as usize) << 20,
+            body_bytes_max: (self.bodies_mb.unwrap_or_else(|| bodies_mb(loops)) as usize) << 20,
             answer_bytes_max: (self.answers_mb as usize) << 20,
             trace_every: self.trace_every,
             plan_limits: self.plan_limit.iter().cloned().collect(),
@@ -149,7 +150,8 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         .map_err(CommandError::with("cannot install signal handlers"))?;
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
-    let listeners = listen(args.listen, settings.loops)?;
+    let loops = settings.loops;
+    let listeners = listen(args.listen, loops)?;
     let admin = args.admin.map(|address| listen(address, 1)).transpose()?.and_then(|mut only| only.pop());
     let loaded = library.load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
@@ -171,7 +173,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         log,
         library: library.clone(),
         compiler: Box::new(compiler),
-        settings: args.settings(),
+        settings: args.settings(loops),
         reload: ReloadSettings { plan_dir, registry, env, trial: !args.no_trial },
         collector: args.otlp.clone().map(|to| CollectorSettings { to, sample: args.otlp_sample }),
         watch: (args.watch_ms > 0).then(|| Duration::from_millis(args.watch_ms)),
@@ -200,6 +202,27 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> CommandError {
         _ => error.to_string(),
     };
     CommandError::Wrong(format!("cannot listen on {address}: {why}"))
+}
+
+/// The bodies of requests that are not answered take at most this, in MiB.
+const BODIES_MB: u64 = 64;
+/// What is made of a body, rows and an answer, takes up to eight times as much as the body, and together they may take half of the memory
+/// that there is.
+const OF_A_BODY: u64 = 16;
+
+/// The memory for bodies on each of so many loops, in MiB, where no flag says it.
+fn bodies_mb(loops: usize) -> u64 {
+    let most = memory_limit().map_or(BODIES_MB, |bytes| (bytes >> 20) / OF_A_BODY / loops.max(1) as u64);
+    most.clamp(1, BODIES_MB)
+}
+
+/// How much memory the process may have, as far as a limit is set for it.
+#[expect(clippy::disallowed_methods, reason = "the limit of a control group is a file")]
+fn memory_limit() -> Option<u64> {
+    let of_process = [Resource::Data, Resource::As].into_iter().filter_map(|resource| getrlimit(resource).current);
+    // In a container this is the container's own group; where there is no limit, it says so in a word.
+    let of_group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    of_process.chain(of_group).min()
 }
 
 /// How many descriptors the process may have: as many as the system lets it.

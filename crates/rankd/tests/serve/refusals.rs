@@ -45,6 +45,34 @@ fn each_failure_has_its_status_and_its_kind() {
 }
 
 #[test]
+fn a_body_counts_until_its_request_is_answered() {
+    let folder = Folder::new();
+    let (name, nodes) = rows("rows", 3);
+    folder.plan(&name, &nodes, "n0");
+    folder.plan(
+        "waits",
+        &[node("n0", "candidates", &[], ""), node("n1", "sleep", &["n0"], "\"duration_ms\":60000")],
+        "n1",
+    );
+    let server = Server::start(&folder.0, &["--bodies-mb", "1"]);
+    let candidates: Vec<String> = (1..=60_000).map(|id| format!(r#"{{"id":{id}}}"#)).collect();
+    let body = format!(r#"{{"user_id":1,"candidates":[{}]}}"#, candidates.join(","));
+    assert!((600_000..1 << 20).contains(&body.len()), "two of them are too many");
+    folder.write("large.json", &body);
+    let file = format!("@{}", folder.0.join("large.json").display());
+    let answer = || curl(&["-H", "content-type: application/json", "--data-binary", &file, &server.url("/rank/rows")]);
+    let mut waiting = Line::open(&server.address);
+    let head = "POST /rank/waits HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length";
+    waiting.send(&format!("{head}: {}\r\n\r\n{body}", body.len())).unwrap();
+    // It may not have been read yet.
+    let refused =
+        (0..500).map(|_| answer()).find(|answer| answer.status == 503).expect("one that waits takes the memory");
+    assert!(refused.body.contains("E604"), "{}", refused.body);
+    drop(waiting);
+    assert!((0..500).any(|_| answer().status == 200), "the memory comes back");
+}
+
+#[test]
 fn a_body_that_is_too_large_is_refused_whether_or_not_it_says_so() {
     let (_folder, server) = server();
     let mut line = Line::open(&server.address);

@@ -1,0 +1,105 @@
+//! Reorder the first rows so that each has a high score and is unlike those before it.
+//!
+//! `k` rows are picked one by one, the rest follows in its order. A pick is the row with the highest `lambda * score - (1 - lambda) *
+//! likeness`, where the likeness is the highest similarity of its `vector` to that of a row picked before; `lambda` 1 looks at the score
+//! alone. Of equal rows the first is picked. A row without a vector is like no other; one without a score is picked after all others. `rank_key` gets the
+//! number of the pick, from 0, and `max_sim_key` the likeness at that time; null for rows that were not picked, and for the first pick's likeness. Empty
+//! input: no rows. Cost: `k` looks at the vectors of all rows.
+//!
+//! ```text
+//! with {"score": "score", "vector": "example_vector", "k": 2, "lambda": 0.5, "rank_key": "likes"}
+//! given
+//! | id | score | example_vector |
+//! | 1 | 1.0 | [1.0, 0.0, 0.0] |
+//! | 2 | 0.9 | [1.0, 0.0, 0.0] |
+//! | 3 | 0.5 | [0.0, 1.0, 0.0] |
+//! gives
+//! | id | score | example_vector | likes |
+//! | 1 | 1.0 | [1.0, 0.0, 0.0] | 0 |
+//! | 3 | 0.5 | [0.0, 1.0, 0.0] | 1 |
+//! | 2 | 0.9 | [1.0, 0.0, 0.0] | |
+//! ```
+
+use rankd_column::kernel::mmr::{Likeness, RowVectors, mmr};
+use rankd_column::kernel::numbers::{cells_of_view, numbers};
+use rankd_column::{Column, Key, RowSet, Stop, Stopped};
+use rankd_engine::error::TaskError;
+use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_plan::signature::typed::{Count, FloatKey, IntKey, NumberKey, VectorKey};
+use rankd_plan::signature::*;
+use rankd_plan::{choices, params};
+use std::sync::Arc;
+
+pub(crate) const CONTRACT: Contract = Contract {
+    inputs: Inputs::One,
+    rows: RowEffect::Reordered,
+    reads: &[Task::score, Task::vector],
+    writes: Writes::Params(&[Task::rank_key, Task::max_sim_key]),
+    params: Task::PARAMS,
+    cost: Cost::Unknown,
+};
+
+choices! {
+    pub(crate) enum Sim -> Likeness { "cosine" => Likeness::Cosine, "dot" => Likeness::Dot }
+}
+
+params! {
+    pub(crate) struct Task {
+        /// The key with the scores
+        score: NumberKey,
+        /// The key with the vectors
+        vector: VectorKey,
+        /// How many rows to pick
+        #[range(1..=10_000)]
+        k: Count,
+        /// How much the score counts beside the likeness: from 0 to 1, which is the score alone
+        #[range(0.0..=1.0)]
+        lambda: f64,
+        /// What vectors are compared by
+        sim: Sim = "cosine",
+        /// The key that gets the number of the pick
+        rank_key: Option<IntKey>,
+        /// The key that gets the likeness to the rows picked before
+        max_sim_key: Option<FloatKey>,
+    }
+}
+
+impl Compute for Task {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let (rows, stop) = (&inputs[0], cx.stop());
+        let (scores, vectors) = (numbers(rows, self.score, stop)?, vectors(rows, self.vector, stop)?);
+        let picks = mmr(&scores, &vectors, self.k, self.lambda, self.sim, stop)?;
+        let mut is_picked = vec![false; rows.len()];
+        picks.iter().for_each(|pick| is_picked[pick.position] = true);
+        let rest = (0..rows.len()).filter(|position| !is_picked[*position]);
+        let mut out = rows.positions(picks.iter().map(|pick| pick.position).chain(rest));
+        if let Some(key) = self.rank_key {
+            let ranks: Vec<Option<i64>> =
+                (0..rows.len()).map(|at| Some(at as i64).filter(|_| at < picks.len())).collect();
+            out = out.with(key, Arc::new(Column::Int(cells_of_view(&out, &ranks, stop)?)));
+        }
+        if let Some(key) = self.max_sim_key {
+            let likeness: Vec<Option<f64>> =
+                (0..rows.len()).map(|at| picks.get(at).and_then(|pick| pick.likeness)).collect();
+            out = out.with(key, Arc::new(Column::Float(cells_of_view(&out, &likeness, stop)?)));
+        }
+        Ok(out)
+    }
+}
+
+/// The vectors of all rows side by side.
+fn vectors(rows: &RowSet, key: Key, stop: Stop<'_>) -> Result<RowVectors, Stopped> {
+    let Some(Column::Vector(cells, vectors)) = rows.batch().column(key).map(|column| &**column) else {
+        // Nothing was read for any row.
+        return Ok(RowVectors { dimension: 1, numbers: vec![0.0; rows.len()] });
+    };
+    let dimension = usize::from(vectors.dimension());
+    let mut numbers = vec![0f32; rows.len() * dimension];
+    let mut into = numbers.chunks_exact_mut(dimension);
+    for chunk in stop.chunks(rows.rows()) {
+        for (row, into) in chunk?.iter().zip(&mut into) {
+            cells.get(row).into_iter().for_each(|at| into.copy_from_slice(vectors.get(at)));
+        }
+    }
+    Ok(RowVectors { dimension, numbers })
+}
