@@ -61,7 +61,7 @@ pub fn nanos_between(from: Instant, to: Instant) -> u64 {
 
 /// How long this thread has worked in all: what others did on its core meanwhile is not in it. Asking costs a system call. Nothing
 /// where the system does not say.
-pub(crate) fn thread_cpu_ns() -> Option<u64> {
+pub fn thread_cpu_ns() -> Option<u64> {
     #[cfg(unix)]
     {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -7,6 +7,7 @@ use crate::given::GIVEN;
 use crate::{link, read_examples, table, tables};
 use rankd_column::RowSet;
 use rankd_column::stop::{ROWS_A_LOOK, Stop, Stopped, TimeLimit};
+use rankd_engine::clock;
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Definition, Maker, Task};
@@ -21,19 +22,24 @@ use std::time::{Duration, Instant};
 const NO_TIME: Duration = Duration::from_millis(1);
 /// No task works for this part of its time without a look: a coarse guard.
 const PARTS_MIN: u32 = 4;
-/// On a busy machine any of its parts may be interrupted; of several runs, the least time of each part counts.
+/// What a part costs differs from run to run; of several, the least time of each part counts.
 const RUNS: usize = 5;
 
 thread_local! {
-    /// When the computation at hand began, and when it looked.
-    static LOOKS: RefCell<Vec<Instant>> = const { RefCell::new(Vec::new()) };
+    /// How long this thread had worked when the computation at hand began, and when it looked.
+    static LOOKS: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
     /// The look that says that time is up.
     static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
+/// By the processor time of this thread: on a busy machine any part of a computation may be interrupted.
+fn worked() -> Duration {
+    Duration::from_nanos(clock::thread_cpu_ns().unwrap_or_default())
+}
+
 fn look(_: Instant) -> bool {
     LOOKS.with_borrow_mut(|looks| {
-        looks.push(Instant::now());
+        looks.push(worked());
         looks.len() > LAST.get()
     })
 }
@@ -85,7 +91,7 @@ fn repeat(rows: &RowSet, count: usize) -> RowSet {
 /// Stops at this look, the first of which is 1.
 fn stop_at(last: usize) -> Stop<'static> {
     LAST.set(last);
-    LOOKS.set(vec![Instant::now()]);
+    LOOKS.set(vec![worked()]);
     Stop::default().or_at(Some(TimeLimit { at: Instant::now(), has_passed: look }))
 }
 
@@ -97,7 +103,7 @@ fn looks() -> usize {
 /// How long it has worked before each look, and after the last.
 fn gaps() -> Vec<Duration> {
     let mut moments = LOOKS.take();
-    moments.push(Instant::now());
+    moments.push(worked());
     moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
