@@ -20,6 +20,8 @@ const SAMPLES: usize = 64;
 const RECENT: usize = 16;
 /// What handing over the answer takes, and the timer's error.
 const MARGIN: Duration = Duration::from_millis(1);
+/// Of the time that is left, at least this part is kept back.
+const KEPT_PART: u32 = 10;
 /// A step that is not started is tried all the same in one run of so many, and after this time.
 const TRY_EVERY: u32 = 16;
 const TRY_AFTER_MS: u32 = 100;
@@ -122,7 +124,9 @@ impl LearnedTimes {
         if step.count.load(Relaxed) == 0 {
             return until(left / 2);
         }
-        let (left, usual) = (left.saturating_sub(self.reserve(step)), micros(&step.p50_us));
+        // What follows usually takes its reserve; on a busy machine it takes longer, and then the answer would be too late.
+        let left = left.saturating_sub(self.reserve(step)).min(left - left / KEPT_PART);
+        let usual = micros(&step.p50_us);
         if usual <= left {
             return until(left);
         }
@@ -229,16 +233,16 @@ mod tests {
     fn a_step_that_became_slow_is_soon_not_started_and_one_that_is_fast_again_soon_is() {
         let (times, mut now) = (LearnedTimes::new(1), clock::now());
         (0..100).for_each(|_| times.learn(0, 5 * MS));
-        assert_eq!(allowed(&times, now), Some(99 * MS));
+        assert_eq!(allowed(&times, now), Some(90 * MS));
         // A read that was cut counts as twice its limit.
         (0..RECENT).for_each(|_| times.learn(0, 198 * MS));
         let started = (0..160).filter(|_| allowed(&times, now).is_some()).count();
         assert_eq!(started, 160 / TRY_EVERY as usize);
         now += Duration::from_millis(TRY_AFTER_MS.into());
-        assert_eq!(allowed(&times, now), Some(99 * MS * 7 / 8), "one that is tried has a little less");
+        assert_eq!(allowed(&times, now), Some(90 * MS * 7 / 8), "one that is tried has a little less");
         assert_eq!(allowed(&times, now), None);
         (0..=RECENT / 2).for_each(|_| times.learn(0, 5 * MS));
-        assert_eq!(allowed(&times, now), Some(99 * MS));
+        assert_eq!(allowed(&times, now), Some(90 * MS));
     }
 
     #[test]
