@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// At most `max` rows of a group among `window` neighbours, or in the whole list where that is 0. Rows that are in no group are free.
 #[derive(Debug)]
-pub struct Rule {
+pub struct GroupLimit {
     pub groups: Groups,
     pub max: usize,
     pub window: usize,
@@ -32,7 +32,7 @@ pub struct Picks {
 
 /// How a rule stands after the picks so far.
 struct RuleState<'a> {
-    rule: &'a Rule,
+    rule: &'a GroupLimit,
     counts: Vec<usize>,
     /// The groups of the last picks.
     recent: VecDeque<u32>,
@@ -66,7 +66,7 @@ struct Queue {
 
 /// Picks `size` of `count` rows; `lookahead` 0 is all. Looks at the stop before every pick.
 pub fn diversified(
-    rules: &[Rule],
+    rules: &[GroupLimit],
     count: usize,
     size: usize,
     lookahead: usize,
@@ -131,7 +131,7 @@ pub fn diversified(
     Ok(picks)
 }
 
-fn queues(rules: &[Rule], count: usize, stop: Stop<'_>) -> Result<Vec<Queue>, Stopped> {
+fn queues(rules: &[GroupLimit], count: usize, stop: Stop<'_>) -> Result<Vec<Queue>, Stopped> {
     let (mut numbers, mut queues): (HashMap<Vec<u32>, usize>, Vec<Queue>) = Default::default();
     for start in stop.starts(count) {
         let start = start?;
@@ -180,10 +180,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// By the words of the header.
-    fn naive(rules: &[Rule], count: usize, size: usize, lookahead: usize) -> Picks {
+    fn naive(rules: &[GroupLimit], count: usize, size: usize, lookahead: usize) -> Picks {
         let mut picks = Picks::default();
         let mut left: Vec<usize> = (0..count).collect();
-        let forbids = |rule: &Rule, order: &[usize], position: usize| {
+        let forbids = |rule: &GroupLimit, order: &[usize], position: usize| {
             let group = rule.groups.of_rows[position];
             let recent = match rule.window {
                 0 => order,
@@ -206,9 +206,9 @@ mod tests {
         picks
     }
 
-    fn rule(count: usize) -> impl Strategy<Value = Rule> {
+    fn rule(count: usize) -> impl Strategy<Value = GroupLimit> {
         let group = prop_oneof![5 => 0..4u32, 1 => Just(NO_GROUP)];
-        (proptest::collection::vec(group, count), 1..4usize, 0..6usize).prop_map(|(of_rows, max, window)| Rule {
+        (proptest::collection::vec(group, count), 1..4usize, 0..6usize).prop_map(|(of_rows, max, window)| GroupLimit {
             groups: Groups { of_rows, count: 4 },
             max,
             window,

@@ -24,7 +24,7 @@ pub enum Order {
 
 /// Where rows come that have no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nulls {
+pub enum NullPlace {
     First,
     Last,
 }
@@ -34,7 +34,7 @@ pub enum Nulls {
 pub struct SortKey {
     pub key: Key,
     pub order: Order,
-    pub nulls: Nulls,
+    pub nulls: NullPlace,
 }
 
 /// Up to this many, counting the rows before each one beats any sort.
@@ -44,7 +44,7 @@ const RADIX_MIN: usize = 200;
 
 /// The stored rows of `rows` in sorted order.
 pub fn sorted(batch: &Batch, rows: Rows<'_>, key: Key, order: Order, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
-    sorted_with(batch, rows, SortKey { key, order, nulls: Nulls::Last }, stop)
+    sorted_with(batch, rows, SortKey { key, order, nulls: NullPlace::Last }, stop)
 }
 
 /// The same by several keys, the most important first.
@@ -60,11 +60,11 @@ pub fn sorted_by(batch: &Batch, rows: Rows<'_>, by: &[SortKey], stop: Stop<'_>) 
 fn sorted_with(batch: &Batch, rows: Rows<'_>, by: SortKey, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
     let RankedRows { ranks, rows, nulls } = rank(batch, rows, by.key, by.order, stop)?;
     let mut out = Vec::with_capacity(rows.len() + nulls.len());
-    if by.nulls == Nulls::First {
+    if by.nulls == NullPlace::First {
         out.extend_from_slice(&nulls);
     }
     arrange(&ranks, &rows, &mut out, stop)?;
-    if by.nulls == Nulls::Last {
+    if by.nulls == NullPlace::Last {
         out.extend_from_slice(&nulls);
     }
     Ok(out)

@@ -7,6 +7,7 @@ mod args;
 mod doubled;
 mod flow;
 mod graph;
+mod key_args;
 mod keys;
 mod literals;
 pub(crate) mod names;

@@ -25,7 +25,7 @@
 //! ```
 
 use rankd_column::RowSet;
-use rankd_column::kernel::diversify::{Rule, diversified};
+use rankd_column::kernel::diversify::{GroupLimit, diversified};
 use rankd_column::kernel::groups::groups;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
@@ -59,7 +59,7 @@ impl Compute for Task {
         let (rows, stop) = (&inputs[0], cx.stop());
         let mut rules = Vec::with_capacity(self.rules.len());
         for rule in &self.rules {
-            rules.push(Rule { groups: groups(rows, &[rule.by], stop)?, max: rule.max, window: rule.window });
+            rules.push(GroupLimit { groups: groups(rows, &[rule.by], stop)?, max: rule.max, window: rule.window });
         }
         let size = self.size.unwrap_or(rows.len());
         let picks = diversified(&rules, rows.len(), size, self.lookahead, stop)?;
