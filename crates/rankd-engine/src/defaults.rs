@@ -48,8 +48,7 @@ impl Rules {
     fn of(node: &Node, registry: &Registry) -> Rules {
         let all = || (1..registry.keys.list().len() as u32).map(Key).collect();
         let contract = node.signature.contract;
-        let mut keys: Vec<Key> = match contract.writes {
-            Writes::Nothing if contract.rows == RowEffect::Appended => all(),
+        let written = || match contract.writes {
             Writes::Nothing => Vec::new(),
             Writes::AnyKey => all(),
             // A table keeps the rules when it is loaded.
@@ -60,6 +59,8 @@ impl Rules {
             }
             Writes::Params(params) => uncomputed(node, params).collect(),
         };
+        // Any column may be missing on one of several sides.
+        let mut keys: Vec<Key> = if contract.rows == RowEffect::Appended { all() } else { written() };
         keys.sort_unstable();
         let rule = |key: &Key| {
             let entry = registry.key(*key);
