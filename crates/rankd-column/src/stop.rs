@@ -95,6 +95,21 @@ fn is_over(limit: TimeLimit) -> bool {
     (limit.has_passed)(limit.at)
 }
 
+/// For work that picks rows one by one: when to give up, and when to hand over the picks that there are.
+#[derive(Clone, Copy, Default)]
+pub struct Picking<'a> {
+    pub stop: Stop<'a>,
+    pub until: Stop<'a>,
+}
+
+impl Picking<'_> {
+    /// Whether there is time for another pick.
+    #[inline(always)]
+    pub fn goes_on(self) -> Result<bool, Stopped> {
+        self.stop.check().map(|()| !self.until.is_set())
+    }
+}
+
 /// Counts what a loop does and looks now and then: before the first, and again after [`ROWS_A_LOOK`].
 pub struct Looks<'a> {
     stop: Stop<'a>,
@@ -169,6 +184,10 @@ mod tests {
         let over = TimeLimit { at: Instant::now(), has_passed: |_| true };
         assert_eq!(Stop::when(&AtomicBool::new(false)).or_at(Some(over)).check(), Err(Stopped));
         assert_eq!(Stop::when(&flag).looks().before(1), Err(Stopped));
+        let (never, at_once) = (Stop::default(), Stop::default().or_at(Some(over)));
+        assert_eq!(Picking::default().goes_on(), Ok(true));
+        assert_eq!(Picking { stop: never, until: at_once }.goes_on(), Ok(false));
+        assert_eq!(Picking { stop: at_once, until: at_once }.goes_on(), Err(Stopped));
         assert_eq!(
             Stop::when(&flag).chunks(Rows::Range { start: 0, len: 1 }).next().map(|chunk| chunk.is_err()),
             Some(true)

@@ -2,7 +2,7 @@
 //!
 //! A lane holds one thing at a time: the runs, the loop's own work, each thread of a pool, and as many lanes for reads as were in flight at once.
 
-use crate::answer::{taken, write_fallback};
+use crate::answer::{taken, write_fallback, write_row_counts};
 use rankd_engine::trace::{NodeTrace, Where};
 use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
@@ -42,6 +42,7 @@ impl Perfetto {
                 }
                 w.field("rows_in").int(node.rows_in as i64);
                 w.field("rows_out").int(node.rows_out as i64);
+                write_row_counts(node, w);
                 w.field("critical").bool(node.critical);
                 if let Some(queue_ns) = node.queue_ns() {
                     w.field("queue_us").float(queue_ns as f64 / 1e3);

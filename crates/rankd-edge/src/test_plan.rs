@@ -1,9 +1,10 @@
 //! For tests: a plan with fallbacks, linked to tasks that never run, and an outcome with some of them taken.
 
 use rankd_column::{Batch, RowSet};
-use rankd_engine::degraded::{Degraded, Reason};
+use rankd_engine::degraded::{Degraded, Reason, StandIn};
 use rankd_engine::error::TaskError;
 use rankd_engine::run::Cpu;
+use rankd_engine::task::RowCounts;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
 use rankd_engine::trace::{End, NodeTrace, Trace, Where};
 use rankd_engine::{Linked, Outcome, Tasks, codes};
@@ -70,8 +71,8 @@ pub(crate) fn outcome() -> Outcome {
     let degraded = |node: NodeIx, reason, code, fallback, micros| Degraded {
         node,
         reason,
-        code,
-        fallback,
+        code: Some(code),
+        fallback: StandIn::Substitute(fallback),
         after: Duration::from_micros(micros),
     };
     let record = |node: NodeIx, end| NodeTrace {
@@ -89,6 +90,7 @@ pub(crate) fn outcome() -> Outcome {
         commands: 0,
         bytes: 0,
         skipped: 0,
+        counts: RowCounts::default(),
         detail: None,
         keys_in: Arc::default(),
         keys_out: Arc::default(),

@@ -10,7 +10,7 @@ use crate::stats::Stats;
 use crate::steps::Step;
 use crate::store::Stores;
 use crate::task::{
-    self, AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, Tally, Task,
+    self, AnyFetch, Compute, ComputeContext, DecodePool, FetchContext, Fetching, InputRows, RowCounts, Tally, Task,
 };
 use crate::trace::Where;
 use rankd_column::RowSet;
@@ -34,6 +34,7 @@ pub(crate) struct StepResult {
     pub(crate) ended: Instant,
     pub(crate) on: Where,
     pub(crate) tally: Tally,
+    pub(crate) counts: RowCounts,
     /// What the nodes of a fused step did, for the trace.
     pub(crate) report: Option<PassReport>,
     /// The steps of the chain that came before it, in order.
@@ -47,6 +48,7 @@ pub(crate) struct ChainLink {
     pub(crate) ended: Instant,
     /// Only for the trace.
     pub(crate) rows: Option<RowSet>,
+    pub(crate) counts: RowCounts,
     pub(crate) report: Option<PassReport>,
 }
 
@@ -112,28 +114,25 @@ fn run_gathered(
     task.run(&mut InputRows::owned(&mut slots), cx)
 }
 
-/// Calls a computation here and now. A panic is an error of this node and nothing else.
+/// Calls a computation here and now. A panic is an error of this node and nothing else. The limits are when it must be done and, where
+/// it is anytime, when it hands over what it has.
 pub(crate) fn compute(
     step: &Step,
     inputs: &mut InputRows<'_>,
     request: &Request,
     stop: &AtomicBool,
-    deadline: Option<Instant>,
+    (deadline, until): (Option<Instant>, Option<Instant>),
     stats: &Stats,
-) -> Result<RowSet, TaskError> {
+) -> (Result<RowSet, TaskError>, RowCounts) {
     let Task::Compute(task) = &step.task else {
-        return Err(TaskError::bug("a task that waits was called like one that computes"));
+        let error = TaskError::bug("a task that waits was called like one that computes");
+        return (Err(error), RowCounts::default());
     };
-    with_scratch(stats, |scratch| {
-        let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
-        let stop = task::stop(stop, deadline);
-        run(
-            step,
-            &**task,
-            inputs,
-            &mut ComputeContext { values, scratch, id_texts, tables, stop, dials: &request.dials },
-        )
-    })?
+    let called = with_scratch(stats, |scratch| {
+        let mut cx = ComputeContext::new(request, scratch, task::stop(stop, deadline)).with_end(until);
+        (run(step, &**task, inputs, &mut cx), cx.counts)
+    });
+    called.unwrap_or_else(|panic| (Err(panic), RowCounts::default()))
 }
 
 /// Gathers the rows that a read is for, where that is due.
@@ -162,7 +161,8 @@ pub(crate) async fn fetch(
         Ok(inner) => Contained { inner: Some(inner), stats: &stats }.await,
         Err(error) => Err(error),
     };
-    StepResult { step, result, started, ended: clock::now(), on, tally, report: None, before: Vec::new() }
+    let (ended, counts) = (clock::now(), RowCounts::default());
+    StepResult { step, result, started, ended, on, tally, counts, report: None, before: Vec::new() }
 }
 
 /// A fetch in progress. It may be dropped before its end; the task's values are then dropped with it, which may panic as well.

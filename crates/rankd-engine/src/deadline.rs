@@ -82,6 +82,15 @@ impl Limits {
         }
     }
 
+    /// When a node must be done, and when it hands over what it has, by the limit that is its own: only one that is anytime does, and
+    /// not in a strict run.
+    pub(crate) fn split(&self, own: Option<Deadline>, hands_over: bool) -> (Option<Deadline>, Option<Instant>) {
+        match own {
+            Some(Deadline { at, limit: Limit::Node | Limit::Learned, .. }) if hands_over => (self.request, Some(at)),
+            own => (own, None),
+        }
+    }
+
     /// Whether any node can be timed: without limits the clock need not be read.
     pub fn is_timed(&self, own: Option<Duration>) -> bool {
         self.request.is_some() || self.node_timeout.is_some() || own.is_some()

@@ -1,4 +1,5 @@
-//! What is missing from an answer: the nodes that weather struck and whose fallbacks were taken.
+//! What is missing from an answer: the nodes that weather struck and whose fallbacks were taken, and those that had to hand over what
+//! they had when their time was up.
 
 use crate::codes::{self, ErrorCode, ErrorKind};
 use crate::link::Linked;
@@ -6,15 +7,25 @@ use rankd_plan::plan::{NodeIx, Substitute};
 use std::fmt;
 use std::time::Duration;
 
-/// A node whose readers got its fallback.
+/// A node whose readers got less than its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Degraded {
     pub node: NodeIx,
     pub reason: Reason,
-    pub code: &'static ErrorCode,
-    pub fallback: Substitute,
+    /// The failure, where there was one: a node that hands over what it has did not fail.
+    pub code: Option<&'static ErrorCode>,
+    pub fallback: StandIn,
     /// How long after the start of the run.
     pub after: Duration,
+}
+
+/// What the readers of a node got in place of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandIn {
+    /// Its fallback.
+    Substitute(Substitute),
+    /// So many picks of an anytime node, and the other rows as they came in.
+    Prefix(usize),
 }
 
 /// Why a fallback was taken.
@@ -22,7 +33,7 @@ pub struct Degraded {
 pub enum Reason {
     Timeout,
     Upstream,
-    /// It was not started, because it would hardly have ended in time.
+    /// It was not started, because it would hardly have ended in time, or had to hand over what it had.
     NoTime,
 }
 
@@ -57,12 +68,13 @@ impl Reason {
     }
 }
 
-/// The fallback as a plan writes it: `none`, `input`, or the id of a node.
-pub fn fallback_name(plan: &Linked, fallback: Substitute) -> FallbackName<'_> {
+/// The fallback as a plan writes it, `none`, `input` or the id of a node; `prefix` where there was none to take.
+pub fn fallback_name(plan: &Linked, fallback: StandIn) -> FallbackName<'_> {
     match fallback {
-        Substitute::NoRows => FallbackName::Word("none"),
-        Substitute::FirstInput => FallbackName::Word("input"),
-        Substitute::Node(node) => FallbackName::Node(&plan.node(node).id),
+        StandIn::Substitute(Substitute::NoRows) => FallbackName::Word("none"),
+        StandIn::Substitute(Substitute::FirstInput) => FallbackName::Word("input"),
+        StandIn::Substitute(Substitute::Node(node)) => FallbackName::Node(&plan.node(node).id),
+        StandIn::Prefix(_) => FallbackName::Word("prefix"),
     }
 }
 

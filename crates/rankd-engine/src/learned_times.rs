@@ -124,8 +124,7 @@ impl LearnedTimes {
         if step.count.load(Relaxed) == 0 {
             return until(left / 2);
         }
-        // What follows usually takes its reserve; on a busy machine it takes longer, and then the answer would be too late.
-        let left = left.saturating_sub(self.reserve(step)).min(left - left / KEPT_PART);
+        let left = self.usable(step, left);
         let usual = micros(&step.p50_us);
         if usual <= left {
             return until(left);
@@ -135,6 +134,22 @@ impl LearnedTimes {
         }
         // One that is only tried must not make the answer the last possible one.
         until(left * 7 / 8)
+    }
+
+    /// Until when an anytime step may go on. One that never ran has half of what is left.
+    pub(crate) fn hand_over(&self, node: NodeIx, request: &Deadline, now: Instant) -> Deadline {
+        let step = &self.steps[node as usize];
+        let left = request.at.saturating_duration_since(now);
+        let allowed = match step.count.load(Relaxed) {
+            0 => left / 2,
+            _ => self.usable(step, left),
+        };
+        Deadline { at: now + allowed, limit: Limit::Learned, allowed }
+    }
+
+    /// What follows usually takes its reserve; on a busy machine it takes longer, and then the answer would be too late.
+    fn usable(&self, step: &StepTime, left: Duration) -> Duration {
+        left.saturating_sub(self.reserve(step)).min(left - left / KEPT_PART)
     }
 
     fn is_due(&self, step: &StepTime, now: Instant) -> bool {
@@ -171,7 +186,7 @@ impl LearnedTimes {
     /// Finds the longest paths anew, from what was learned since the last time. Not for every run.
     pub(crate) fn find_paths(&self, steps: &Steps) {
         let p95_us = |node: NodeIx| self.steps[node as usize].p95_us.load(Relaxed);
-        let is_lazy = |node: NodeIx| steps.lazy[node as usize];
+        let is_lazy = |node: NodeIx| steps.is_lazy(node);
         // What has to run before a lazy node has rows.
         let mut before_us = vec![0u32; self.steps.len()];
         for &node in steps.order.iter().filter(|node| is_lazy(**node)) {

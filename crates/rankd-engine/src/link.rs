@@ -75,6 +75,8 @@ pub struct LinkedNode {
     pub lazy: bool,
     /// Whether a condition of the plan decides if it runs.
     pub has_condition: bool,
+    /// Whether it can hand over what it has when its time is up.
+    pub is_anytime: bool,
     at: Option<String>,
 }
 
@@ -100,6 +102,7 @@ impl Linked {
             let needed = live.given[ix].keys();
             let context = LinkContext { node, nodes: &plan.nodes, registry, indexes: &indexes, needed };
             let task = make(node, tasks, context)?;
+            let is_anytime = task.is_anytime();
             parts.push(StepSpec {
                 task: with_defaults(task, node, registry),
                 inputs: node.inputs.clone(),
@@ -121,6 +124,7 @@ impl Linked {
                 fallback: node.fallback,
                 lazy: node.lazy,
                 has_condition: node.condition.is_some(),
+                is_anytime,
                 at: node.source.as_ref().map(|span| span.at()),
             });
         }

@@ -7,10 +7,10 @@ use crate::link::Linked;
 use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
-use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_cut, settle, started_by};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
-use crate::task::{InputRows, Tally, Task};
+use crate::task::{InputRows, RowCounts, Tally, Task};
 use crate::trace::{Recorder, Where};
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
@@ -102,17 +102,20 @@ impl Sequential {
         let mut inputs = progress.inputs(step)?;
         recorder.ready(ix, None, started);
         recorder.started(ix, &inputs, Where::Caller, started);
-        let limit = limits.of_node(started, step.timeout);
-        let (result, tally) = match &step.task {
+        let own = limits.of_node(started, step.timeout);
+        let (limit, until) = limits.split(own, step.is_anytime && !request.strict);
+        let (result, tally, counts) = match &step.task {
             Task::Compute(_) => {
                 let (stop, at) = (AtomicBool::new(false), limit.map(|limit| limit.at));
                 let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
-                let result = call::compute(step, &mut InputRows::owned(&mut slots), request, &stop, at, &self.stats);
+                let inputs = &mut InputRows::owned(&mut slots);
+                let (result, counts) = call::compute(step, inputs, request, &stop, (at, until), &self.stats);
                 // Nothing could interrupt it, so its limit is looked at now.
                 let timed_out = limit.filter(|limit| limit.has_passed(clock::now()));
                 (
                     timed_out.map_or(result.map_err(NodeFailure::Task), |limit| Err(NodeFailure::TimedOut(limit))),
                     Tally::default(),
+                    counts,
                 )
             }
             Task::Fetch(task) => {
@@ -125,13 +128,16 @@ impl Sequential {
                         None => Ok(fetch.await),
                     }
                 });
+                let counts = RowCounts::default();
                 match finished {
-                    Ok(finished) => (finished.result.map_err(NodeFailure::Task), finished.tally),
-                    Err(limit) => (Err(NodeFailure::TimedOut(limit)), Tally::default()),
+                    Ok(finished) => (finished.result.map_err(NodeFailure::Task), finished.tally, counts),
+                    Err(limit) => (Err(NodeFailure::TimedOut(limit)), Tally::default(), counts),
                 }
             }
         };
-        recorder.ended(ix, result.as_ref().ok(), (started, clock::now()), Where::Caller, &tally);
+        let ended = clock::now();
+        recorder.ended(ix, result.as_ref().ok(), (started, ended), Where::Caller, &tally, counts);
+        note_cut(progress, ix, counts, ended);
         result
     }
 }

@@ -6,7 +6,7 @@
 //! make a [`RunFailure`], so nothing else can.
 
 use crate::call;
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::codes::ErrorKind;
 use crate::deadline::{Deadline, Limits};
 use crate::degraded::Reason;
@@ -16,6 +16,7 @@ use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::steps::{Step, Steps};
+use crate::task::RowCounts;
 use crate::trace::Recorder;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
@@ -158,7 +159,7 @@ pub(crate) fn missing(node: NodeIx) -> String {
     format!("the rows of node {node} were read when they were not there")
 }
 
-/// Begins a run of a plan whose nodes may have substitutes: finds the nodes that are to be skipped, and what stands in for them.
+/// Begins a run of a plan that may answer with less: notes the time and, where nodes have substitutes, finds the nodes that are to be skipped, and what stands in for them.
 pub(crate) fn begin_substitution(
     plan: &Linked,
     steps: &Steps,
@@ -167,8 +168,12 @@ pub(crate) fn begin_substitution(
     recorder: &mut Recorder,
     stats: &Stats,
 ) -> Result<(), RunFailure> {
-    let Some(substitutes) = &steps.substitutes else { return Ok(()) };
+    if steps.times.is_none() && steps.substitutes.is_none() {
+        return Ok(());
+    }
     let began = clock::now();
+    progress.began(began);
+    let Some(substitutes) = &steps.substitutes else { return Ok(()) };
     let mut skipped = Vec::new();
     if substitutes.has_conditions {
         let decided = call::with_scratch(stats, |scratch| substitutes.skipped(request.values(), scratch));
@@ -178,9 +183,17 @@ pub(crate) fn begin_substitution(
             Err(panic) => return Err(RunFailure::bug(panic.message)),
         };
     }
-    progress.begin_substitution(steps, &plan.outputs, &skipped, request.strict, began);
+    progress.begin_substitution(steps, &plan.outputs, &skipped, request.strict);
     progress.skipped().for_each(|node| recorder.skipped(node, began));
     Ok(())
+}
+
+/// Keeps in mind that an anytime node had to hand over what it had, if it had to.
+#[inline(always)]
+pub(crate) fn note_cut(progress: &mut Progress, node: NodeIx, counts: RowCounts, now: Instant) {
+    if let Some(picked) = counts.picked {
+        progress.hand_over(node, picked, now);
+    }
 }
 
 /// The steps that can start because of this.

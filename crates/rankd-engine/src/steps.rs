@@ -34,7 +34,7 @@ pub struct Steps {
     pub(crate) users: Vec<u32>,
     /// What stands in for nodes; `None` for most plans.
     pub(crate) substitutes: Option<Arc<Substitutes>>,
-    /// How long steps take, where one has a fallback.
+    /// How long steps take, where one has a fallback or is anytime.
     pub(crate) times: Option<LearnedTimes>,
     /// Whether a step has a time-out of its own.
     pub(crate) has_timeouts: bool,
@@ -71,6 +71,8 @@ pub struct Step {
     pub timeout: Option<Duration>,
     /// Whether it has a fallback.
     pub(crate) has_fallback: bool,
+    /// Whether it can hand over what it has when its time is up.
+    pub(crate) is_anytime: bool,
     /// The columns that gathered rows take along; `None` for all.
     live: Option<Arc<[Key]>>,
 }
@@ -163,6 +165,8 @@ impl Steps {
         let eager_count = order.iter().filter(|ix| !lazy.get(**ix as usize).is_some_and(|lazy| *lazy)).count();
         let starts = order.iter().copied().filter(|ix| waits[*ix as usize] == 0).collect();
         let computes: Vec<bool> = parts.iter().map(|part| matches!(part.task, Task::Compute(_))).collect();
+        let anytime: Vec<bool> = parts.iter().map(|part| part.task.is_anytime()).collect();
+        let is_border = |ix: NodeIx| is_border(ix) || anytime[ix as usize];
         let steps = parts.into_iter().zip(readers).enumerate().map(|(at, (part, readers))| {
             let next = match readers[..] {
                 [next] if data_waits[next as usize] == 1 && computes[next as usize] && !is_wanted[at] => {
@@ -178,6 +182,7 @@ impl Steps {
                 distinct: part.inputs.len() == data_waits[at] as usize,
                 watched: watched[at],
                 has_fallback,
+                is_anytime: anytime[at],
                 inputs: part.inputs.into(),
                 readers: readers.into(),
                 next,
@@ -195,9 +200,15 @@ impl Steps {
         });
         let steps: Vec<Step> = steps.collect();
         let has_timeouts = order.iter().any(|ix| steps[*ix as usize].timeout.is_some());
-        let learns = substitutes.as_ref().is_some_and(|substitutes| substitutes.has_fallbacks);
+        let has_anytime = order.iter().any(|ix| steps[*ix as usize].is_anytime);
+        let learns = has_anytime || substitutes.as_ref().is_some_and(|substitutes| substitutes.has_fallbacks);
         let times = learns.then(|| LearnedTimes::new(steps.len()));
         Steps { has_timeouts, steps, order, starts, waits, reads, eager_count, lazy, users, substitutes, times }
+    }
+
+    /// Whether a node runs only when another needs it.
+    pub(crate) fn is_lazy(&self, node: NodeIx) -> bool {
+        self.lazy.get(node as usize).is_some_and(|lazy| *lazy)
     }
 
     /// How many nodes the plan has, fused or not.
@@ -210,7 +221,7 @@ impl Steps {
         &self.steps[ix as usize]
     }
 
-    /// How long a step usually takes, and what follows it; `None` in a plan without fallbacks.
+    /// How long a step usually takes, and what follows it; `None` in a plan without fallbacks and anytime nodes.
     pub fn usual_times(&self, ix: NodeIx) -> Option<UsualTimes> {
         self.times.as_ref().map(|times| times.usual(ix))
     }

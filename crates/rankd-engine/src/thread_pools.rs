@@ -11,7 +11,7 @@ use crate::pool::{Offload, Pool, Worker};
 use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
-use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_cut, settle, started_by};
 use crate::stats::Stats;
 use crate::store::{Open, Stores, identify};
 use crate::task::{InputRows, Tally, Task};
@@ -143,7 +143,7 @@ struct Dispatch<'a> {
 }
 
 enum DispatchEvent {
-    Finished(StepResult),
+    Finished(Box<StepResult>),
     TimedOut(NodeIx, Deadline),
     ThreadsGone,
 }
@@ -181,7 +181,7 @@ impl Dispatch<'_> {
             }
             match self.next_event() {
                 DispatchEvent::Finished(finished) => {
-                    if let Err(error) = self.take_in(finished) {
+                    if let Err(error) = self.take_in(*finished) {
                         // Computations stop early; reads are short.
                         self.over.stop.store(true, Ordering::Relaxed);
                         self.job_stops.iter().for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
@@ -209,7 +209,8 @@ impl Dispatch<'_> {
         }
         let steps = &self.plan.written;
         let step = steps.step(ix);
-        let deadline = self.limits.of_node(now, step.timeout);
+        let own = self.limits.of_node(now, step.timeout);
+        let (deadline, until) = self.limits.split(own, step.is_anytime && !self.request.strict);
         let mut inputs = match self.progress.inputs(step) {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
@@ -253,11 +254,12 @@ impl Dispatch<'_> {
                     let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
                     let inputs = &mut InputRows::owned(&mut slots);
                     let stop = stop.as_deref().unwrap_or(&over.stop);
-                    let result = call::compute(plan.written.step(ix), inputs, &request, stop, None, &stats);
+                    let step = plan.written.step(ix);
+                    let (result, counts) = call::compute(step, inputs, &request, stop, (None, until), &stats);
                     let (ended, on) = (clock::now(), Where::Pool(worker.number));
                     let (tally, before) = (Tally::default(), Vec::new());
                     deliver(
-                        StepResult { step: ix, result, started, ended, on, tally, report: None, before },
+                        StepResult { step: ix, result, started, ended, on, tally, counts, report: None, before },
                         &over,
                         &stats,
                     );
@@ -282,10 +284,11 @@ impl Dispatch<'_> {
     fn next_event(&mut self) -> DispatchEvent {
         let earliest = self.in_flight.iter().filter_map(|(node, deadline)| Some((*node, (*deadline)?)));
         let Some((node, deadline)) = earliest.min_by_key(|(_, deadline)| deadline.at) else {
-            return self.results.recv().map_or(DispatchEvent::ThreadsGone, DispatchEvent::Finished);
+            let finished = self.results.recv();
+            return finished.map_or(DispatchEvent::ThreadsGone, |finished| DispatchEvent::Finished(finished.into()));
         };
         match self.results.recv_deadline(deadline.at.into_std()) {
-            Ok(finished) => DispatchEvent::Finished(finished),
+            Ok(finished) => DispatchEvent::Finished(finished.into()),
             Err(RecvTimeoutError::Timeout) => DispatchEvent::TimedOut(node, deadline),
             Err(RecvTimeoutError::Disconnected) => DispatchEvent::ThreadsGone,
         }
@@ -296,9 +299,10 @@ impl Dispatch<'_> {
             self.stats.count_late(&self.plan.name, finished.took_ns());
             return Ok(());
         }
-        let StepResult { step, result, started, ended, on, tally, .. } = finished;
+        let StepResult { step, result, started, ended, on, tally, counts, .. } = finished;
         self.in_flight.retain(|(of, _)| *of != step);
-        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
+        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally, counts);
+        note_cut(&mut self.progress, step, counts, ended);
         self.settle(step, result.map_err(NodeFailure::Task))
     }
 

@@ -5,7 +5,7 @@ use crate::expand_passes::{PassReport, expand_passes};
 use crate::link::Linked;
 use crate::run::BegunSteps;
 use crate::steps::Steps;
-use crate::task::Tally;
+use crate::task::{RowCounts, Tally};
 use rankd_column::{Key, RowSet};
 use rankd_plan::plan::NodeIx;
 use std::collections::VecDeque;
@@ -89,6 +89,8 @@ pub struct NodeTrace {
     pub bytes: u64,
     /// Stored values that were not what their place takes.
     pub skipped: u64,
+    /// What its task said about its rows.
+    pub counts: RowCounts,
     /// Why a read failed, with the store's address.
     pub detail: Option<Box<str>>,
     pub keys_in: Arc<[Key]>,
@@ -97,7 +99,22 @@ pub struct NodeTrace {
     pub critical: bool,
 }
 
+/// What became of rows on their way through a node, as [`NodeTrace::row_counts`] counts them.
+pub const ROW_COUNTS: [&str; 3] = ["dropped", "relaxed", "lacking"];
+
 impl NodeTrace {
+    /// By the names of [`ROW_COUNTS`]: how many rows went in and did not come out, were put where a rule is against it, and lack what the
+    /// task works by.
+    pub fn row_counts(&self) -> [u64; ROW_COUNTS.len()] {
+        let dropped = if self.end == End::Done { self.rows_in.saturating_sub(self.rows_out) } else { 0 };
+        [dropped, self.counts.relaxed as u64, self.counts.lacking as u64]
+    }
+
+    /// Those of them that are not 0, with their names.
+    pub fn noted_rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        ROW_COUNTS.into_iter().zip(self.row_counts()).filter(|(_, count)| *count > 0)
+    }
+
     /// How long it waited for a thread of the pool; nothing for a node that never queued.
     pub fn queue_ns(&self) -> Option<u64> {
         let follows = self.chained_after.is_some() || self.fused_into.is_some();
@@ -270,6 +287,7 @@ impl Recorder {
             commands: 0,
             bytes: 0,
             skipped: 0,
+            counts: RowCounts::default(),
             detail: None,
             keys_in,
             keys_out: on.keys.none.clone(),
@@ -284,6 +302,7 @@ impl Recorder {
         (started, ended): (Instant, Instant),
         on_thread: Where,
         tally: &Tally,
+        counts: RowCounts,
     ) {
         let Some(on) = &mut self.on else { return };
         let Some(record) = on.at[node as usize].map(|at| &mut on.trace.nodes[at]) else { return };
@@ -295,6 +314,7 @@ impl Recorder {
         record.commands = tally.commands.get();
         record.bytes = tally.bytes.get();
         record.skipped = tally.skipped.get();
+        record.counts = counts;
         record.detail = tally.detail.borrow().clone();
         if let Some(rows) = rows {
             record.keys_out = on.keys.of(rows);

@@ -1,4 +1,4 @@
-//! How often the fallbacks of a plan were taken. Only nodes that have one are counted, so that others cost nothing and the metrics have no
+//! How often the fallbacks of a plan were taken or an anytime node was cut short. Only such nodes are counted, so that others cost nothing and the metrics have no
 //! more labels than the plans in service have fallbacks.
 
 use rankd_engine::Linked;
@@ -28,7 +28,7 @@ impl DegradedCounts {
     pub(crate) fn new(plan: &Linked, before: Option<&DegradedCounts>) -> DegradedCounts {
         let before = before.iter().flat_map(|before| &before.nodes);
         let known: HashMap<&str, _> = before.map(|node| (&*node.id, &node.counts)).collect();
-        let with_fallback = (0..).zip(&plan.nodes).filter(|(_, node)| node.fallback.is_some());
+        let with_fallback = (0..).zip(&plan.nodes).filter(|(_, node)| node.fallback.is_some() || node.is_anytime);
         let nodes = with_fallback.map(|(node, linked)| {
             let counts = known.get(&*linked.id).map(|counts| Arc::clone(counts)).unwrap_or_default();
             NodeCounts { node, id: linked.id.clone(), counts }
@@ -43,7 +43,7 @@ impl DegradedCounts {
         }
     }
 
-    /// Every node with a fallback, by its id, and how often it was taken for each reason.
+    /// Every node with a fallback, or that is anytime, by its id, and how often less than its rows were given for each reason.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Reason, u64)> {
         self.nodes.iter().flat_map(|node| {
             let of = |reason: &Reason| (&*node.id, *reason, node.counts[position(*reason)].load(Ordering::Relaxed));

@@ -11,6 +11,7 @@ use crate::time_slice::TimeSlice;
 use rankd_edge::tables::TableFiles;
 use rankd_edge::{date, process};
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
+use rankd_engine::trace::ROW_COUNTS;
 use std::fmt::{Display, Write};
 use std::sync::{Arc, LazyLock};
 
@@ -339,6 +340,17 @@ fn ops(page: &mut MetricsText, app: &App) {
         let labels = |direction| [("op", *op), ("direction", direction)];
         page.sample("rankd_op_rows_total", &labels("in"), rows(|one, at| one.ops[at].rows_in.get()));
         page.sample("rankd_op_rows_total", &labels("out"), rows(|one, at| one.ops[at].rows_out.get()));
+    }
+    page.family(
+        "rankd_op_row_counts_total",
+        "counter",
+        "Rows that nodes dropped, put against a rule (relaxed), or found without what they work by (lacking), in traced runs.",
+    );
+    for (at, op) in &used {
+        for (of, what) in ROW_COUNTS.iter().enumerate() {
+            let value: u64 = loops.iter().map(|one| one.ops[*at].row_counts[of].get()).sum();
+            page.sample("rankd_op_row_counts_total", &[("op", op), ("what", what)], value);
+        }
     }
     page.family(
         "rankd_op_nodes_total",

@@ -6,6 +6,7 @@ use crate::connection_state::CloseReason;
 use crate::limiter::Refusal;
 use crate::request_outcome::RequestOutcome;
 use rankd_engine::Linked;
+use rankd_engine::trace::ROW_COUNTS;
 use rankd_engine::trace::{Trace, Where};
 use rankd_plan::Signatures;
 use std::sync::Arc;
@@ -92,6 +93,7 @@ pub(crate) struct OpCounts {
     pub(crate) queue: Times,
     pub(crate) rows_in: Count,
     pub(crate) rows_out: Count,
+    pub(crate) row_counts: [Count; ROW_COUNTS.len()],
     pub(crate) places: [Count; PLACES.len()],
 }
 
@@ -173,6 +175,7 @@ impl LoopMetrics {
             }
             counts.rows_in.add(node.rows_in);
             counts.rows_out.add(node.rows_out);
+            counts.row_counts.iter().zip(node.row_counts()).for_each(|(count, rows)| count.add(rows));
             counts.places[usize::from(!matches!(node.on, Where::Loop))].add(1);
         }
     }

@@ -101,6 +101,7 @@ mod tests {
     use crate::faults::{plan, tasks};
     use rankd_engine::codes;
     use rankd_engine::degraded::Reason;
+    use rankd_engine::degraded::StandIn;
     use rankd_plan::plan::Substitute;
     use std::time::Duration;
 
@@ -110,8 +111,8 @@ mod tests {
         let degraded = |node| Degraded {
             node,
             reason: Reason::Upstream,
-            code: codes::UNREACHABLE,
-            fallback: Substitute::NoRows,
+            code: Some(codes::UNREACHABLE),
+            fallback: StandIn::Substitute(Substitute::NoRows),
             after: Duration::ZERO,
         };
         let header = |degraded: &[Degraded]| {

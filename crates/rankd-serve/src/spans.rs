@@ -6,10 +6,9 @@ use crate::request_outcome::RequestOutcome;
 use crate::trace_context::TraceContext;
 use rankd_edge::answer::taken;
 use rankd_engine::Linked;
-use rankd_engine::degraded::{Degraded, fallback_name};
+use rankd_engine::degraded::{Degraded, StandIn, fallback_name};
 use rankd_engine::trace::{End, NodeTrace, Trace};
 use rankd_plan::json::Writer;
-use rankd_plan::plan::Substitute;
 use std::sync::Arc;
 
 /// OTLP's kinds of spans.
@@ -113,7 +112,7 @@ impl FinishedRequest {
                     w.field("attributes").array(|w| {
                         text(w, "rankd.node", &run.plan.node(*node).id);
                         text(w, "rankd.reason", reason.name());
-                        text(w, "rankd.code", code.id);
+                        code.iter().for_each(|code| text(w, "rankd.code", code.id));
                         text(w, "rankd.fallback", &fallback_name(&run.plan, *fallback).to_string());
                     });
                 });
@@ -134,7 +133,7 @@ impl FinishedRequest {
     }
 }
 
-fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace, taken: Option<&Substitute>) {
+fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace, taken: Option<&StandIn>) {
     text(w, "rankd.node", &plan.node(node.node).id);
     text(w, "rankd.where", &node.on.name());
     text(w, "rankd.outcome", node.end.name());
@@ -143,6 +142,7 @@ fn node_attributes(w: &mut Writer, plan: &Linked, node: &NodeTrace, taken: Optio
     }
     number(w, "rankd.rows_in", node.rows_in);
     number(w, "rankd.rows_out", node.rows_out);
+    node.noted_rows().for_each(|(name, rows)| number(w, &format!("rankd.{name}"), rows));
     number(w, "rankd.commands", node.commands);
     if let Some(detail) = &node.detail {
         text(w, "rankd.detail", detail);
@@ -198,6 +198,7 @@ mod tests {
     use crate::faults::{plan, tasks};
     use rankd_engine::codes;
     use rankd_engine::degraded::Reason;
+    use rankd_plan::plan::Substitute;
     use std::time::Duration;
 
     #[test]
@@ -217,7 +218,13 @@ mod tests {
             }])
         };
         let (reason, code, after) = (Reason::NoTime, codes::LEARNED_LIMIT, Duration::from_nanos(3));
-        let told = exported(vec![Degraded { node: 1, reason, code, fallback: Substitute::Node(0), after }]);
+        let told = exported(vec![Degraded {
+            node: 1,
+            reason,
+            code: Some(code),
+            fallback: StandIn::Substitute(Substitute::Node(0)),
+            after,
+        }]);
         let attribute = |key, value| format!(r#"{{"key":"rankd.{key}","value":{{"stringValue":"{value}"}}}}"#);
         let attributes = [("node", "w"), ("reason", "no_time"), ("code", "E304"), ("fallback", "node r")];
         let attributes = attributes.map(|(key, value)| attribute(key, value)).join(",");

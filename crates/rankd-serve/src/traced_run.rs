@@ -1,7 +1,7 @@
 //! What is recorded of a traced run: the metrics of its ops, and a line for each of its nodes where `--audit_log` asks for them.
 
 use crate::request_scope::RequestScope;
-use rankd_edge::answer::{taken, write_fallback};
+use rankd_edge::answer::{taken, write_fallback, write_row_counts};
 use rankd_edge::date;
 use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
@@ -35,6 +35,7 @@ pub(crate) fn record(scope: &RequestScope, plan: &Linked, outcome: &Outcome) {
             w.field("took_us").float(node.end_ns.saturating_sub(node.start_ns) as f64 / 1e3);
             w.field("rows_in").int(node.rows_in as i64);
             w.field("rows_out").int(node.rows_out as i64);
+            write_row_counts(node, w);
             w.field("commands").int(node.commands as i64);
             if let Some(detail) = &node.detail {
                 w.field("detail").string(detail);

@@ -7,7 +7,7 @@
 //! because a rule counts the whole list, are looked at after all others.
 
 use crate::kernel::groups::Groups;
-use crate::stop::{Stop, Stopped};
+use crate::stop::{Picking, Stop, Stopped};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -64,15 +64,15 @@ struct Queue {
     positions: VecDeque<u32>,
 }
 
-/// Picks `size` of `count` rows; `lookahead` 0 is all. Looks at the stop before every pick.
+/// Picks `size` of `count` rows, or fewer where there is no time for more; `lookahead` 0 is all.
 pub fn diversified(
     rules: &[GroupLimit],
     count: usize,
     size: usize,
     lookahead: usize,
-    stop: Stop<'_>,
+    picking: Picking<'_>,
 ) -> Result<Picks, Stopped> {
-    let mut queues = queues(rules, count, stop)?;
+    let mut queues = queues(rules, count, picking.stop)?;
     let state = |rule| RuleState { rule, counts: vec![0; rule.groups.count], recent: VecDeque::new() };
     let mut states: Vec<RuleState<'_>> = rules.iter().map(state).collect();
     // By how many rules, counted from the first, a queue can still keep: its first row and its number.
@@ -83,8 +83,7 @@ pub fn diversified(
     let mut left = (lookahead > 0).then(|| Left::new(count));
     let (mut picks, mut is_picked) = (Picks::default(), vec![false; count]);
     let mut aside = Vec::new();
-    while picks.picked < size.min(count) {
-        stop.check()?;
+    while picks.picked < size.min(count) && picking.goes_on()? {
         // The best so far: how many rules it keeps, its position, its queue and where that waits.
         let mut best: Option<(usize, u32, usize, usize)> = None;
         for level in (0..waiting.len()).rev() {
@@ -224,7 +223,7 @@ mod tests {
             size in 0..35usize,
             lookahead in prop_oneof![Just(0), 1..12usize],
         ) {
-            let found = diversified(&rules, count, size, lookahead, Stop::default()).unwrap();
+            let found = diversified(&rules, count, size, lookahead, Picking::default()).unwrap();
             prop_assert_eq!(&found, &naive(&rules, count, size, lookahead));
             let mut sorted = found.order.clone();
             sorted.sort_unstable();

@@ -48,7 +48,12 @@ impl Groups {
         self.of_rows.iter().copied().map(is_first).enumerate().filter(|(_, first)| *first).map(|(at, _)| at)
     }
 
-    /// The same, with the row of the highest score in place of the first of each group. Of equal scores the first counts, and no score is
+    /// How many rows are in none.
+    pub fn lacking(&self) -> usize {
+        self.of_rows.iter().filter(|group| **group == NO_GROUP).count()
+    }
+
+    /// The same as [`Groups::firsts`], with the row of the highest score in place of the first of each group. Of equal scores the first counts, and no score is
     /// the lowest.
     pub fn bests(&self, scores: &[Option<f64>], stop: Stop<'_>) -> Result<Vec<usize>, Stopped> {
         let (mut bests, mut at): (Vec<Option<usize>>, usize) = (vec![None; self.count], 0);

@@ -8,7 +8,7 @@
 
 use crate::kernel::similarity::{Similarity, square};
 use crate::kernel::wide::wide;
-use crate::stop::{ROWS_A_LOOK, Stop, Stopped};
+use crate::stop::{Picking, ROWS_A_LOOK, Stopped};
 use std::ops::Range;
 
 /// What two vectors are compared by.
@@ -22,6 +22,8 @@ pub enum Likeness {
 pub struct RowVectors {
     pub dimension: usize,
     pub numbers: Vec<f32>,
+    /// How many rows have none.
+    pub lacking: usize,
 }
 
 impl RowVectors {
@@ -39,16 +41,16 @@ pub struct Pick {
     pub likeness: Option<f64>,
 }
 
-/// Picks `count` rows, or all where there are fewer. There is a vector for each score.
+/// Picks `count` rows, or all where there are fewer, or fewer where there is no time for more. There is a vector for each score.
 pub fn mmr(
     scores: &[Option<f64>],
     vectors: &RowVectors,
     count: usize,
     lambda: f64,
     by: Likeness,
-    stop: Stop<'_>,
+    picking: Picking<'_>,
 ) -> Result<Vec<Pick>, Stopped> {
-    let rows = scores.len();
+    let (rows, stop) = (scores.len(), picking.stop);
     let mut lengths = Vec::new();
     if by == Likeness::Cosine {
         for start in stop.starts(rows) {
@@ -57,7 +59,7 @@ pub fn mmr(
     }
     let (mut likeness, mut similar) = (vec![f64::NEG_INFINITY; rows], vec![0f64; ROWS_A_LOOK.min(rows)]);
     let (mut left, mut picks): (Vec<bool>, Vec<Pick>) = (vec![true; rows], Vec::with_capacity(count.min(rows)));
-    while picks.len() < count.min(rows) {
+    while picks.len() < count.min(rows) && picking.goes_on()? {
         let last = picks.last().map(|pick| pick.position);
         let mut best: Option<(usize, f64)> = None;
         for start in stop.starts(rows) {
@@ -149,8 +151,8 @@ mod tests {
                 (rows.iter().map(|(score, _)| score.map(f64::from)).collect(), f64::from(lambda) / 4.0);
             let vectors: Vec<Vec<f32>> =
                 rows.iter().map(|(_, vector)| vector[..dimension].iter().map(|n| f32::from(*n)).collect()).collect();
-            let together = RowVectors { dimension, numbers: vectors.concat() };
-            let found = mmr(&scores, &together, count, lambda, by, Stop::default()).unwrap();
+            let together = RowVectors { dimension, numbers: vectors.concat(), lacking: 0 };
+            let found = mmr(&scores, &together, count, lambda, by, Picking::default()).unwrap();
             prop_assert_eq!(found, naive(&scores, &vectors, count, lambda, by));
         }
     }

@@ -1,10 +1,10 @@
 //! What is missing from an answer, written down: as JSON, the same for answers, logs and Arrow's metadata, and as lines for people.
 
 use super::shown_text::shown_text;
-use rankd_engine::Linked;
-use rankd_engine::degraded::{Degraded, FallbackName, fallback_name};
+use rankd_engine::degraded::{Degraded, FallbackName, StandIn, fallback_name};
+use rankd_engine::{Linked, codes};
 use rankd_plan::json::Writer;
-use rankd_plan::plan::{NodeIx, Substitute};
+use rankd_plan::plan::NodeIx;
 use rankd_plan::render;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,8 +19,14 @@ pub fn write_degraded(plan: &Linked, degraded: &[Degraded], w: &mut Writer) {
                 if let Some(label) = &linked.label {
                     w.field("label").string(label);
                 }
-                w.field("reason").string(reason.name()).field("code").string(code.id);
+                w.field("reason").string(reason.name());
+                if let Some(code) = code {
+                    w.field("code").string(code.id);
+                }
                 write_fallback(plan, *fallback, w.field("fallback"));
+                if let StandIn::Prefix(picked) = fallback {
+                    w.field("picked").int(*picked as i64);
+                }
                 w.field("after_ms").float(after_ms(*after));
             });
         }
@@ -28,7 +34,7 @@ pub fn write_degraded(plan: &Linked, degraded: &[Degraded], w: &mut Writer) {
 }
 
 /// Writes a fallback as a plan does.
-pub fn write_fallback(plan: &Linked, fallback: Substitute, w: &mut Writer) {
+pub fn write_fallback(plan: &Linked, fallback: StandIn, w: &mut Writer) {
     match fallback_name(plan, fallback) {
         FallbackName::Word(word) => {
             w.string(word);
@@ -42,7 +48,7 @@ pub fn write_fallback(plan: &Linked, fallback: Substitute, w: &mut Writer) {
 }
 
 /// The fallbacks that were taken, by the node that they stand for. Where there are none, as in most runs, it costs nothing.
-pub fn taken(degraded: &[Degraded]) -> HashMap<NodeIx, Substitute> {
+pub fn taken(degraded: &[Degraded]) -> HashMap<NodeIx, StandIn> {
     degraded.iter().map(|one| (one.node, one.fallback)).collect()
 }
 
@@ -54,7 +60,8 @@ pub(crate) fn degraded_lines(plan: &Linked, degraded: &[Degraded], colour: bool)
         let fallback = shown_text(&fallback_name(plan, *fallback).to_string());
         let (id, op, reason, after) = (shown_text(&linked.id), linked.op, reason.name(), after_ms(*after));
         let message = format!("{id} {op}{label} is degraded: {reason} after {after} ms, fallback {fallback}");
-        render::warning(code.id, &message, colour) + "\n"
+        // What was cut short is not a failure, and has the code of the limit that it kept.
+        render::warning(code.unwrap_or(codes::LEARNED_LIMIT).id, &message, colour) + "\n"
     };
     degraded.iter().map(line).collect()
 }

@@ -6,6 +6,13 @@ mod pretty;
 mod rows;
 mod shown_text;
 mod table;
+/// Writes what became of the rows of a node: a field for each count that is not 0.
+pub fn write_row_counts(node: &NodeTrace, w: &mut Writer) {
+    for (name, rows) in node.noted_rows() {
+        w.field(name).int(rows as i64);
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -16,11 +23,11 @@ pub use table::ROWS_SHOWN;
 
 use crate::arrow::{self, ArrowField, TooLong};
 use rankd_column::{Key, RowSet};
+use rankd_engine::degraded::StandIn;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, RunError};
 use rankd_plan::Registry;
 use rankd_plan::json::Writer;
-use rankd_plan::plan::Substitute;
 
 /// About what an answer takes besides its rows.
 const AROUND_ROWS: usize = 256;
@@ -142,7 +149,7 @@ impl Answer<'_> {
         });
     }
 
-    fn node(&self, node: &NodeTrace, taken: Option<&Substitute>, w: &mut Writer) {
+    fn node(&self, node: &NodeTrace, taken: Option<&StandIn>, w: &mut Writer) {
         let linked = self.plan.node(node.node);
         w.field("node").string(&linked.id);
         w.field("op").string(linked.op);
@@ -180,6 +187,7 @@ impl Answer<'_> {
                 w.field(name).int(value as i64);
             }
         }
+        write_row_counts(node, w);
         if let Some(detail) = &node.detail {
             w.field("detail").string(detail);
         }

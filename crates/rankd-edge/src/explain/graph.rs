@@ -1,5 +1,6 @@
 //! An explanation as a picture: the text of a DOT or a Mermaid graph. Nodes that run in one go stand in one box.
 
+use super::remarks;
 use crate::explain::Explanation;
 use rankd_plan::plan::{NodeIx, Substitute};
 use std::fmt::Write;
@@ -87,8 +88,9 @@ impl Explanation<'_> {
         lines.extend(self.runs(ix).map(|runs| format!("runs {runs}")));
         if let Some(record) = self.record(ix) {
             lines.push(format!("{} → {} rows", record.rows_in, record.rows_out));
+            lines.extend(remarks(record));
         }
-        lines.extend(self.taken(ix).map(|_| "fallback taken".to_owned()));
+        lines.extend(self.shortcoming(ix));
         lines
     }
 

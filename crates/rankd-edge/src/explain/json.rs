@@ -1,8 +1,9 @@
 //! An explanation for programs.
 
-use crate::answer::{write_degraded, write_fallback};
+use crate::answer::{write_degraded, write_fallback, write_row_counts};
 use crate::explain::{Explanation, micros, millis};
 use rankd_engine::Outcome;
+use rankd_engine::degraded::StandIn;
 use rankd_engine::steps::Step;
 use rankd_engine::trace::NodeTrace;
 use rankd_plan::json::Writer;
@@ -56,7 +57,7 @@ impl Explanation<'_> {
         }
         self.names("inputs", &node.inputs, w);
         if let Some(fallback) = node.fallback {
-            write_fallback(self.plan, fallback, w.field("fallback"));
+            write_fallback(self.plan, StandIn::Substitute(fallback), w.field("fallback"));
         }
         for (field, holds) in [("conditional", node.has_condition), ("lazy", node.lazy)] {
             if holds {
@@ -124,6 +125,7 @@ impl Explanation<'_> {
             write_fallback(self.plan, fallback, w.field("fallback"));
         }
         w.field("rows_in").int(record.rows_in as i64).field("rows_out").int(record.rows_out as i64);
+        write_row_counts(record, w);
         w.field("start_us").float(micros(record.start_ns));
         w.field("took_us").float(micros(record.end_ns - record.start_ns));
         if let Some(queue_ns) = record.queue_ns() {

@@ -9,14 +9,14 @@ mod json;
 mod tests;
 mod tree;
 
-use rankd_engine::degraded::{Degraded, fallback_name};
+use rankd_engine::degraded::{Degraded, StandIn, fallback_name};
 use rankd_engine::learned_times::UsualTimes;
 use rankd_engine::place::{self, Expected, Way};
 use rankd_engine::steps::{Step, Steps};
 use rankd_engine::task::Task;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, Policy, Scheduler};
-use rankd_plan::plan::{NodeIx, Substitute};
+use rankd_plan::plan::NodeIx;
 use std::time::Duration;
 
 /// To a thousandth of a millisecond.
@@ -100,7 +100,7 @@ impl Explanation<'_> {
 
     /// What the readers of a node get when weather strikes it, in words.
     fn fallback(&self, ix: NodeIx) -> Option<String> {
-        self.plan.node(ix).fallback.map(|fallback| fallback_name(self.plan, fallback).to_string())
+        self.plan.node(ix).fallback.map(|fallback| fallback_name(self.plan, StandIn::Substitute(fallback)).to_string())
     }
 
     /// When a node runs, where that is not in every run.
@@ -119,8 +119,16 @@ impl Explanation<'_> {
         self.analyzed.map_or(&[], |outcome| &outcome.degraded)
     }
 
-    /// The fallback of a node, where it was taken.
-    fn taken(&self, ix: NodeIx) -> Option<Substitute> {
+    /// That a node gave less than its rows, in words.
+    fn shortcoming(&self, ix: NodeIx) -> Option<String> {
+        self.taken(ix).map(|taken| match taken {
+            StandIn::Substitute(_) => "fallback taken".to_owned(),
+            StandIn::Prefix(picked) => format!("out of time after {picked} picks"),
+        })
+    }
+
+    /// What the readers of a node got, where that is not its rows.
+    fn taken(&self, ix: NodeIx) -> Option<StandIn> {
         self.degraded().iter().find(|degraded| degraded.node == ix).map(|degraded| degraded.fallback)
     }
 
@@ -148,4 +156,9 @@ impl Explanation<'_> {
 
 fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1e3
+}
+
+/// What became of a node's rows besides those that it dropped, which the numbers of rows show.
+fn remarks(record: &NodeTrace) -> impl Iterator<Item = String> {
+    record.noted_rows().filter(|(name, _)| *name != "dropped").map(|(name, rows)| format!("{rows} {name}"))
 }

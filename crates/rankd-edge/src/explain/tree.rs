@@ -3,6 +3,7 @@
 //! A step's first input stands below it, so that a line of steps is a list; further inputs branch off. A step that several
 //! read is shown once. The walk keeps a stack of its own: a plan may be ten thousand steps deep.
 
+use super::remarks;
 use crate::answer::degraded_lines;
 use crate::explain::{Explanation, micros, millis};
 use crate::listing::Listing;
@@ -93,11 +94,12 @@ impl Explanation<'_> {
 
     fn ran(&self, step: &Step) -> Vec<String> {
         let records: Vec<_> = step.nodes.iter().filter_map(|ix| self.record(*ix)).collect();
-        let taken = step.nodes.iter().any(|ix| self.taken(*ix).is_some()).then_some("fallback taken");
+        let taken = step.nodes.iter().find_map(|ix| self.shortcoming(*ix));
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
-            return vec!["".into(), "".into(), "did not start".into(), taken.unwrap_or_default().into()];
+            return vec!["".into(), "".into(), "did not start".into(), taken.unwrap_or_default()];
         };
-        let remarks: Vec<&str> = last.critical.then_some("critical").into_iter().chain(taken).collect();
+        let critical = last.critical.then(|| "critical".to_owned());
+        let remarks: Vec<String> = critical.into_iter().chain(remarks(last)).chain(taken).collect();
         vec![
             format!("{} → {}", first.rows_in, last.rows_out),
             format!("{:.1} µs", micros(last.end_ns - last.start_ns)),

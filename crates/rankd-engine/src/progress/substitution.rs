@@ -6,7 +6,7 @@
 
 use super::Progress;
 use crate::clock::Instant;
-use crate::degraded::{Degraded, Reason};
+use crate::degraded::{Degraded, Reason, StandIn};
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::steps::{Step, Steps};
@@ -40,7 +40,7 @@ pub(super) struct Substitution {
     given_up: Vec<bool>,
     waiting: Vec<PendingSubstitute>,
     news: VecDeque<NodeNews>,
-    taken: Vec<TakenFallback>,
+    taken: Vec<Shortcoming>,
 }
 
 /// A node that waits for the rows of another, which stand in for its own.
@@ -50,9 +50,10 @@ struct PendingSubstitute {
     substitute: Substitute,
 }
 
-struct TakenFallback {
+/// What is missing from the answer, and the failure behind it, where there was one.
+struct Shortcoming {
     degraded: Degraded,
-    error: RunError,
+    error: Option<RunError>,
 }
 
 enum Action {
@@ -62,6 +63,12 @@ enum Action {
 }
 
 impl Progress {
+    /// A run begins whose answer may have less than the plan would give.
+    pub(crate) fn began(&mut self, began: Instant) {
+        self.substitution.began = Some(began);
+        self.substitution.taken.clear();
+    }
+
     /// Begins a run of a plan that has substitutes. `skipped` are the nodes whose conditions do not hold.
     pub(crate) fn begin_substitution(
         &mut self,
@@ -69,12 +76,11 @@ impl Progress {
         outputs: &[NodeIx],
         skipped: &[NodeIx],
         is_strict: bool,
-        began: Instant,
     ) {
         let Some(substitutes) = &steps.substitutes else { return };
         let (nodes, of) = (steps.node_count(), &mut self.substitution);
         of.substitutes = Some(substitutes.clone());
-        (of.is_strict, of.began) = (is_strict, Some(began));
+        of.is_strict = is_strict;
         of.asleep.clone_from(&steps.lazy);
         of.users_left.clone_from(&steps.users);
         for flags in [&mut of.skipped, &mut of.given_up] {
@@ -83,7 +89,6 @@ impl Progress {
         }
         of.waiting.clear();
         of.news.clear();
-        of.taken.clear();
         if !skipped.is_empty() {
             self.skip(steps, outputs, skipped);
         }
@@ -140,10 +145,21 @@ impl Progress {
     ) {
         let of = &mut self.substitution;
         let after = now.saturating_duration_since(of.began.unwrap_or(now));
-        let degraded = Degraded { node, reason, code: error.code, fallback, after };
-        of.taken.push(TakenFallback { degraded, error });
+        let degraded =
+            Degraded { node, reason, code: Some(error.code), fallback: StandIn::Substitute(fallback), after };
+        of.taken.push(Shortcoming { degraded, error: Some(error) });
         of.given_up[node as usize] = true;
         self.act(steps, vec![Action::Substitute(node, fallback)]);
+    }
+
+    /// An anytime node has handed over what it had, so many picks.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn hand_over(&mut self, node: NodeIx, picked: usize, now: Instant) {
+        let of = &mut self.substitution;
+        let after = now.saturating_duration_since(of.began.unwrap_or(now));
+        let degraded = Degraded { node, reason: Reason::NoTime, code: None, fallback: StandIn::Prefix(picked), after };
+        of.taken.push(Shortcoming { degraded, error: None });
     }
 
     /// Lets go of the rows of a step that will not be called.
@@ -151,14 +167,14 @@ impl Progress {
         step.inputs.iter().for_each(|input| self.release_read(*input));
     }
 
-    /// The fallbacks that were taken, in order of time.
+    /// The fallbacks that were taken and the nodes that were cut short, in order of time.
     pub(crate) fn take_degraded(&mut self) -> Vec<Degraded> {
         self.substitution.taken.drain(..).map(|taken| taken.degraded).collect()
     }
 
     /// The error of the first fallback that was taken.
     pub(super) fn first_error(&self) -> Option<&RunError> {
-        self.substitution.taken.first().map(|taken| &taken.error)
+        self.substitution.taken.iter().find_map(|taken| taken.error.as_ref())
     }
 
     /// The error of a run that ends because this node failed. Where it stood in for another, that one failed first.
@@ -168,7 +184,7 @@ impl Progress {
             |node: NodeIx| of.waiting.iter().find(|waiting| waiting.source == node).map(|waiting| waiting.node);
         let others = std::iter::successors(stands_in_for(node), |node| stands_in_for(*node));
         let taken = others.filter_map(|other| of.taken.iter().find(|taken| taken.degraded.node == other));
-        let Some(first) = taken.last().map(|taken| taken.error.clone()) else { return error };
+        let Some(first) = taken.filter_map(|taken| taken.error.clone()).last() else { return error };
         let message =
             format!("{}; its fallback, node {}, failed with {}", first.message, plan.node(node).id, error.code);
         RunError { message, ..first }

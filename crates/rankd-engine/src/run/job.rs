@@ -10,7 +10,7 @@ use crate::place::{Policy, Way, chains_into};
 use crate::pool::{Job, Worker};
 use crate::request::Request;
 use crate::stats::Stats;
-use crate::task::{InputRows, Tally};
+use crate::task::{InputRows, RowCounts, Tally};
 use crate::trace::Where;
 use futures_util::task::AtomicWaker;
 use rankd_column::RowSet;
@@ -125,6 +125,8 @@ pub(crate) struct JobSpec {
     pub(crate) way: Way,
     /// The request's: no step of a chain begins after it, whether the loop has noticed it or not.
     pub(crate) deadline: Option<Instant>,
+    /// When the step hands over what it has, where it is anytime.
+    pub(crate) until: Option<Instant>,
     /// How many bytes the rows of the run may take. What is between the steps of a chain is looked at here, and nowhere else.
     pub(crate) bytes_max: usize,
     pub(crate) request: Arc<Request>,
@@ -167,8 +169,8 @@ impl JobSpec {
                 Some(_) => Stopwatch::of_exact_clock(),
             };
             let too_late = self.deadline.is_some_and(|deadline| started > deadline);
-            let result = match too_late || stop.load(Ordering::Relaxed) {
-                true => Err(TaskError::stopped()),
+            let (result, counts) = match too_late || stop.load(Ordering::Relaxed) {
+                true => (Err(TaskError::stopped()), RowCounts::default()),
                 false => {
                     // Later steps of a chain read one slot, perhaps more than once.
                     let count = step.inputs.len();
@@ -176,7 +178,7 @@ impl JobSpec {
                         true => InputRows::owned(&mut slots),
                         false => InputRows::same(&mut slots, count),
                     };
-                    call::compute(step, &mut inputs, &self.request, stop, None, &self.stats)
+                    call::compute(step, &mut inputs, &self.request, stop, (None, self.until), &self.stats)
                 }
             };
             let result = match result {
@@ -194,7 +196,7 @@ impl JobSpec {
                 (Ok(rows), Some(next)) => {
                     step.cost.learn(rows_in, took, threshold_ns);
                     let kept = self.request.trace.then(|| rows.clone());
-                    before.push(ChainLink { step: at, started, ended, rows: kept, report });
+                    before.push(ChainLink { step: at, started, ended, rows: kept, counts, report });
                     slots.clear();
                     slots.push(Some(rows));
                     (at, started) = (next, ended);
@@ -211,6 +213,7 @@ impl JobSpec {
                         ended,
                         on,
                         tally: Tally::default(),
+                        counts,
                         report,
                         before,
                     };

@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::learned_times::Start;
 use crate::place::{self, Place};
 use crate::progress::NodeNews;
-use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, settle, started_by};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_cut, settle, started_by};
 use crate::steps::Step;
 use crate::task::{AnyFetch, DecodePool};
 use crate::trace::Where;
@@ -96,7 +96,7 @@ impl Run<'_> {
 
     /// Finds out which nodes do not run, where the plan has conditions.
     fn begin_substitution(&mut self) -> Result<(), RunFailure> {
-        if self.steps.substitutes.is_none() {
+        if self.steps.substitutes.is_none() && self.steps.times.is_none() {
             return Ok(());
         }
         let (progress, recorder) = (&mut self.buffers.progress, &mut self.recorder);
@@ -156,12 +156,14 @@ impl Run<'_> {
         let is_chain = read.is_none() && place::chains_into(step, policy).is_some();
         let job_progress = (is_chain && watched).then(Arc::<JobProgress>::default);
         let now = (self.limits.is_timed(step.timeout) || traced || job_progress.is_some()).then(clock::now);
-        let mut deadline = now.and_then(|now| self.limits.of_node(now, step.timeout));
+        let (mut deadline, until) = now.map_or((None, None), |now| self.limits_of(ix, step, now));
         if let (Some(now), Some(request)) = (now, self.limits.request) {
             if request.has_passed(now) {
                 return self.settle(ix, Err(NodeFailure::TooLate(request)));
             }
-            if let Some(times) = self.steps.times.as_ref().filter(|_| step.has_fallback && !self.request.strict) {
+            if let Some(times) =
+                self.steps.times.as_ref().filter(|_| step.has_fallback && until.is_none() && !self.request.strict)
+            {
                 match times.start(ix, &request, now) {
                     Start::Until(learned) => deadline = deadline.filter(|own| own.at < learned.at).or(Some(learned)),
                     Start::NoTime { left, usual } => {
@@ -210,6 +212,7 @@ impl Run<'_> {
             submitted,
             policy: *policy,
             deadline: self.limits.request.map(|request| request.at),
+            until,
             bytes_max: self.limits.run_bytes_max,
             request,
             results: self.results.get_or_insert_default().clone(),
@@ -326,7 +329,7 @@ impl Run<'_> {
                 .for_each(|link| times.learn(link.step, link.ended.saturating_duration_since(link.started)));
             times.learn(finished.step, finished.ended.saturating_duration_since(finished.started));
         }
-        let StepResult { step, result, started, ended, on, tally, report, before } = finished;
+        let StepResult { step, result, started, ended, on, tally, counts, report, before } = finished;
         let buffers = &mut *self.buffers;
         buffers.inline_clock.forget();
         let first = before.first().map_or(step, |link| link.step);
@@ -337,12 +340,13 @@ impl Run<'_> {
         for link in before {
             self.buffers.progress.pass();
             self.record_chained(link.step, previous.as_ref(), on, link.started);
-            self.recorder.ended(link.step, link.rows.as_ref(), (link.started, link.ended), on, &tally);
+            self.recorder.ended(link.step, link.rows.as_ref(), (link.started, link.ended), on, &tally, link.counts);
             link.report.into_iter().for_each(|report| self.recorder.pass_report(link.step, report));
             previous = link.rows.map(|rows| (link.step, rows));
         }
         self.record_chained(step, previous.as_ref(), on, started);
-        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally);
+        self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally, counts);
+        note_cut(&mut self.buffers.progress, step, counts, ended);
         report.into_iter().for_each(|report| self.recorder.pass_report(step, report));
         self.settle(step, result.map_err(NodeFailure::Task))
     }

@@ -16,7 +16,8 @@ use crate::error::TaskError;
 use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::cheap;
-use crate::settle::{NodeFailure, RunFailure, Settled, settle};
+use crate::settle::{NodeFailure, RunFailure, Settled, note_cut, settle};
+use crate::steps::Step;
 use crate::task::{self, ComputeContext, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
@@ -91,10 +92,8 @@ impl Run<'_> {
             return ready.get(*next_ready).map_or(Break::NothingIsReady, |(ix, _)| Break::Timed(*ix));
         }
         let deadline = self.limits.request.map(|request| request.at);
-        let (params, stop) = (&*self.request.params, task::stop(&self.cancel.requested, deadline));
-        let (values, id_texts, tables) =
-            (self.request.values(), self.request.id_texts.as_ref(), self.request.tables.as_deref());
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, dials: &self.request.dials };
+        let params = &*self.request.params;
+        let mut cx = ComputeContext::new(self.request, scratch, task::stop(&self.cancel.requested, deadline));
         // Where depth does not matter and nothing is recorded, a cheap reader goes straight to the end of the list.
         let straight = policy.inline && depths.is_empty();
         let mut unseen_ns = inline_clock.unseen_ns;
@@ -141,8 +140,9 @@ impl Run<'_> {
 
     /// Calls one step with the clock read before and after.
     pub(super) fn call_timed(&mut self, ix: NodeIx, scratch: &mut Scratch) -> Result<RowSet, NodeFailure> {
-        let (step, progress) = (self.steps.step(ix), &mut self.buffers.progress);
-        let started = self.buffers.inline_clock.now();
+        let (step, started) = (self.steps.step(ix), self.buffers.inline_clock.now());
+        let (limit, until) = self.limits_of(ix, step, started);
+        let progress = &mut self.buffers.progress;
         if let Some(request) = self.limits.request.filter(|request| request.has_passed(started)) {
             return Err(NodeFailure::TooLate(request));
         }
@@ -152,11 +152,8 @@ impl Run<'_> {
             self.recorder.started(ix, progress.peek(step), Where::Loop, started);
             self.recorder.inlined(ix, self.buffers.depths.get(ix as usize).copied().unwrap_or(0));
         }
-        let limit = self.limits.of_node(started, step.timeout);
-        let values = self.request.values();
-        let (id_texts, tables) = (self.request.id_texts.as_ref(), self.request.tables.as_deref());
         let stop = task::stop(&self.cancel.requested, limit.map(|limit| limit.at));
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, dials: &self.request.dials };
+        let mut cx = ComputeContext::new(self.request, scratch, stop).with_end(until);
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };
@@ -164,8 +161,10 @@ impl Run<'_> {
         let threshold_ns = self.context.policy.inline_threshold_ns as f32;
         let stopwatch = step.cost.stopwatch(rows_in, threshold_ns);
         let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
+        let counts = cx.counts;
         progress.release(step, last);
         let ended = clock::now();
+        note_cut(progress, ix, counts, ended);
         let took_ns = nanos_between(started, ended);
         let took = stopwatch.stop(took_ns, true);
         (self.buffers.inline_clock.seen, self.buffers.inline_clock.unseen_ns) =
@@ -178,7 +177,7 @@ impl Run<'_> {
         let timed_out = limit.filter(|limit| limit.limit != Limit::Request && limit.has_passed(ended));
         if traced {
             let rows = result.as_ref().ok().filter(|_| timed_out.is_none());
-            self.recorder.ended(ix, rows, (started, ended), Where::Loop, &Tally::default());
+            self.recorder.ended(ix, rows, (started, ended), Where::Loop, &Tally::default(), counts);
             if step.pass.is_some() {
                 let failed = result.as_ref().err().and_then(|error| error.node);
                 self.recorder.pass_report(ix, PassReport { rows_out: scratch.rows_out().to_vec(), failed });
@@ -188,6 +187,16 @@ impl Run<'_> {
             Some(limit) => Err(NodeFailure::TimedOut(limit)),
             None => Ok(result?),
         }
+    }
+
+    /// When a step that starts now must be done and, where it is anytime, when it hands over what it has.
+    pub(super) fn limits_of(&self, ix: NodeIx, step: &Step, now: Instant) -> (Option<Deadline>, Option<Instant>) {
+        let mut own = self.limits.of_node(now, step.timeout);
+        if let (true, Some(times), Some(request)) = (step.is_anytime, &self.steps.times, &self.limits.request) {
+            let learned = times.hand_over(ix, request, now);
+            own = own.filter(|own| own.at < learned.at).or(Some(learned));
+        }
+        self.limits.split(own, step.is_anytime && !self.request.strict)
     }
 
     /// Reads the clock: whether time is up, whether the turn is over, and whether the predictions hold.

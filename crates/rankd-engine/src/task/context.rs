@@ -7,7 +7,7 @@ use crate::store::table::IndexNeed;
 use crate::store::{Stores, TableVersions};
 use crate::task::{DecodePool, PoolTrip};
 use rankd_column::expr::{RunValues, Scratch};
-use rankd_column::stop::{Stop, TimeLimit};
+use rankd_column::stop::{Picking, Stop, TimeLimit};
 use rankd_column::{IdTexts, Key, Type};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
@@ -84,18 +84,77 @@ pub struct ComputeContext<'a> {
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) tables: Option<&'a TableVersions>,
     pub(crate) stop: Stop<'a>,
+    /// For a task that can hand over what it has: when it must.
+    until: Stop<'a>,
     /// Where the plan's dials stand.
     pub(crate) dials: &'a [i64],
+    /// Whether anybody wants to know what is counted.
+    is_traced: bool,
+    pub(crate) counts: RowCounts,
+}
+
+/// What a computation says about its rows, besides how many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Rows that were put where a rule is against it.
+    pub relaxed: usize,
+    /// Rows that lack what the task works by, such as a score, a group or a vector.
+    pub lacking: usize,
+    /// How many rows an anytime task had picked when it had to hand over what it had; nothing where it came to its end.
+    pub picked: Option<usize>,
 }
 
 /// When a computation stops: once a flag is set, and when the node's time is up, where the thread that runs the node is the one that
 /// would watch the time.
 pub(crate) fn stop(flag: &AtomicBool, deadline: Option<Instant>) -> Stop<'_> {
-    let has_passed = |at: std::time::Instant| clock::now().into_std() >= at;
-    Stop::when(flag).or_at(deadline.map(|deadline| TimeLimit { at: deadline.into_std(), has_passed }))
+    Stop::when(flag).or_at(deadline.map(time_limit))
+}
+
+fn time_limit(at: Instant) -> TimeLimit {
+    TimeLimit { at: at.into_std(), has_passed: |at| clock::now().into_std() >= at }
 }
 
 impl<'a> ComputeContext<'a> {
+    pub(crate) fn new(request: &'a Request, scratch: &'a mut Scratch, stop: Stop<'a>) -> ComputeContext<'a> {
+        ComputeContext {
+            values: request.values(),
+            scratch,
+            id_texts: request.id_texts.as_ref(),
+            tables: request.tables.as_deref(),
+            stop,
+            until: Stop::default(),
+            dials: &request.dials,
+            is_traced: request.trace,
+            counts: RowCounts::default(),
+        }
+    }
+
+    /// The same, for a step that hands over what it has at this moment, if there is one.
+    pub(crate) fn with_end(self, until: Option<Instant>) -> ComputeContext<'a> {
+        let until = until.map_or_else(Stop::default, |until| Stop::default().or_at(Some(time_limit(until))));
+        ComputeContext { until, ..self }
+    }
+
+    /// For a task that is [anytime](super::Compute::is_anytime): says also when it must hand over what it has picked so far. It then calls
+    /// [`ComputeContext::has_picked`].
+    pub fn picking(&self) -> Picking<'a> {
+        Picking { stop: self.stop, until: self.until }
+    }
+
+    /// Says how many rows of those that it wanted an anytime task has picked. Where they are fewer, its time was up, and what follows
+    /// them is as it came in.
+    pub fn has_picked(&mut self, picked: usize, wanted: usize) {
+        self.counts.picked = (picked < wanted).then_some(picked);
+    }
+
+    /// Says how many rows were put against a rule, and how many lack what the task works by. Counted only where somebody wants to
+    /// know.
+    pub fn count(&mut self, relaxed_and_lacking: impl FnOnce() -> (usize, usize)) {
+        if self.is_traced {
+            (self.counts.relaxed, self.counts.lacking) = relaxed_and_lacking();
+        }
+    }
+
     /// Says whether nobody waits for the result any more. Kernels take it and look by themselves; a loop of a task's own looks between
     /// chunks of work.
     pub fn stop(&self) -> Stop<'a> {

@@ -15,7 +15,7 @@ mod table;
 
 pub use calls::ServiceCalls;
 pub(crate) use context::stop;
-pub use context::{ComputeContext, FetchContext, Field, LinkContext, Tally};
+pub use context::{ComputeContext, FetchContext, Field, LinkContext, RowCounts, Tally};
 pub(crate) use decode::DecodePool;
 pub use decode::{Decoding, Load, PoolTrip, Unread};
 pub use ids::{IdKeys, code as code_id};
@@ -43,6 +43,12 @@ pub trait Compute: Send + Sync {
     /// neighbours in the plan.
     fn as_part(&self) -> Option<Part> {
         None
+    }
+
+    /// Whether it picks rows one by one and can hand over the picks that it has, with the other rows as they came in, when its time
+    /// is up ([`ComputeContext::picking`]). Such a node has a limit as one with a fallback has.
+    fn is_anytime(&self) -> bool {
+        false
     }
 }
 
@@ -84,14 +90,20 @@ pub enum Task {
 }
 
 impl Task {
+    pub(crate) fn is_anytime(&self) -> bool {
+        match self {
+            Task::Compute(task) => task.is_anytime(),
+            Task::Fetch(_) => false,
+        }
+    }
+
     /// Calls a computation by itself on this thread, with rows of the caller's own: for tests and measurements of tasks. `None` for a
     /// task that reads. The request is one that its plan has begun.
     pub fn compute(&self, inputs: Vec<RowSet>, request: &Request, stop: Stop<'_>) -> Option<Result<RowSet, TaskError>> {
         let Task::Compute(task) = self else { return None };
         let mut slots: Vec<Option<RowSet>> = inputs.into_iter().map(Some).collect();
-        let (values, id_texts, tables) = (request.values(), request.id_texts.as_ref(), request.tables.as_deref());
-        let scratch = &mut Scratch::default();
-        let mut cx = ComputeContext { values, scratch, id_texts, tables, stop, dials: &request.dials };
+        let mut scratch = Scratch::default();
+        let mut cx = ComputeContext::new(request, &mut scratch, stop);
         Some(task.run(&mut InputRows::owned(&mut slots), &mut cx))
     }
 }

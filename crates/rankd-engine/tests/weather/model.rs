@@ -142,7 +142,7 @@ impl<'a> Model<'a> {
                 StandIn::Node(_) => "fallback node",
             });
             count(&format!("degraded {}", entry.reason.name()));
-            if entry.code.id == "E304" && entry.reason == Reason::Timeout {
+            if entry.code.is_some_and(|code| code.id == "E304") && entry.reason == Reason::Timeout {
                 count("cut at a learned limit");
             }
             let (record, fate) = (self.record(at), self.node(at).fate);

@@ -52,7 +52,9 @@ params! {
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
-        let kept = capped(&groups(rows, &[self.by], stop)?, self.max, self.window, stop)?;
+        let groups = groups(rows, &[self.by], stop)?;
+        let kept = capped(&groups, self.max, self.window, stop)?;
+        cx.count(|| (0, groups.lacking()));
         Ok(rows.positions(kept))
     }
 }

@@ -62,7 +62,9 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
         let groups = groups(rows, &[self.by], stop)?;
-        let made = damped(numbers(rows, self.score, stop)?, &groups, self.factor, self.floor, stop)?;
+        let scores = numbers(rows, self.score, stop)?;
+        cx.count(|| (0, scores.iter().filter(|score| score.is_none()).count()));
+        let made = damped(scores, &groups, self.factor, self.floor, stop)?;
         Ok(rows.with(self.out_key, Arc::new(Column::Float(cells_of_view(rows, &made, stop)?))))
     }
 }

@@ -81,6 +81,7 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
         let groups = groups(rows, self.by.as_deref().unwrap_or(&[Key::ID]), stop)?;
+        cx.count(|| (0, groups.lacking()));
         let kept = match (self.keep, self.score) {
             (Kept::Best, Some(score)) => groups.bests(&numbers(rows, score, stop)?, stop)?,
             (Kept::Best, None) | (Kept::First, _) => groups.firsts().collect(),

@@ -4,7 +4,8 @@
 //! between two of them. Rows are picked one by one: each is the first that is left that breaks no rule. If there is none, the last rule is
 //! dropped for this pick, then the one before it, and at last the first row that is left is taken. A row without the key is
 //! free. With `size`, the rows after so many picks stay in their order; with `lookahead`, only so many of the rows that are left are looked
-//! at. Empty input: no rows. Cost: about linear in rows where few groups are at their limit; columns are not copied.
+//! at. When the time is up, the rows that are not picked yet stay in their order. Empty input: no rows. Cost: about linear in rows where few
+//! groups are at their limit; columns are not copied.
 //!
 //! ```text
 //! with {"rules": [{"by": "parent_id", "gap": 1}]}
@@ -61,8 +62,14 @@ impl Compute for Task {
         for rule in &self.rules {
             rules.push(GroupLimit { groups: groups(rows, &[rule.by], stop)?, max: rule.max, window: rule.window });
         }
-        let size = self.size.unwrap_or(rows.len());
-        let picks = diversified(&rules, rows.len(), size, self.lookahead, stop)?;
+        let size = self.size.unwrap_or(rows.len()).min(rows.len());
+        let picks = diversified(&rules, rows.len(), size, self.lookahead, cx.picking())?;
+        cx.has_picked(picks.picked, size);
+        cx.count(|| (picks.relaxed, rules.iter().map(|rule| rule.groups.lacking()).max().unwrap_or(0)));
         Ok(rows.positions(picks.order))
+    }
+
+    fn is_anytime(&self) -> bool {
+        true
     }
 }

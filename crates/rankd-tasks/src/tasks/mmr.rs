@@ -3,8 +3,8 @@
 //! `k` rows are picked one by one, the rest follows in its order. A pick is the row with the highest `lambda * score - (1 - lambda) *
 //! likeness`, where the likeness is the highest similarity of its `vector` to that of a row picked before; `lambda` 1 looks at the score
 //! alone. Of equal rows the first is picked. A row without a vector is like no other; one without a score is picked after all others. `rank_key` gets the
-//! number of the pick, from 0, and `max_sim_key` the likeness at that time; null for rows that were not picked, and for the first pick's likeness. Empty
-//! input: no rows. Cost: `k` looks at the vectors of all rows.
+//! number of the pick, from 0, and `max_sim_key` the likeness at that time; null for rows that were not picked, and for the first pick's likeness. When
+//! the time is up, the rows that are not picked yet stay in their order. Empty input: no rows. Cost: `k` looks at the vectors of all rows.
 //!
 //! ```text
 //! with {"score": "score", "vector": "example_vector", "k": 2, "lambda": 0.5, "rank_key": "likes"}
@@ -68,7 +68,9 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
         let (scores, vectors) = (numbers(rows, self.score, stop)?, vectors(rows, self.vector, stop)?);
-        let picks = mmr(&scores, &vectors, self.k, self.lambda, self.sim, stop)?;
+        let picks = mmr(&scores, &vectors, self.k, self.lambda, self.sim, cx.picking())?;
+        cx.has_picked(picks.len(), self.k.min(rows.len()));
+        cx.count(|| (0, vectors.lacking));
         let mut is_picked = vec![false; rows.len()];
         picks.iter().for_each(|pick| is_picked[pick.position] = true);
         let rest = (0..rows.len()).filter(|position| !is_picked[*position]);
@@ -85,21 +87,28 @@ impl Compute for Task {
         }
         Ok(out)
     }
+
+    fn is_anytime(&self) -> bool {
+        true
+    }
 }
 
 /// The vectors of all rows side by side.
 fn vectors(rows: &RowSet, key: Key, stop: Stop<'_>) -> Result<RowVectors, Stopped> {
     let Some(Column::Vector(cells, vectors)) = rows.batch().column(key).map(|column| &**column) else {
         // Nothing was read for any row.
-        return Ok(RowVectors { dimension: 1, numbers: vec![0.0; rows.len()] });
+        return Ok(RowVectors { dimension: 1, numbers: vec![0.0; rows.len()], lacking: rows.len() });
     };
     let dimension = usize::from(vectors.dimension());
     let mut numbers = vec![0f32; rows.len() * dimension];
-    let mut into = numbers.chunks_exact_mut(dimension);
+    let (mut into, mut found) = (numbers.chunks_exact_mut(dimension), 0);
     for chunk in stop.chunks(rows.rows()) {
         for (row, into) in chunk?.iter().zip(&mut into) {
-            cells.get(row).into_iter().for_each(|at| into.copy_from_slice(vectors.get(at)));
+            if let Some(at) = cells.get(row) {
+                into.copy_from_slice(vectors.get(at));
+                found += 1;
+            }
         }
     }
-    Ok(RowVectors { dimension, numbers })
+    Ok(RowVectors { dimension, numbers, lacking: rows.len() - found })
 }

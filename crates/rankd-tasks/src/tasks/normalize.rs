@@ -64,7 +64,9 @@ params! {
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
-        let made = scaled(&numbers(rows, self.key, stop)?, self.how, self.flat, stop)?;
+        let found = numbers(rows, self.key, stop)?;
+        let made = scaled(&found, self.how, self.flat, stop)?;
+        cx.count(|| (0, found.iter().filter(|number| number.is_none()).count()));
         Ok(rows.with(self.out_key, Arc::new(Column::Float(cells_of_view(rows, &made, stop)?))))
     }
 }

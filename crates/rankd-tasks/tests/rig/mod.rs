@@ -32,8 +32,11 @@ pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(path).expect("the repository's files can be read")
 }
 
+/// The repository's, with a key for vectors.
 fn registry() -> Registry {
-    registry_with(|keys| keys)
+    registry_with(|keys| {
+        keys + "\n[[key]]\nkey_id = 9000\nname = \"example_vector\"\ntype = \"vector<2>\"\nnullable = true\n"
+    })
 }
 
 /// The repository's registry with other keys.
