@@ -155,7 +155,7 @@ declare module "@ranking-dsl/runtime" {
   }
 
   /** Defines a plan: its name, and how it is built from the tasks. Several outputs are returned as a list. */
-  export function definePlan(plan: { name: string; build: (ctx: Context) => Rows | readonly Rows[] }): Plan;
+  export function definePlan(plan: { name: string; build: (ctx: Context) => Rows | readonly Rows[] | { readonly [output: string]: Rows } }): Plan;
 
   /** The request's time in milliseconds since 1970, one value for the whole run. */
   export function nowMs(): number;

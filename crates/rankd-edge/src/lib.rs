@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`files`], [`project`], [`registry_files`] and [`library`] (plans and registries on disk), [`endpoints`], [`table_file`],
 //! [`tables`] and [`late_data`] (stores for the engine), [`sample`] (what stores hold),
-//! [`input`], [`request_id`] and [`prepare`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`explain`] (how a
+//! [`input`], [`request_id`] and [`prepare`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`outputs`] (which nodes give them), [`explain`] (how a
 //! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
 //! [`process`] (what the system says).
 
@@ -18,6 +18,7 @@ pub mod input;
 pub mod late_data;
 pub mod library;
 pub mod listing;
+pub mod outputs;
 pub mod perfetto;
 pub mod prepare;
 pub mod process;

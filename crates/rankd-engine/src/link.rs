@@ -35,6 +35,8 @@ pub struct Linked {
     /// As written.
     pub nodes: Vec<LinkedNode>,
     pub outputs: Vec<NodeIx>,
+    /// By output: what the answer calls it. Nothing where the plan lists its outputs without names.
+    pub output_names: Option<Arc<[String]>>,
     /// Each needed node a step of its own.
     pub written: Steps,
     /// Nodes that one pass can do are one step; nothing where that is the same as written.
@@ -145,6 +147,7 @@ impl Linked {
             name,
             nodes,
             outputs,
+            output_names: plan.output_names.clone(),
             written,
             fused,
             sources,

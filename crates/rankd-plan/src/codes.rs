@@ -73,16 +73,16 @@ codes! {
         "Add the field that the message names.";
     P104 UnsupportedVersion Error "a schema_version that this build does not read"
         "Compile the plan again with this version of `dslc`, or run it with a version of rankd that reads it.";
-    P105 BadName Error "a plan name, node id or table id that is empty, too long or has invalid characters"
-        "Use letters, digits and `_`, within the length that `rankd check --limits` prints.";
+    P105 BadName Error "a plan name, node id, table id or name of an output that is empty, too long or has invalid characters"
+        "Use letters, digits and `_`, within the length that `rankd check --limits` prints; the name of an output starts with a letter, and its letters are small.";
     P106 DuplicateNode Error "two nodes have the same id"
         "Give each node an id of its own.";
     P107 NoOutputs Error "the plan has no output"
-        "List at least one node in `outputs`; in TypeScript, return rows from `build`.";
+        "Give at least one node in `outputs`; in TypeScript, return rows from `build`.";
     P108 BadSource Error "a place that the sources table does not have"
         "Compile the plan again: the artifact was edited or is damaged.";
-    P109 DuplicateOutput Error "the same node is listed as an output twice"
-        "List each output once.";
+    P109 DuplicateOutput Error "the same node is an output twice"
+        "Give each output once, under one name.";
     P110 WrongFileName Error "a plan in a file that is not named after it"
         "Name the file after the plan, NAME.plan.json or NAME.plan.ts, or rename the plan.";
     P111 StaleArtifact Warning "an artifact whose sources have changed since it was built"
@@ -207,7 +207,7 @@ codes! {
     D009 OutOfStack Error "the code of the plan recursed too deeply"
         "Use a loop, or end the recursion.";
     D010 NotAPlan Error "the file does not export a plan by default, or definePlan was not given what it needs"
-        "Write `export default definePlan({ name: \"...\", build: (ctx) => ... })` and return rows, or a list of rows, from `build`.";
+        "Write `export default definePlan({ name: \"...\", build: (ctx) => ... })` and return rows, a list of rows, or rows by name, from `build`.";
     D011 UnknownNow Error "a value that is known only in a run, where JavaScript needs it when the plan is compiled"
         "Keep the value in the expression: use `coalesce`, `E.if` and the functions of the DSL instead of `if`, `typeof` or `Math` of JavaScript.";
     D012 NoExpression Error "something that cannot be part of an expression or predicate"

@@ -19,6 +19,8 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// In the order in which their rows are answered.
     pub outputs: Vec<NodeIx>,
+    /// By output: what the answer calls it. Nothing where the plan lists its outputs without names.
+    pub output_names: Option<Arc<[String]>>,
     /// Every node after all that it waits for; ties in the order of the artifact.
     pub order: Vec<NodeIx>,
     /// The numbers that follow the load, by their position in [`Dial`].

@@ -152,6 +152,12 @@ fn a_plan_has_at_most_so_many_nodes_and_outputs_and_a_node_so_many_inputs() {
     assert_eq!(errors(&plan(&sources(NODES_MAX + 1), r#""n0""#, "")), ["P201"]);
     assert_eq!(errors(&plan(&sources(OUTPUTS_MAX), &names(OUTPUTS_MAX), "")), [""; 0]);
     assert_eq!(errors(&plan(&sources(OUTPUTS_MAX + 1), &names(OUTPUTS_MAX + 1), "")), ["P202"]);
+    let named = |count: usize| {
+        let outputs: Vec<String> = (0..count).map(|at| format!(r#""o{at}":"n{at}""#)).collect();
+        let (nodes, outputs) = (sources(count), outputs.join(","));
+        errors(&format!(r#"{{"schema_version":1,"plan_name":"p","nodes":[{nodes}],"outputs":{{{outputs}}}}}"#))
+    };
+    assert_eq!((named(OUTPUTS_MAX), named(OUTPUTS_MAX + 1)), (vec![], vec!["P202"]));
     // No task here takes that many inputs, which is another error; the limit itself is what counts.
     let many = |count: usize| {
         let filter = format!(r#",{{"node_id":"f","op":"filter","inputs":[{}],"params":{{"pred":"p"}}}}"#, names(count));

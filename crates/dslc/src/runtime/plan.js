@@ -28,19 +28,29 @@ export function definePlan(...list) {
   const plan = { nodes: [], exprs: table(), preds: table(), size: 0, closed: false };
   const result = build(new Context(plan));
   plan.closed = true;
-  const outputs = [];
-  for (const rows of isArray(result) ? [...result] : [result]) {
-    if (Rows.is(rows)) {
-      const id = input(plan, rows, at, "build");
-      if (id !== null) outputs.push(id);
-    } else if (!isBroken(rows)) {
-      const help = "return the rows of the last task, or a list of such rows for several outputs";
+  const output = (rows) => {
+    if (Rows.is(rows)) return input(plan, rows, at, "build");
+    if (!isBroken(rows)) {
+      const help = "return the rows of the last task; a list of such rows, or rows by name, for several outputs";
       report("D010", at, `build returned ${describe(rows)}, not rows`, { option: "build", help });
     }
+    return null;
+  };
+  const isFound = (text) => text !== null;
+  let outputs;
+  if (isPlain(result) && !Context.is(result) && !Plan.is(result)) {
+    const named = keys(result).map((name) => {
+      if (!name.isWellFormed()) stop("D010", at, "the name of an output is a text", { option: "build" });
+      const id = output(result[name]);
+      return id === null ? null : `${json(name)}:${id}`;
+    });
+    outputs = `{${named.filter(isFound).join(",")}}`;
+  } else {
+    outputs = `[${(isArray(result) ? [...result] : [result]).map(output).filter(isFound).join(",")}]`;
   }
   const texts = (map) => [...map.texts.keys()].join(",");
   return new Plan(
-    `{"name":${json(`${name}`)},"at":${at},"nodes":[${plan.nodes.join(",")}],"outputs":[${outputs.join(",")}]` +
+    `{"name":${json(`${name}`)},"at":${at},"nodes":[${plan.nodes.join(",")}],"outputs":${outputs}` +
       `,"exprs":[${texts(plan.exprs)}],"preds":[${texts(plan.preds)}]}`,
   );
 }

@@ -120,6 +120,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_stand_under_the_names_of_their_outputs() {
+        let registry = registry();
+        let mut plan = plan(&registry);
+        plan.output_names = Some(["main", "ads"].map(str::to_owned).into());
+        let (answer, outcome) = (answer(&plan, &registry, false), whole());
+        let rows = r#"{"request_id":"r","plan":"feed","outputs":{"main":[{"id":7}],"ads":[{"id":8},{"id":9}]}}"#;
+        assert_eq!(text(answer.render(&outcome)), rows);
+        let outputs = outcome.result.as_ref().unwrap();
+        assert_eq!(answer.table(outputs, &[], None, false), "main:\nid\n 7\n1 row\n\nads:\nid\n 8\n 9\n2 rows\n");
+        let arrow = String::from_utf8_lossy(&answer.arrow(outputs, &outcome).unwrap()).into_owned();
+        for part in [
+            r#""outputs":[{"name":"main","node":"kept","rows":1},{"name":"ads","node":"other","rows":2}]}"#,
+            "mainadsads",
+        ] {
+            assert!(arrow.contains(part), "{part}: {arrow}");
+        }
+    }
+
+    #[test]
     fn a_failure_has_no_rows_that_something_could_be_missing_from() {
         let registry = registry();
         let error = rankd_engine::RunError::new(rankd_engine::codes::UNREACHABLE, "gone");

@@ -73,7 +73,8 @@ impl Answer<'_> {
         let (degraded, is_degraded) = (degraded.finish(), !outcome.degraded.is_empty());
         let about = [("response", &*response), ("degraded", &*degraded)];
         let about = if is_degraded { &about[..] } else { &about[..1] };
-        arrow::stream(self.registry.key(Key::ID).type_of, &self.fields(outputs), outputs, about)
+        let names = self.plan.output_names.as_deref();
+        arrow::stream(self.registry.key(Key::ID).type_of, names, &self.fields(outputs), outputs, about)
     }
 
     /// The keys that were asked for, or those that any output has, in registry order.
@@ -94,24 +95,23 @@ impl Answer<'_> {
         writer.object(|w| {
             w.field("request_id").string(self.request_id);
             w.field("plan").string(&self.plan.name);
-            if with_rows {
-                w.field("candidates").pushed(|out| {
-                    out.push(b'[');
-                    for output in outputs {
-                        rows::push_rows(out, output, self.registry, self.output_keys);
+            let names = self.plan.output_names.as_deref();
+            match names.filter(|_| with_rows) {
+                Some(names) => {
+                    w.field("outputs").object(|w| {
+                        for (name, rows) in names.iter().zip(outputs) {
+                            self.rows(std::slice::from_ref(rows), w.field(name));
+                        }
+                    });
+                }
+                None => {
+                    if with_rows {
+                        self.rows(outputs, w.field("candidates"));
                     }
-                    out.push(b']');
-                });
-            }
-            if outputs.len() > 1 {
-                w.field("outputs").array(|w| {
-                    for (output, rows) in self.plan.outputs.iter().zip(outputs) {
-                        w.object(|w| {
-                            w.field("node").string(&self.plan.node(*output).id);
-                            w.field("rows").int(rows.len() as i64);
-                        });
+                    if outputs.len() > 1 || names.is_some() {
+                        self.counts(outputs, names, w);
                     }
-                });
+                }
             }
             if !outcome.degraded.is_empty() {
                 write_degraded(self.plan, &outcome.degraded, w.field("degraded"));
@@ -128,6 +128,32 @@ impl Answer<'_> {
             self.trace(outcome, w);
         });
         writer
+    }
+
+    /// The rows of outputs, one after the other, as one array.
+    fn rows(&self, outputs: &[RowSet], w: &mut Writer) {
+        w.pushed(|out| {
+            out.push(b'[');
+            for output in outputs {
+                rows::push_rows(out, output, self.registry, self.output_keys);
+            }
+            out.push(b']');
+        });
+    }
+
+    /// How many rows are of which output, where they stand one after the other.
+    fn counts(&self, outputs: &[RowSet], names: Option<&[String]>, w: &mut Writer) {
+        w.field("outputs").array(|w| {
+            for (at, (output, rows)) in self.plan.outputs.iter().zip(outputs).enumerate() {
+                w.object(|w| {
+                    if let Some(name) = names.and_then(|names| names.get(at)) {
+                        w.field("name").string(name);
+                    }
+                    w.field("node").string(&self.plan.node(*output).id);
+                    w.field("rows").int(rows.len() as i64);
+                });
+            }
+        });
     }
 
     /// The trace, where it was asked for.

@@ -24,9 +24,11 @@ impl Answer<'_> {
         let mut text = String::new();
         let mut left = ROWS_SHOWN;
         for (at, rows) in outputs.iter().enumerate() {
-            if outputs.len() > 1 {
-                let node = self.plan.outputs.get(at).map(|output| &*self.plan.node(*output).id);
-                text.push_str(&format!("{}{}:\n", if at > 0 { "\n" } else { "" }, node.unwrap_or_default()));
+            let names = self.plan.output_names.as_deref();
+            if outputs.len() > 1 || names.is_some() {
+                let node = || self.plan.outputs.get(at).map(|output| &*self.plan.node(*output).id);
+                let name = names.map_or_else(node, |names| names.get(at).map(String::as_str));
+                text.push_str(&format!("{}{}:\n", if at > 0 { "\n" } else { "" }, name.unwrap_or_default()));
             }
             let shown = rows.len().min(left);
             left -= shown;

@@ -1,6 +1,6 @@
 //! The body of a record batch: the cells of each field, gathered through the views of the outputs, as Arrow's buffers.
 
-use crate::arrow::{ArrowField, TooLong};
+use crate::arrow::{ArrowField, OUTPUT, TooLong};
 use rankd_column::{Column, Element, Elements, Key, RowSet, Type};
 
 /// Buffers one after the other, each from a multiple of eight on, and where they are.
@@ -35,6 +35,20 @@ impl Body {
             });
         }
         let (ends, text) = texts.finish().ok_or_else(|| TooLong { key: "id".to_owned() })?;
+        self.field(&valid, &[&ends, &text]);
+        Ok(())
+    }
+
+    /// The name of each row's output.
+    pub(super) fn names(&mut self, names: &[String], outputs: &[RowSet]) -> Result<(), TooLong> {
+        let (mut valid, mut texts) = (Bits::default(), Texts::default());
+        for (name, output) in names.iter().zip(outputs) {
+            for _ in 0..output.len() {
+                valid.push(true);
+                texts.push(name);
+            }
+        }
+        let (ends, text) = texts.finish().ok_or_else(|| TooLong { key: OUTPUT.to_owned() })?;
         self.field(&valid, &[&ends, &text]);
         Ok(())
     }

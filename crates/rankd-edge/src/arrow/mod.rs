@@ -49,13 +49,16 @@ const RECORD_BATCH: u8 = 3;
 const CONTINUES: [u8; 4] = [0xff; 4];
 const SINGLE: i16 = 1;
 const DOUBLE: i16 = 2;
+/// The column that says which output a row is of.
+const OUTPUT: &str = "output";
 /// What readers expect the elements of a list to be called.
 const ITEM: &str = "item";
 
-/// The rows of all outputs, one after the other, as one table: `id`, which is of type `ids`, then these fields. `about` goes with
-/// the schema as metadata, by name.
+/// The rows of all outputs, one after the other, as one table: `id`, which is of type `ids`, then `output` where outputs have names, then
+/// these fields. `about` goes with the schema as metadata, by name.
 pub fn stream(
     ids: Type,
+    names: Option<&[String]>,
     fields: &[ArrowField<'_>],
     outputs: &[RowSet],
     about: &[(&str, &str)],
@@ -65,6 +68,9 @@ pub fn stream(
         Type::Str => body.text_ids(outputs)?,
         _ => body.ids(outputs),
     }
+    if let Some(names) = names {
+        body.names(names, outputs)?;
+    }
     for field in fields {
         body.add(field, outputs)?;
     }
@@ -72,7 +78,7 @@ pub fn stream(
     let Body { bytes, nodes, buffers } = body;
     let batch = Table(vec![Slot::Long(rows), Slot::Pairs(nodes), Slot::Pairs(buffers)]);
     let mut out = Vec::with_capacity(bytes.len() + 1024 + 256 * fields.len());
-    message(&mut out, SCHEMA, schema(ids, fields, about), &[]);
+    message(&mut out, SCHEMA, schema(ids, names.is_some(), fields, about), &[]);
     message(&mut out, RECORD_BATCH, batch, &bytes);
     out.extend(CONTINUES);
     out.extend([0; 4]);
@@ -90,8 +96,9 @@ fn message(out: &mut Vec<u8>, kind: u8, header: Table<'_>, body: &[u8]) {
     out.extend(body);
 }
 
-fn schema<'a>(ids: Type, fields: &[ArrowField<'a>], about: &[(&'a str, &'a str)]) -> Table<'a> {
+fn schema<'a>(ids: Type, has_names: bool, fields: &[ArrowField<'a>], about: &[(&'a str, &'a str)]) -> Table<'a> {
     let mut all = vec![field("id", ids, false)];
+    all.extend(has_names.then(|| field(OUTPUT, Type::Str, false)));
     all.extend(fields.iter().map(|one| field(one.name, one.type_of, true)));
     let metadata = about.iter().map(|(name, value)| Table(vec![Slot::Text(name), Slot::Text(value)])).collect();
     // The first is the byte order, little by default.

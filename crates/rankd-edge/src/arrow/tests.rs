@@ -110,7 +110,7 @@ fn every_byte_is_where_the_format_has_it() {
     // The second output has none of the columns.
     let outputs = [rows(), RowSet::new(Batch::new(vec![-1]))];
     let about = [("response", "{}"), ("degraded", "[]")];
-    let bytes = stream(Type::Int, &fields_of_test(), &outputs, &about).unwrap();
+    let bytes = stream(Type::Int, None, &fields_of_test(), &outputs, &about).unwrap();
     let mut rest = &*bytes;
     let (kind, schema, body) = next(&mut rest).unwrap();
     assert_eq!((kind, body.len()), (1, 0));
@@ -159,7 +159,7 @@ fn every_byte_is_where_the_format_has_it() {
 
 #[test]
 fn no_rows_are_a_batch_without_rows() {
-    let bytes = stream(Type::Int, &fields_of_test(), &[RowSet::empty()], &[("response", "")]).unwrap();
+    let bytes = stream(Type::Int, None, &fields_of_test(), &[RowSet::empty()], &[("response", "")]).unwrap();
     let mut rest = &*bytes;
     assert_eq!(fields(next(&mut rest).unwrap().1).len(), 5);
     let (_, batch, body) = next(&mut rest).unwrap();
@@ -194,7 +194,7 @@ fn lists_and_vectors_have_their_elements_below_them() {
         ArrowField { key: Key(1), name: "tags", type_of: Type::List(Element::Str) },
         ArrowField { key: Key(2), name: "embedding", type_of: Type::Vector(2) },
     ];
-    let bytes = stream(Type::Int, &fields, &outputs, &[("response", "{}")]).unwrap();
+    let bytes = stream(Type::Int, None, &fields, &outputs, &[("response", "{}")]).unwrap();
     let mut rest = &*bytes;
     let schema = next(&mut rest).unwrap().1.field(1).unwrap().follow().items(4);
     let [tags, embedding] = [1, 2].map(|at: usize| schema[at].follow());

@@ -84,6 +84,7 @@ impl Explanation<'_> {
     fn lines(&self, ix: NodeIx) -> Vec<String> {
         let mut lines = vec![self.title(ix)];
         lines.extend(self.plan.node(ix).label.clone());
+        lines.extend(self.output_name(ix).map(|name| format!("output {name}")));
         lines.extend(self.fallback(ix).map(|fallback| format!("fallback {fallback}")));
         lines.extend(self.runs(ix).map(|runs| format!("runs {runs}")));
         if let Some(record) = self.record(ix) {

@@ -2,6 +2,7 @@
 
 use crate::answer::{write_degraded, write_fallback, write_row_counts};
 use crate::explain::{Explanation, micros, millis};
+use crate::outputs::write_outputs;
 use rankd_engine::Outcome;
 use rankd_engine::degraded::StandIn;
 use rankd_engine::steps::Step;
@@ -26,7 +27,8 @@ impl Explanation<'_> {
                     w.object(|w| self.node(ix, w));
                 }
             });
-            self.names("outputs", &self.plan.outputs, w);
+            let outputs = self.plan.outputs.iter().map(|output| self.name(*output));
+            write_outputs(self.plan.output_names.as_deref(), outputs, w.field("outputs"));
             self.names("not_run", &self.unneeded().collect::<Vec<_>>(), w);
             w.field("steps").array(|w| {
                 let steps = self.steps();

@@ -80,6 +80,12 @@ impl Explanation<'_> {
         (0..).zip(&self.plan.nodes).filter(|(_, node)| !node.needed).map(|(ix, _)| ix)
     }
 
+    /// What the answer calls a node's rows, where that is an output with a name.
+    fn output_name(&self, ix: NodeIx) -> Option<&str> {
+        let at = self.plan.outputs.iter().position(|output| *output == ix)?;
+        self.plan.output_names.as_ref()?.get(at).map(String::as_str)
+    }
+
     /// Where the trees begin: the outputs, and what runs only in place of other nodes.
     fn roots(&self) -> Vec<NodeIx> {
         let mut is_read = vec![false; self.plan.nodes.len()];

@@ -62,6 +62,18 @@ fn people_are_told_in_columns_and_lazy_nodes_are_trees_of_their_own() {
 }
 
 #[test]
+fn outputs_are_told_by_their_names() {
+    let mut plan: Linked = plan(&registry());
+    plan.output_names = Some(["main", "ads"].map(str::to_owned).into());
+    let (scheduler, policy) = (Scheduler::Async, &Policy::default());
+    let told = Explanation { plan: &plan, scheduler, policy, limits_nodes: false, analyzed: None };
+    has(&told.to_json(), &[r#""outputs":{"main":"kept","ads":"other"},"#]);
+    has(&told.to_tree(), &["plan feed: 5 nodes, 2 outputs (main kept, ads other); scheduler"]);
+    has(&told.to_dot(), &["output ads"]);
+    has(&explain(None, |told| told.to_json()), &[r#""outputs":["kept","other"],"#]);
+}
+
+#[test]
 fn graphs_have_dashed_edges_for_fallbacks() {
     let dot = explain(Some(&outcome()), |told| told.to_dot());
     has(

@@ -18,10 +18,11 @@ impl Explanation<'_> {
     pub fn to_tree(&self) -> String {
         let (plan, steps) = (self.plan, self.steps());
         let mut out = format!(
-            "plan {}: {}, {}; scheduler {}\n\nas written\n",
+            "plan {}: {}, {}{}; scheduler {}\n\nas written\n",
             plan.name,
             counted(plan.nodes.len(), "node"),
             counted(plan.outputs.len(), "output"),
+            self.named_outputs(),
             self.scheduler.name()
         );
         // Most plans have neither fallbacks nor conditions.
@@ -81,6 +82,14 @@ impl Explanation<'_> {
             open.extend(inputs.first().map(|first| (*first, depth, false)));
             open.extend(inputs.iter().skip(1).rev().map(|other| (*other, depth + 1, true)));
         }
+    }
+
+    /// Which node gives which output, where outputs have names.
+    fn named_outputs(&self) -> String {
+        let Some(names) = &self.plan.output_names else { return String::new() };
+        let nodes = self.plan.outputs.iter().map(|node| self.name(*node));
+        let named: Vec<String> = names.iter().zip(nodes).map(|(name, node)| format!("{name} {node}")).collect();
+        format!(" ({})", named.join(", "))
     }
 
     fn how(&self, step: &Step) -> String {

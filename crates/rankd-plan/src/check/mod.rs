@@ -20,7 +20,7 @@ mod uses;
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};
-use crate::json::Fault;
+use crate::json::{Fault, segment};
 use crate::limits::FILE_BYTES_MAX;
 use crate::plan::{Arg, Node, NodeIx, Plan, PlanDial};
 use crate::registry::Registry;
@@ -257,11 +257,15 @@ impl<'a> Checker<'a> {
 
     fn outputs(&self, found: &mut Diagnostics) -> Vec<NodeIx> {
         let mut outputs: Vec<NodeIx> = Vec::new();
+        let pointer = |at: usize| match self.wire.output_names.as_ref().and_then(|names| names.get(at)) {
+            Some(name) => format!("/outputs/{}", segment(name)),
+            None => format!("/outputs/{at}"),
+        };
         for (at, id) in self.wire.outputs.iter().enumerate() {
-            let Some(node) = self.node(id, || format!("/outputs/{at}"), found) else { continue };
+            let Some(node) = self.node(id, || pointer(at), found) else { continue };
             if outputs.contains(&node) {
                 let message = format!("the node {} is an output already", quoted(id));
-                found.push(Diagnostic::new(Code::DuplicateOutput, format!("/outputs/{at}"), message));
+                found.push(Diagnostic::new(Code::DuplicateOutput, pointer(at), message));
             } else {
                 outputs.push(node);
             }
@@ -292,7 +296,9 @@ impl<'a> Checker<'a> {
         }
         let name = self.wire.plan_name.to_string();
         let (sources, registry) = (self.wire.sources.clone(), self.names.registry.id());
-        Some(Plan { name, nodes, outputs, order, dials: self.dials.take(), sources, registry })
+        let output_names =
+            self.wire.output_names.as_ref().map(|names| names.iter().map(|name| name.to_string()).collect());
+        Some(Plan { name, nodes, outputs, output_names, order, dials: self.dials.take(), sources, registry })
     }
 }
 

@@ -28,6 +28,8 @@ pub struct WirePlan<'a> {
     pub plan_name: Cow<'a, str>,
     pub nodes: Vec<WireNode<'a>>,
     pub outputs: Vec<Cow<'a, str>>,
+    /// By output: its name. Nothing where the plan lists them without names.
+    pub output_names: Option<Vec<Cow<'a, str>>>,
     /// Table id and the text of its expression.
     pub exprs: Vec<(Cow<'a, str>, &'a str)>,
     pub preds: Vec<(Cow<'a, str>, &'a str)>,
@@ -118,7 +120,7 @@ pub fn decode<'a>(text: &'a str, found: &mut Diagnostics) -> Result<WirePlan<'a>
             }
             "outputs" => {
                 has_outputs = true;
-                plan.outputs = texts(cursor, OUTPUTS_MAX, "outputs")?;
+                (plan.outputs, plan.output_names) = outputs(cursor)?;
                 if plan.outputs.is_empty() {
                     cursor.report(Code::NoOutputs, "a plan needs at least one output");
                 }
@@ -235,6 +237,42 @@ fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
         );
     }
     Ok(node)
+}
+
+/// A list of nodes, or nodes by the names that the answer gives them.
+#[expect(clippy::type_complexity, reason = "nodes and their names")]
+fn outputs<'a>(cursor: &mut Cursor<'a, '_>) -> Result<(Vec<Cow<'a, str>>, Option<Vec<Cow<'a, str>>>), Fault> {
+    if cursor.peek()? != Kind::Object {
+        return Ok((texts(cursor, OUTPUTS_MAX, "outputs")?, None));
+    }
+    let (mut nodes, mut names, mut count) = (Vec::new(), Vec::new(), 0);
+    cursor.each_field(|cursor, name| {
+        count += 1;
+        if count > OUTPUTS_MAX {
+            return cursor.skip();
+        }
+        check_output_name(cursor, &name);
+        nodes.push(cursor.text()?.unwrap_or_default());
+        names.push(name);
+        Ok(())
+    })?;
+    if count > OUTPUTS_MAX {
+        let message = format!("{count} outputs are more than the limit of {OUTPUTS_MAX}");
+        cursor.report(Code::TooManyInputs, message);
+    }
+    Ok((nodes, Some(names)))
+}
+
+/// Callers write these names in their programs.
+fn check_output_name(cursor: &mut Cursor<'_, '_>, name: &str) {
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if !starts || !is_plain || name.len() > NAME_BYTES_MAX {
+        let message = format!("{} cannot be the name of an output", quoted(name));
+        let help = format!("a small letter, then small letters, digits and _; at most {NAME_BYTES_MAX} bytes");
+        let wrong = Diagnostic::new(Code::BadName, cursor.pointer(), message).help(help);
+        cursor.report_at(wrong);
+    }
 }
 
 fn texts<'a>(cursor: &mut Cursor<'a, '_>, max: usize, what: &str) -> Result<Vec<Cow<'a, str>>, Fault> {

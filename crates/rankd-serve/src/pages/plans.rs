@@ -8,6 +8,7 @@ use crate::request_scope::RequestScope;
 use crate::route::{About, Call, Failures, Page, Schema, Shape};
 use crate::time_slice::TimeSlice;
 use hyper::Method;
+use rankd_edge::outputs::write_outputs;
 use rankd_plan::json::Writer;
 
 pub(crate) struct PlansPage;
@@ -57,11 +58,8 @@ pub(super) fn summarize(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) 
         w.field("sha256").string(&good.sha256);
         w.field("loaded_at").string(&good.loaded_at);
         w.field("nodes").int(good.linked.nodes.len() as i64);
-        w.field("outputs").array(|w| {
-            for output in &good.linked.outputs {
-                w.string(&good.linked.node(*output).id);
-            }
-        });
+        let outputs = good.linked.outputs.iter().map(|output| &*good.linked.node(*output).id);
+        write_outputs(good.linked.output_names.as_deref(), outputs, w.field("outputs"));
     }
     if let Some(RefusedVersion { at, message, .. }) = &plan.problem {
         w.field("problem").object(|w| {
@@ -81,7 +79,7 @@ const PLAN: &str = r#"{"type":"object","required":["plan","file","ok","serving"]
   "plan":{"type":"string"},"file":{"type":"string"},
   "ok":{"type":"boolean","description":"Whether the version in service matches the file"},
   "serving":{"type":"boolean"},"version":{"type":"integer"},"sha256":{"type":"string"},"loaded_at":{"type":"string"},
-  "nodes":{"type":"integer"},"outputs":{"type":"array","items":{"type":"string"}},
+  "nodes":{"type":"integer"},"outputs":{"description":"Nodes, as a list or by the names of the outputs","oneOf":[{"type":"array","items":{"type":"string"}},{"type":"object","additionalProperties":{"type":"string"}}]},
   "problem":{"type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
   "registry_problem":{"description":"Why the registry on disk is not the one that the plan was built with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
   "graph":{"type":"array","items":{"type":"object"}},"diagnostics":{"type":"array","items":{"type":"object"}}}}"#;

@@ -36,7 +36,7 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
             components: if IN_PATH {
                 &[]
             } else {
-                &[("Request", REQUEST), ("Response", RESPONSE), ("Degraded", DEGRADED)]
+                &[("Request", REQUEST), ("Response", RESPONSE), ("Rows", ROWS), ("Degraded", DEGRADED)]
             },
         },
     };
@@ -124,13 +124,16 @@ const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalPro
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"Where dials of the plan stand, by node and parameter, such as n2.fanout"},
   "trace":{"type":["boolean","null"]}}}"##;
 
-const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan","candidates"],"properties":{
+const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan"],"anyOf":[{"required":["candidates"]},{"required":["outputs"]}],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
-  "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Id"}}}},
-  "outputs":{"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}}},
+  "candidates":{"$ref":"#/components/schemas/Rows","description":"The rows of all outputs, one after the other. Absent where the plan names its outputs"},
+  "outputs":{"oneOf":[{"type":"object","minProperties":1,"additionalProperties":{"$ref":"#/components/schemas/Rows"},"description":"The rows of each output by its name, where the plan names its outputs"},
+    {"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}},"description":"How many of the candidates are of which output, where there are several without names"}]},
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"The dials that are not at their first value"},
   "trace":{"type":"object"}}}"##;
+
+const ROWS: &str = r##"{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Id"}}}}"##;
 
 const DEGRADED: &str = r##"{"type":"object","required":["node","op","reason","code","fallback","after_ms"],"additionalProperties":false,"properties":{
   "node":{"type":"string"},"op":{"type":"string"},"label":{"type":"string"},

@@ -5,6 +5,7 @@ use crate::cli::{DONE, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
+use rankd_edge::outputs::write_outputs;
 use rankd_plan::json::Writer;
 use rankd_plan::render::Report;
 
@@ -79,11 +80,8 @@ fn to_json(plans: &[PlanFile]) -> String {
                 w.field("ok").bool(plan.checked.plan.is_some());
                 if let Some(checked) = &plan.checked.plan {
                     w.field("nodes").int(checked.nodes.len() as i64);
-                    w.field("outputs").array(|w| {
-                        for output in &checked.outputs {
-                            w.string(&checked.nodes[*output as usize].id);
-                        }
-                    });
+                    let outputs = checked.outputs.iter().map(|output| &*checked.nodes[*output as usize].id);
+                    write_outputs(checked.output_names.as_deref(), outputs, w.field("outputs"));
                 }
                 w.field("errors").int(plan.checked.diagnostics.errors() as i64);
                 w.field("stale").bool(plan.is_stale());

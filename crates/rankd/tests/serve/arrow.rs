@@ -16,7 +16,7 @@ const MEDIA: &str = "application/vnd.apache.arrow.stream";
 const COMPARE: &str = r#"
 import json, pathlib, struct, sys
 import pyarrow as pa
-TYPES = {"id": pa.int64(), "likes": pa.int64(), "views": pa.int64(), "score": pa.float64(), "quality": pa.float64(),
+TYPES = {"id": pa.int64(), "output": pa.utf8(), "likes": pa.int64(), "views": pa.int64(), "score": pa.float64(), "quality": pa.float64(),
          "verified": pa.bool_(), "title": pa.utf8(), "country": pa.utf8(), "tags": pa.list_(pa.utf8()),
          "visits": pa.list_(pa.int64()), "weights": pa.list_(pa.float64()), "embedding": pa.list_(pa.float32(), 3)}
 # The digits of a number of 32 bits, read as one.
@@ -31,11 +31,22 @@ for file in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
     batches[0].validate(full=True)
     names = schema.names
     assert names[0] == "id" and not schema.field("id").nullable, schema
+    if names[1:2] == ["output"]:
+        assert not schema.field("output").nullable, schema
+        del names[1]
     assert names[1:] == [key for key in sys.argv[2].split(",") if key in names], schema
     for field in schema:
         assert TYPES[field.name] == field.type, schema
     rows = [{key: value for key, value in row.items() if value is not None} for row in batches[0].to_pylist()]
-    candidates = answer.pop("candidates")
+    if "candidates" in answer:
+        candidates = answer.pop("candidates")
+    else:
+        # Outputs with names: a column says which output a row is of.
+        named = answer.pop("outputs")
+        candidates = [{"id": row.pop("id"), "output": name, **row} for name, rows_of in named.items() for row in rows_of]
+        counts = json.loads(schema.metadata[b"response"]).pop("outputs")
+        assert [(one["name"], one["rows"]) for one in counts] == [(name, len(rows_of)) for name, rows_of in named.items()], counts
+        answer["outputs"] = counts
     # As text, so that 1 is not 1.0 and 0.0 not -0.0; a float that is whole is written like an int in JSON.
     floats = {field.name for field in schema if field.type == pa.float64()}
     for row in candidates:
@@ -97,6 +108,11 @@ fn server() -> ([Folder; 2], Server) {
     folder.plan("given", &[given()], "given");
     folder.plan("first", &[given(), sorted(), first()], "first");
     folder.plan("several", &[given(), sorted(), first(), fixed()], r#"first","fixed","given"#);
+    let nodes = [given(), sorted(), first(), fixed()].join(",");
+    let named = format!(
+        r#"{{"schema_version":1,"plan_name":"named","nodes":[{nodes}],"outputs":{{"best":"first","fixed":"fixed","all":"given"}}}}"#
+    );
+    folder.write("named.plan.json", &named);
     let server = Server::start(&folder.0, &["--registry", registry.0.to_str().unwrap()]);
     ([folder, registry], server)
 }
@@ -129,6 +145,8 @@ fn an_arrow_stream_says_what_the_json_says() {
     ask(&server, "given", &request(""), &files, "all");
     ask(&server, "first", &request(""), &files, "a view");
     ask(&server, "several", &request(""), &files, "several outputs");
+    ask(&server, "named", &request(""), &files, "outputs with names");
+    ask(&server, "named", &request(r#","output_keys":[]"#), &files, "names and no keys");
     let keys = r#","output_keys":["title","quality","score","title","id"]"#;
     ask(&server, "several", &request(keys), &files, "some keys");
     ask(&server, "given", &request(r#","output_keys":[]"#), &files, "no keys");
@@ -148,7 +166,7 @@ fn an_arrow_stream_says_what_the_json_says() {
             let output = python.args(["-c", COMPARE]).arg(&files).arg(KEYS).output().unwrap();
             let told = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-            assert_eq!(told.lines().count(), 11, "{told}");
+            assert_eq!(told.lines().count(), 13, "{told}");
             println!("{told}");
         }
     }
