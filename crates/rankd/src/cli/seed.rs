@@ -1,7 +1,7 @@
 //! `rankd seed`: demo data of a realistic shape, the same every time, as a file or in a server.
 //!
 //! Users follow a few popular accounts and many obscure ones (a power law); media have titles, topics, likes that follow
-//! views, ages, and now and then a hole in the data.
+//! views, ages, and now and then a hole in the data; each user has seen some of them, some are viewed most, and some are paid for.
 
 use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::CommandError;
@@ -13,6 +13,7 @@ use rankd_engine::store::closing;
 use rankd_engine::store::redis::Preview;
 use rankd_plan::json::Writer;
 use rankd_plan::registry::EndpointSettings;
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 /// Keys that are named where many would be overwritten.
@@ -193,22 +194,57 @@ fn generate(users: u32, mut progress: impl FnMut(usize)) -> String {
         let most = users.saturating_sub(1).min(60);
         let count = if most == 0 { 0 } else { 1 + random.skewed(most) };
         let follows = distinct(count, user, || 1 + random.skewed(users));
-        list(&mut out, &format!("follow:{user}"), &follows);
+        ids(&mut out, &format!("follow:{user}"), "list", &follows);
         let mut random = Random(user ^ 0xACC0_0FF5);
         let recommended = distinct(most.min(25), user, || 1 + random.below(users));
-        list(&mut out, &format!("recommendation:{user}"), &recommended);
-        list(&mut out, &format!("media:{user}"), &media_of[user as usize - 1]);
+        ids(&mut out, &format!("recommendation:{user}"), "list", &recommended);
+        ids(&mut out, &format!("media:{user}"), "list", &media_of[user as usize - 1]);
         if user % 1000 == 0 || user == users {
             progress(user as usize);
         }
     }
+    let mut views_of: Vec<(u64, u64)> = Vec::new();
     for media in &media_of {
         let country = random.pick(COUNTRIES);
         for &medium in media {
-            line(&mut out, &format!("media:{medium}"), "hash", |w| details(w, country, &mut random));
+            let mut views = 0;
+            line(&mut out, &format!("media:{medium}"), "hash", |w| views = details(w, country, &mut random));
+            views_of.push((views, medium));
         }
     }
+    for user in 1..=users {
+        let mut random = Random(user ^ 0x5EE2_B4FE);
+        let count = 5 + random.below(16);
+        let seen = distinct(count, 0, || views_of[random.below(views_of.len() as u64) as usize].1);
+        ids(&mut out, &format!("seen:{user}"), "set", &seen);
+    }
+    // The most viewed first; the others follow each other by id, so that the order does not depend on a sort.
+    views_of.sort_unstable_by_key(|(views, medium)| (Reverse(*views), *medium));
+    trending(&mut out, &views_of[..views_of.len().min(TRENDING)]);
+    let mut random = Random(0x0AD5);
+    let promoted = distinct(PROMOTED, 0, || views_of[random.below(views_of.len() as u64) as usize].1);
+    ids(&mut out, "promoted", "list", &promoted);
     out
+}
+
+/// How many media are in the list of those that are viewed most, and how many somebody pays for.
+const TRENDING: usize = 40;
+const PROMOTED: u64 = 6;
+
+fn trending(out: &mut String, media: &[(u64, u64)]) {
+    let mut writer = Writer::new();
+    writer.object(|w| {
+        w.field("key").string("trending");
+        w.field("zset").array(|w| {
+            for (views, medium) in media {
+                w.array(|w| {
+                    w.int(*medium as i64).float(*views as f64);
+                });
+            }
+        });
+    });
+    out.push_str(&writer.finish());
+    out.push('\n');
 }
 
 /// So many different ids, none of them `not`; fewer if they are hard to find.
@@ -234,7 +270,8 @@ fn profile(w: &mut Writer, user: u64, random: &mut Random) {
     w.field("verified").bool(random.below(20) == 0);
 }
 
-fn details(w: &mut Writer, country: &str, random: &mut Random) {
+/// Says how many views it has.
+fn details(w: &mut Writer, country: &str, random: &mut Random) -> u64 {
     let topic = random.pick(TOPICS);
     let title = format!("{} {topic} no {}", random.pick(OPENINGS), random.below(1000));
     let views = random.skewed(1_000_000);
@@ -249,13 +286,14 @@ fn details(w: &mut Writer, country: &str, random: &mut Random) {
         w.field("quality").float((random.unit() * 1000.0).round() / 1000.0);
     }
     w.field("nsfw").bool(random.below(25) == 0);
+    views
 }
 
-fn list(out: &mut String, key: &str, ids: &[u64]) {
+fn ids(out: &mut String, key: &str, kind: &str, ids: &[u64]) {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("key").string(key);
-        w.field("list").array(|w| {
+        w.field(kind).array(|w| {
             for id in ids {
                 w.int(*id as i64);
             }

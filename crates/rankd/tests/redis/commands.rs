@@ -78,7 +78,7 @@ fn a_damaged_data_file_is_refused_and_one_without_a_closing_line_is_noted() {
     workspace.write("data/demo.ndjson", &good.replacen("\"age\":", "\"age\":1", 1));
     let ran = ask();
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("data/demo.ndjson:819: the lines before this one are not those"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("data/demo.ndjson:881: the lines before this one are not those"), "{}", ran.stderr);
     let (open, _) = good.trim_end().rsplit_once('\n').expect("it has lines");
     workspace.write("data/demo.ndjson", open);
     let ran = ask();
