@@ -619,6 +619,15 @@ declare module "@ranking-dsl/runtime" {
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
+    /** Compute sums, means, counts and the like of groups of rows. */
+    group<By extends Expr>(options: {
+      /** The keys that rows of a group share; all rows are one group when not given */
+      by?: readonly KeyArg<By>[];
+      /** The keys to write, each with what is made of the values of which key */
+      aggregate: { readonly [name in keyof typeof Key]?: readonly ["sum" | "mean" | "min" | "max" | "count" | "first" | "last", AnyKey] | readonly ["count"] };
+      /** Whether each group becomes one row ("rows"), or its rows stay and get what was computed ("columns") (default "rows") */
+      as?: "rows" | "columns";
+    } & TaskOptions): Rows;
     /** Read rows, or columns for rows, from an HTTP service. */
     httpFetch<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray>(options: {
       /** The service */

@@ -301,7 +301,7 @@ fn make(node: &Node, tasks: &Tasks, cx: LinkContext<'_>) -> Result<Task, Box<Run
 fn makes_columns(node: &Node) -> bool {
     let contract = node.signature.contract;
     !node.inputs.is_empty()
-        && matches!(contract.rows, RowEffect::Same | RowEffect::Fewer | RowEffect::FewerWhere(_) | RowEffect::Reordered)
+        && matches!(node.rows(), RowEffect::Same | RowEffect::Fewer | RowEffect::Reordered)
         && contract.writes != Writes::Nothing
 }
 

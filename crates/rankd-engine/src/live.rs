@@ -6,7 +6,7 @@
 
 use crate::substitutes::source;
 use rankd_column::Key;
-use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
+use rankd_plan::plan::{Node, NodeIx, Plan};
 use rankd_plan::signature::{ParamKind, RowEffect, Writes};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -73,9 +73,10 @@ fn taken(node: &Node, given: &Live) -> Live {
         return Live { all: true, named };
     }
     let mut taken = Live::default();
-    if contract.rows.keeps_columns() {
+    let rows = node.rows();
+    if rows.keeps_columns() {
         taken.add(given);
-        if let (RowEffect::Same, Writes::Params(params)) = (contract.rows, contract.writes) {
+        if let (RowEffect::Same, Writes::Params(params)) = (rows, contract.writes) {
             let written = params.iter().flat_map(|param| node.arg(*param).keys());
             for key in written {
                 taken.named.remove(&key);
@@ -83,11 +84,9 @@ fn taken(node: &Node, given: &Live) -> Live {
         }
     }
     for (param, arg) in contract.params.iter().zip(&node.args) {
-        match arg {
-            Arg::Expr(program) | Arg::Pred(program) => taken.named.extend(program.keys()),
-            Arg::Template(template) => taken.named.extend(template.keys()),
-            arg if contract.reads_from(param) => taken.named.extend(arg.keys()),
-            _ => {}
+        taken.named.extend(arg.own_reads());
+        if contract.reads_from(param) {
+            taken.named.extend(arg.keys());
         }
         taken.all |= names_keys_itself(param.kind);
     }
@@ -116,6 +115,7 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::KeyMap
         | ParamKind::KeyPairs
         | ParamKind::KeyChoices(_)
+        | ParamKind::Aggregates(_)
         | ParamKind::Rules
         | ParamKind::SortKeys
         | ParamKind::On

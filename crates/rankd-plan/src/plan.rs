@@ -2,7 +2,7 @@
 
 use crate::diagnostic::SourceSpan;
 use crate::registry::RegistryId;
-use crate::signature::{ParamRef, Signature};
+use crate::signature::{ParamRef, RowEffect, Signature};
 use crate::template::Template;
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
@@ -75,6 +75,14 @@ pub struct Condition {
 }
 
 impl Node {
+    /// What becomes of the rows, given the node's parameters: never "where".
+    pub fn rows(&self) -> RowEffect {
+        self.signature.contract.rows_with(|param| match self.arg(param) {
+            Arg::Text(word) => Some(word),
+            _ => None,
+        })
+    }
+
     /// The argument of a parameter that the node's contract refers to.
     pub fn arg(&self, param: ParamRef) -> &Arg {
         self.signature.contract.param(param).map_or(&Arg::Absent, |(at, _)| &self.args[at])
@@ -135,6 +143,14 @@ pub struct PlanDial {
 /// A word for each of several keys.
 pub type ChosenWords = Vec<(Key, Arc<str>)>;
 
+/// What is made of the values of a key, or of the rows where there is none, and the key that gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeOf {
+    pub into: Key,
+    pub word: Arc<str>,
+    pub of: Option<Key>,
+}
+
 /// At most `max` rows with the same key among `window` neighbours, or in the whole list where that is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupRule {
@@ -164,6 +180,7 @@ pub enum Arg {
     KeyMap(NamedKeys),
     KeyPairs(Vec<KeyPair>),
     KeyChoices(ChosenWords),
+    Aggregates(Vec<MadeOf>),
     Rules(Vec<GroupRule>),
     SortKeys(Vec<SortKey>),
     On(KeyPair),
@@ -184,6 +201,7 @@ impl Arg {
             Arg::KeyMap(keys) => keys.iter().map(|(_, key)| *key).collect(),
             Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.left).collect(),
             Arg::KeyChoices(choices) => choices.iter().map(|(key, _)| *key).collect(),
+            Arg::Aggregates(list) => list.iter().map(|made| made.into).collect(),
             Arg::SortKeys(keys) => keys.iter().map(|by| by.key).collect(),
             Arg::Rules(rules) => rules.iter().map(|rule| rule.by).collect(),
             Arg::On(pair) => vec![pair.left],
@@ -202,6 +220,35 @@ impl Arg {
             | Arg::Pred(_)
             | Arg::Node(_)
             | Arg::Ids(_) => Vec::new(),
+        }
+    }
+
+    /// The keys that it reads of the rows at hand, whatever the contract says of the parameter.
+    pub fn own_reads(&self) -> Vec<Key> {
+        match self {
+            Arg::Expr(program) | Arg::Pred(program) => program.keys(),
+            Arg::Template(template) => template.keys(),
+            Arg::Aggregates(list) => list.iter().filter_map(|made| made.of).collect(),
+            Arg::Absent
+            | Arg::Int(_)
+            | Arg::Dial(_)
+            | Arg::Float(_)
+            | Arg::Bool(_)
+            | Arg::Text(_)
+            | Arg::Texts(_)
+            | Arg::Numbers(_)
+            | Arg::Endpoint(_)
+            | Arg::Key(_)
+            | Arg::Keys(_)
+            | Arg::KeyMap(_)
+            | Arg::KeyPairs(_)
+            | Arg::KeyChoices(_)
+            | Arg::Rules(_)
+            | Arg::SortKeys(_)
+            | Arg::On(_)
+            | Arg::Node(_)
+            | Arg::Ids(_)
+            | Arg::Columns(_) => Vec::new(),
         }
     }
 
@@ -224,6 +271,7 @@ impl Arg {
             | Arg::Keys(_)
             | Arg::KeyMap(_)
             | Arg::KeyChoices(_)
+            | Arg::Aggregates(_)
             | Arg::Rules(_)
             | Arg::SortKeys(_)
             | Arg::Expr(_)

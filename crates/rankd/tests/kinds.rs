@@ -18,11 +18,15 @@ use rankd_plan::signature::typed::{
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
 use rankd_plan::{Registry, Severity};
-use rankd_plan::{choices, key_choices, params};
+use rankd_plan::{aggregates, choices, key_choices, params};
 use std::sync::Mutex;
 
 key_choices! {
     enum How -> u8 { "sum": Numbers => 1, "first": Any => 2 }
+}
+
+aggregates! {
+    enum Made -> u8 { "sum": Numbers -> Same => 1, "mean": Numbers -> Float => 2, "count": Any -> Int, alone => 3 }
 }
 
 choices! {
@@ -76,6 +80,8 @@ params! {
         pairs: KeyPairs,
         /// Words by key
         words: How,
+        /// What is made of keys
+        made: Made,
         /// What rows are sorted by
         by: SortKeys,
         /// Rules about groups
@@ -134,6 +140,10 @@ impl Make for Every {
             p.by.iter().map(|by| format!("{} {:?} {:?};", name(&by.key), by.order, by.nulls)).collect(),
             p.rules.iter().map(|rule| format!("{} {} {};", name(&rule.by), rule.max, rule.window)).collect(),
             format!("{:?}", p.words.iter().map(|(key, how)| (name(key), how)).collect::<Vec<_>>()),
+            p.made
+                .iter()
+                .map(|made| format!("{} {} {:?};", name(&made.into), made.how, made.of.as_ref().map(name)))
+                .collect(),
         ];
         Every
     }
@@ -149,7 +159,7 @@ const EVERY: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[Params::key, Params::keys, Params::words, Params::by, Params::rules, Params::on, Params::sides],
-    writes: Writes::Params(&[Params::fields, Params::pairs, Params::out_key, Params::columns]),
+    writes: Writes::Params(&[Params::fields, Params::pairs, Params::made, Params::out_key, Params::columns]),
     params: Params::PARAMS,
     cost: Cost::Unknown,
 };
@@ -201,7 +211,7 @@ const OPTIONS: &str = r#"
     endpoint: EP.redis.redis_default, int: -3, timeMs: 250, share: 0.25, dial: dial(40, { min: 5 }), text: "user:1", texts: ["new", "popular"], quota: [7], side: "right",
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
-    pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
+    pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, made: { final_score: ["mean", Key.age], likes: ["count"] }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
     expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
@@ -237,6 +247,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     assert_eq!(made[8], "age Desc Last;title Asc First;");
     assert_eq!(made[9], "country 2 10;age 1 2;");
     assert_eq!(made[10], "[(\"likes\", 1), (\"title\", 2)]");
+    assert_eq!(made[11], "final_score 2 Some(\"age\");likes 3 None;");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
     assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
@@ -281,6 +292,35 @@ fn an_option_outside_its_kind_is_refused() {
     assert_eq!(wrong("likes: \"sum\"", "lieks: \"sum\""), ["P303 there is no key \"lieks\""]);
     assert_eq!(wrong("{ likes: \"sum\", title: \"first\" }", "{}"), ["P405 words needs at least one key"]);
     assert_eq!(wrong("likes: \"sum\"", "likes: 1"), ["D017 words takes words by key name, not 1"]);
+    assert_eq!(
+        wrong("[\"mean\", Key.age]", "[\"meen\", Key.age]"),
+        ["P405 made is one of sum, mean, count, not \"meen\""]
+    );
+    assert_eq!(
+        wrong("[\"mean\", Key.age]", "[\"mean\", Key.title]"),
+        ["P404 \"mean\" takes a key of type int or float, and \"title\" is string"]
+    );
+    assert_eq!(
+        wrong("[\"mean\", Key.age]", "[\"sum\", Key.age]"),
+        ["P404 \"sum\" of \"age\" is int, but \"final_score\" is float"]
+    );
+    assert_eq!(
+        wrong("final_score: [\"mean\", Key.age]", "title: [\"count\"]"),
+        ["P404 \"count\" is int, but \"title\" is string"]
+    );
+    assert_eq!(
+        wrong("[\"mean\", Key.age]", "[\"mean\"]"),
+        ["P405 \"mean\" takes one key, such as [\"mean\", \"score\"]"]
+    );
+    assert_eq!(
+        wrong("[\"count\"]", "[\"count\", Key.age, Key.age]"),
+        ["P405 \"count\" takes at most one key, such as [\"count\", \"score\"]"]
+    );
+    assert_eq!(wrong("[\"count\"]", "[]"), ["P405 made takes a word and a key"]);
+    assert_eq!(wrong("final_score: [\"mean\", Key.age], likes: [\"count\"]", ""), ["P405 made needs at least one key"]);
+    assert_eq!(wrong("final_score: [\"mean\"", "id: [\"mean\""), ["P311 the key \"id\" cannot be written"]);
+    assert_eq!(wrong("[\"count\"]", "\"count\""), ["D017 made takes lists of a word and a key, not \"count\""]);
+    assert_eq!(wrong("[\"count\"]", "[Key.age]"), ["D017 made takes a word and a key, not Key.age"]);
     assert_eq!(wrong("left: Key.country, ", ""), ["D017 sides needs left and right"]);
     assert_eq!(wrong("left: Key.country", "lefd: Key.country"), ["D017 sides has left and right, not lefd"]);
     assert_eq!(wrong("{id}", "{country}"), ["P407 {country} is not id, user_id, param.NAME or key.NAME"]);
@@ -323,6 +363,7 @@ fn editors_know_the_type_of_every_kind() {
         "fields: { readonly [name: string]: OutKeyArg<Fields> };",
         "pairs: { readonly [name in keyof typeof Key]?: OutKeyArg<Pairs> };",
         "sides: KeyArg<Sides> | { readonly left: KeyArg<Sides>; readonly right: KeyArg<Sides> };",
+        "made: { readonly [name in keyof typeof Key]?: readonly [\"sum\" | \"mean\" | \"count\", AnyKey] | readonly [\"count\"] };",
         "outKey: OutKeyArg<OutKey>;",
         "expr: ValueOf<OutKey> | null;",
         "pred: boolean;",

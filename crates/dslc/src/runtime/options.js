@@ -148,6 +148,27 @@ export const readers = {
     }
     return `{${fields.join(",")}}`;
   },
+  aggregates(x, { at, option }) {
+    const help = '{ likes: ["sum", Key.likes], views: ["count"] }';
+    if (!isPlain(x)) return wrongOption(at, option, `${option} takes an object of words and keys by key name, not ${describe(x)}`, help);
+    const fields = [];
+    for (const name of keys(x)) {
+      const made = x[name];
+      if (isBroken(made)) return null;
+      if (!isArray(made) || !name.isWellFormed()) return wrongOption(at, option, `${option} takes lists of a word and a key, not ${describe(made)}`, help);
+      const parts = [];
+      for (const item of [...made]) {
+        if (isBroken(item)) return null;
+        const isKey = isExpression(item) && irOf(item).op === "key_ref";
+        if (parts.length === 0 ? typeof item !== "string" || !item.isWellFormed() : !isKey) {
+          return wrongOption(at, option, `${option} takes a word and a key, not ${describe(item)}`, help);
+        }
+        parts.push(json(isKey ? irOf(item).name : item));
+      }
+      fields.push(`${json(name)}:[${parts.join(",")}]`);
+    }
+    return `{${fields.join(",")}}`;
+  },
   sort_keys(x, { at, option }) {
     const help = '[{ key: Key.pinned, order: "desc" }, { key: Key.score, order: "desc", nulls: "first" }]';
     if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of keys with their order, not ${describe(x)}`, help);

@@ -33,6 +33,20 @@ pub fn groups(rows: &RowSet, keys: &[Key], stop: Stop<'_>) -> Result<Groups, Sto
     Ok(groups)
 }
 
+/// The same, where null equals null: each row is in a group, and those that lack a key are with the others that lack it and have the same
+/// other keys.
+pub fn groups_with_nulls(rows: &RowSet, keys: &[Key], stop: Stop<'_>) -> Result<Groups, Stopped> {
+    let mut groups: Option<Groups> = None;
+    for key in keys {
+        let by_key = by_key(rows, *key, stop)?.with_one_for_nulls();
+        groups = Some(match groups {
+            None => by_key,
+            Some(groups) => groups.and(&by_key, stop)?,
+        });
+    }
+    groups.map_or_else(|| self::groups(rows, &[], stop), Ok)
+}
+
 impl Groups {
     /// The positions of rows that are the first of their group, or in none.
     pub fn firsts(&self) -> impl Iterator<Item = usize> {

@@ -1,9 +1,10 @@
 //! The loops over rows. Each takes slices and row views and gives plain vectors; none knows where its rows came from.
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], `texts`, [`top`],
-//! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`cap`], [`combine`], [`diversify`],
+//! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`aggregate`], [`cap`], [`combine`], [`diversify`],
 //! [`fuse`], [`mod@mmr`], [`scores`].
 
+pub mod aggregate;
 pub mod cap;
 pub mod combine;
 pub mod compact;

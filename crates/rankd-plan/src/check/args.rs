@@ -143,6 +143,7 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),
             ParamKind::KeyPairs => self.key_pairs(&mut cursor, param)?.map(Arg::KeyPairs),
             ParamKind::KeyChoices(choices) => self.key_choices(&mut cursor, param, choices)?.map(Arg::KeyChoices),
+            ParamKind::Aggregates(words) => self.aggregates(&mut cursor, param, words)?.map(Arg::Aggregates),
             ParamKind::SortKeys => self.sort_keys(&mut cursor, param)?.map(Arg::SortKeys),
             ParamKind::Rules => self.rules(&mut cursor, param)?.map(Arg::Rules),
             ParamKind::On => self.on(&mut cursor, kind)?.map(Arg::On),

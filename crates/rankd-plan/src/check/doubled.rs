@@ -71,7 +71,13 @@ fn inputs_passed_on(draft: &Draft) -> usize {
         Some(RowEffect::Appended) => draft.inputs.len(),
         Some(RowEffect::Source) | None => 0,
         Some(
-            RowEffect::FanOut | RowEffect::Same | RowEffect::Fewer | RowEffect::FewerWhere(_) | RowEffect::Reordered,
+            RowEffect::FanOut
+            | RowEffect::Same
+            | RowEffect::Fewer
+            | RowEffect::FewerWhere(_)
+            | RowEffect::Reordered
+            | RowEffect::Grouped
+            | RowEffect::GroupedWhere(_),
         ) => 1,
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn check(
             let before = found.list().len();
             table_fields::check(at, draft, registry, found);
             found.place_since(before, draft.source.as_ref());
-            if !signature.contract.rows.keeps_columns() {
+            if draft.rows().is_some_and(|rows| !rows.keeps_columns()) {
                 keys = Keys::none(registry);
             }
             write(&mut keys, draft, signature, registry, Keys::everything);
@@ -64,6 +64,11 @@ pub(super) fn write(keys: &mut Keys, draft: &Draft, signature: Signature, regist
             Some(None) => unknown(keys),
             None => {}
         }
+    }
+    // What rows are grouped by comes along.
+    if draft.rows() == Some(RowEffect::Grouped) {
+        let by = signature.contract.reads.iter().filter_map(|param| arg(draft, signature, *param));
+        by.flat_map(Arg::keys).for_each(|key| keys.add(key));
     }
     let (names, params): (&[&str], &[ParamRef]) = match signature.contract.writes {
         Writes::Nothing => return,
@@ -91,13 +96,12 @@ pub(super) fn write(keys: &mut Keys, draft: &Draft, signature: Signature, regist
 /// The keys that a node reads of the rows at hand, with the parameter that names them.
 pub(super) fn reads(draft: &Draft, signature: Signature) -> impl Iterator<Item = (&'static Param, Vec<Key>)> {
     signature.contract.params.iter().zip(&draft.args).filter_map(move |(param, value)| {
-        let keys = match value.as_ref()? {
-            Arg::Expr(program) | Arg::Pred(program) => program.keys(),
-            Arg::Template(template) => template.keys(),
-            arg if signature.contract.reads_from(param) => arg.keys(),
-            _ => return None,
-        };
-        Some((param, keys))
+        let arg = value.as_ref()?;
+        let mut keys = arg.own_reads();
+        if signature.contract.reads_from(param) {
+            keys.extend(arg.keys());
+        }
+        (!keys.is_empty()).then_some((param, keys))
     })
 }
 

@@ -7,8 +7,8 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::json::{Fault, Kind};
 use crate::limits::{MAP_NAME_BYTES_MAX, RULE_ROWS_MAX, RULES_MAX};
-use crate::plan::{ChosenWords, GroupRule, KeyPair, NamedKeys};
-use crate::signature::{KeyTypes, Param, ParamKind};
+use crate::plan::{ChosenWords, GroupRule, KeyPair, MadeOf, NamedKeys};
+use crate::signature::{KeyTypes, Made, Param, ParamKind};
 use crate::wire::cursor::Cursor;
 use rankd_column::kernel::sort::{NullPlace, Order, SortKey};
 use rankd_column::{Key, Type};
@@ -231,6 +231,96 @@ impl Reading<'_, '_, '_, '_> {
             cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
         }
         Ok((cursor.errors() == before).then_some(chosen))
+    }
+
+    /// What is made of the values of other keys: `{key: [word, key], …}`, or `[word]` alone where that is made of the rows.
+    pub(super) fn aggregates(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &Param,
+        words: &'static [Made],
+    ) -> Result<Option<Vec<MadeOf>>, Fault> {
+        let (before, mut list): (_, Vec<MadeOf>) = (cursor.errors(), Vec::new());
+        cursor.each_field(|cursor, name| {
+            let into = self.checker.names.key_named(cursor, &name, Access::Write);
+            let before = cursor.errors();
+            if !cursor.expect(Kind::Array)? {
+                return Ok(());
+            }
+            let (mut made, mut of, mut count) = (None, None, 0);
+            cursor.array(|cursor, at| {
+                count = at + 1;
+                match at {
+                    0 => made = self.made(cursor, param, words)?,
+                    1 => of = self.checker.names.key(cursor, Access::Read)?,
+                    _ => cursor.skip()?,
+                }
+                Ok(())
+            })?;
+            let Some(made) = made.filter(|_| cursor.errors() == before) else {
+                if cursor.errors() == before {
+                    cursor.report(Code::ParamOutOfRange, format!("{} takes a word and a key", param.name));
+                }
+                return Ok(());
+            };
+            if !(if made.alone { 1..=2 } else { 2..=2 }).contains(&count) {
+                let message = format!(
+                    "{:?} takes {} key, such as [{:?}, \"score\"]",
+                    made.word,
+                    if made.alone { "at most one" } else { "one" },
+                    made.word
+                );
+                cursor.report(Code::ParamOutOfRange, message);
+                return Ok(());
+            }
+            let Some(into) = into else { return Ok(()) };
+            let registry = self.checker.names.registry;
+            let (entry, id_type) = (registry.key(into), registry.key(Key::ID).type_of);
+            let from = of.map(|of| registry.key(of));
+            if let Some(from) = from.filter(|from| !made.of.takes(from.type_of, id_type)) {
+                let message =
+                    format!("{:?} takes a {}, and {:?} is {}", made.word, made.of.of("key"), from.name, from.type_of);
+                cursor.report(Code::WrongParamType, message);
+                return Ok(());
+            }
+            // Without a key, what comes out is the same for all.
+            let gives = made.gives.type_of(from.map_or(Type::Int, |from| from.type_of));
+            if entry.type_of != gives {
+                let of = from.map(|from| format!(" of {:?}", from.name)).unwrap_or_default();
+                let message = format!("{:?}{of} is {gives}, but {:?} is {}", made.word, entry.name, entry.type_of);
+                cursor.report(Code::WrongParamType, message);
+            } else if list.iter().any(|known| known.into == into) {
+                cursor.report(Code::ParamOutOfRange, "this key is written already");
+            } else {
+                list.push(MadeOf { into, word: made.word.into(), of });
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && list.is_empty() {
+            cursor.report(Code::ParamOutOfRange, format!("{} needs at least one key", param.name));
+        }
+        Ok((cursor.errors() == before).then_some(list))
+    }
+
+    /// A word for what is made of values.
+    fn made(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &Param,
+        words: &'static [Made],
+    ) -> Result<Option<&'static Made>, Fault> {
+        if !cursor.expect(Kind::String)? {
+            return Ok(None);
+        }
+        let word = cursor.text()?.unwrap_or_default();
+        let made = words.iter().find(|made| made.word == word);
+        if made.is_none() {
+            let names: Vec<&str> = words.iter().map(|made| made.word).collect();
+            let message = format!("{} is one of {}, not {}", param.name, names.join(", "), quoted(&word));
+            let wrong = Diagnostic::new(Code::ParamOutOfRange, cursor.pointer(), message);
+            cursor.report_at(wrong.nearest(&word, names.into_iter()));
+        }
+        Ok(made)
     }
 
     /// A key that is matched with the `id` of other rows, or `{"left": key, "right": key}`.

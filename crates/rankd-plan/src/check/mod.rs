@@ -107,15 +107,13 @@ struct Draft {
 }
 
 impl Draft {
-    /// What becomes of the rows, given the node's parameters: never "fewer where".
+    /// What becomes of the rows, given the node's parameters: never "where".
     fn rows(&self) -> Option<RowEffect> {
         let contract = self.signature?.contract;
-        let RowEffect::FewerWhere(when) = contract.rows else { return Some(contract.rows) };
-        let word = contract.param(when.param).and_then(|(at, _)| match self.args.get(at)?.as_ref()? {
+        Some(contract.rows_with(|param| match self.args.get(contract.param(param)?.0)?.as_ref()? {
             Arg::Text(word) => Some(&**word),
             _ => None,
-        });
-        Some(if when.words.contains(&word.unwrap_or("")) { RowEffect::Fewer } else { RowEffect::Same })
+        }))
     }
 
     /// The nodes that come before it in every order: its inputs, and those whose rows it names in place of its own. Each with the

@@ -12,7 +12,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{NodeIx, Substitute};
 use crate::registry::{Absent, Registry};
-use crate::signature::{RowEffect, Signature};
+use crate::signature::{Param, RowEffect, Signature};
 use crate::wire::WirePlan;
 use rankd_column::Key;
 use std::collections::BTreeMap;
@@ -86,8 +86,14 @@ impl Pass<'_> {
     fn columns_from<'d>(&self, draft: &'d Draft) -> impl Iterator<Item = NodeIx> + use<'d> {
         let count = match draft.rows() {
             Some(RowEffect::Appended) => draft.inputs.len(),
-            Some(RowEffect::Same | RowEffect::Fewer | RowEffect::FewerWhere(_) | RowEffect::Reordered) => 1,
-            Some(RowEffect::Source | RowEffect::FanOut) | None => 0,
+            Some(
+                RowEffect::Same
+                | RowEffect::Fewer
+                | RowEffect::FewerWhere(_)
+                | RowEffect::Reordered
+                | RowEffect::GroupedWhere(_),
+            ) => 1,
+            Some(RowEffect::Source | RowEffect::FanOut | RowEffect::Grouped) | None => 0,
         };
         draft.inputs.iter().take(count).flatten().copied()
     }
@@ -213,16 +219,22 @@ impl Pass<'_> {
         let first = draft.inputs.first().copied().flatten().map(|first| &left_out[first as usize]);
         let appended = draft.rows() == Some(RowEffect::Appended);
         let right = right_of(draft, signature).filter(|_| !appended).map(|right| &left_out[right as usize]);
+        let grouped = draft.rows() == Some(RowEffect::Grouped);
         let carries = |name: &str| {
             let param = signature.contract.params.iter().find(|param| param.name == name);
-            param.is_some_and(|param| signature.contract.reads_from(param) && signature.contract.writes_to(param))
+            let reads = |param: &&Param| signature.contract.reads_from(param);
+            param.filter(reads).is_some_and(|param| grouped || signature.contract.writes_to(param))
         };
         // Whatever is computed or looked up by a key that is left out is left out, too.
-        let mut blamed = None;
+        let (mut blamed, mut carried, mut ungrouped) = (None, Keys::none(self.registry), None);
         for (param, keys) in reads(draft, signature) {
-            let missing = keys.iter().filter_map(|key| Some((*key, *first?.keys.get(key)?)));
+            let mut missing = keys.iter().filter_map(|key| Some((*key, *first?.keys.get(key)?))).peekable();
             match carries(param.name) {
-                true => out.add_keys(missing),
+                true => {
+                    keys.iter().for_each(|key| carried.add(*key));
+                    ungrouped = ungrouped.or(missing.peek().map(|(_, at)| *at).filter(|_| grouped));
+                    out.add_keys(missing);
+                }
                 false => blamed = missing.map(|(_, at)| at).next().or(blamed),
             }
         }
@@ -231,10 +243,14 @@ impl Pass<'_> {
         let blamed = blamed.or(of_right).or(right.and_then(|right| right.rows));
         if let Some(at) = blamed {
             let keys = written.list(self.registry).filter(|key| *key != Key::ID && self.has_no_default(*key));
-            out.add_keys(keys.map(|key| (key, at)));
+            out.add_keys(keys.filter(|key| !carried.has(*key)).map(|key| (key, at)));
         }
+        let of_input = first.and_then(|first| first.rows);
         if draft.rows() == Some(RowEffect::FanOut) {
-            out.rows = first.and_then(|first| first.rows).or(blamed);
+            out.rows = of_input.or(blamed);
+        } else if grouped {
+            // Where rows cannot be told apart, there are fewer groups.
+            out.rows = of_input.or(ungrouped);
         }
         out
     }

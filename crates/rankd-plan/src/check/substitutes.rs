@@ -76,11 +76,16 @@ pub(super) fn read(
     substitutes
 }
 
-/// Whether the rows of a node are new ones: those of a source or a fan-out.
+/// Whether the rows of a node are new ones: those of a source or a fan-out, or one for each group.
 fn makes_rows(rows: RowEffect, has_input: bool) -> bool {
     match rows {
-        RowEffect::Source | RowEffect::FanOut => true,
-        RowEffect::Same | RowEffect::Fewer | RowEffect::FewerWhere(_) | RowEffect::Reordered | RowEffect::Appended => {
+        RowEffect::Source | RowEffect::FanOut | RowEffect::Grouped => true,
+        RowEffect::Same
+        | RowEffect::Fewer
+        | RowEffect::FewerWhere(_)
+        | RowEffect::Reordered
+        | RowEffect::Appended
+        | RowEffect::GroupedWhere(_) => {
             // Without an input it is a source.
             !has_input
         }

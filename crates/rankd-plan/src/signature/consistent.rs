@@ -52,7 +52,7 @@ impl Contract {
             }
             at += 1;
         }
-        if let RowEffect::FewerWhere(when) = self.rows
+        if let RowEffect::FewerWhere(when) | RowEffect::GroupedWhere(when) = self.rows
             && let Some(problem) = self.problem_of_when(&when)
         {
             return Some(problem);
@@ -72,6 +72,7 @@ impl Contract {
                         | ParamKind::KeyMap
                         | ParamKind::KeyPairs
                         | ParamKind::KeyChoices(_)
+                        | ParamKind::Aggregates(_)
                         | ParamKind::Columns { .. },
                     ) => {}
                     Some(_) => return Some("what `writes` refers to does not take a key"),

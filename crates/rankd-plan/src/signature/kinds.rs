@@ -4,7 +4,7 @@
 //! in `check/args.rs` that reads it, a type in `typed.rs`, and where no function of the runtime reads its like, one in
 //! `dslc/src/runtime/options.js`; the compiler or a test names each that is missing.
 
-use super::{KeyTypes, ParamKind};
+use super::{Gives, KeyTypes, Made, ParamKind};
 use crate::json;
 
 /// What is known of a kind.
@@ -77,6 +77,17 @@ impl ParamKind {
                 let types = format!("{{ readonly [name in keyof typeof Key]?: {} }}", types.join(" | "));
                 row(&format!("{} by key", words.join(" | ")), &[Object], &types, "key_choices")
             }
+            ParamKind::Aggregates(words) => {
+                let list = |alone: bool| {
+                    let words = words.iter().filter(|made| made.alone || !alone);
+                    words.map(|made| format!("{:?}", made.word)).collect::<Vec<String>>().join(" | ")
+                };
+                let alone = if list(true).is_empty() { String::new() } else { format!(" | readonly [{}]", list(true)) };
+                let types =
+                    format!("{{ readonly [name in keyof typeof Key]?: readonly [{}, AnyKey]{alone} }}", list(false));
+                let words: Vec<&str> = words.iter().map(|made| made.word).collect();
+                row(&format!("[{}, key] by key", words.join(" | ")), &[Object], &types, "aggregates")
+            }
             ParamKind::SortKeys => {
                 let types = "readonly { readonly key: AnyScalarKey; readonly order?: \"asc\" | \"desc\"; readonly nulls?: \"first\" | \"last\" }[]";
                 row("list of keys with their order", &[Array], types, "sort_keys")
@@ -123,6 +134,7 @@ impl ParamKind {
         ParamKind::KeyMap,
         ParamKind::KeyPairs,
         ParamKind::KeyChoices(&[("first", KeyTypes::Any), ("max", KeyTypes::Numbers)]),
+        ParamKind::Aggregates(&[Made { word: "count", of: KeyTypes::Any, gives: Gives::Int, alone: true }]),
         ParamKind::Rules,
         ParamKind::SortKeys,
         ParamKind::On,

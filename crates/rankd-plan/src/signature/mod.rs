@@ -11,7 +11,7 @@ pub mod typed;
 
 pub(crate) use consistent::{TEXT_BYTES_MAX, is_plain};
 pub use kinds::KindRow;
-pub use param::{KeyTypes, Literal, Need, Param, ParamKind, ParamRef, ParamUse, TRACE, When};
+pub use param::{Gives, KeyTypes, Literal, Made, Need, Param, ParamKind, ParamRef, ParamUse, TRACE, When};
 
 use crate::limits::INPUTS_MAX;
 use std::ops::RangeInclusive;
@@ -58,6 +58,34 @@ impl Contract {
         match self.writes {
             Writes::Named(names, _) => names.contains(&name),
             Writes::Nothing | Writes::AnyKey | Writes::Table(_) | Writes::Params(_) => false,
+        }
+    }
+
+    /// What becomes of the rows of a node, given the words of its choices: never "where".
+    pub fn rows_with<'w>(&self, word: impl Fn(ParamRef) -> Option<&'w str>) -> RowEffect {
+        let holds = |when: &When| when.words.contains(&word(when.param).unwrap_or(""));
+        match self.rows {
+            RowEffect::FewerWhere(when) => {
+                if holds(&when) {
+                    RowEffect::Fewer
+                } else {
+                    RowEffect::Same
+                }
+            }
+            RowEffect::GroupedWhere(when) => {
+                if holds(&when) {
+                    RowEffect::Grouped
+                } else {
+                    RowEffect::Same
+                }
+            }
+            rows @ (RowEffect::Source
+            | RowEffect::FanOut
+            | RowEffect::Same
+            | RowEffect::Fewer
+            | RowEffect::Reordered
+            | RowEffect::Appended
+            | RowEffect::Grouped) => rows,
         }
     }
 
@@ -164,6 +192,10 @@ pub enum RowEffect {
     Reordered,
     /// The rows of the input, then those of the node-valued parameter.
     Appended,
+    /// A new row for each group of rows, in the order of their first rows; of the input's columns only those that `reads` refers to come along.
+    Grouped,
+    /// The same where this holds of the node's parameters; elsewhere all of the rows, in order.
+    GroupedWhere(When),
 }
 
 impl RowEffect {
@@ -175,12 +207,13 @@ impl RowEffect {
             RowEffect::Fewer | RowEffect::FewerWhere(_) => "fewer",
             RowEffect::Reordered => "reordered",
             RowEffect::Appended => "appended",
+            RowEffect::Grouped | RowEffect::GroupedWhere(_) => "grouped",
         }
     }
 
     /// Whether the columns of the input are still there afterwards.
     pub fn keeps_columns(self) -> bool {
-        !matches!(self, RowEffect::Source | RowEffect::FanOut)
+        !matches!(self, RowEffect::Source | RowEffect::FanOut | RowEffect::Grouped)
     }
 }
 

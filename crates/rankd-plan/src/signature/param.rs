@@ -86,6 +86,35 @@ impl KeyTypes {
     }
 }
 
+/// A word for what is made of the values of a key: which types the key may have, and what comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    pub word: &'static str,
+    pub of: KeyTypes,
+    pub gives: Gives,
+    /// Whether it can be made of the rows themselves, without a key.
+    pub alone: bool,
+}
+
+/// The type of what is made of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// That of the values.
+    Same,
+    Int,
+    Float,
+}
+
+impl Gives {
+    pub fn type_of(self, values: Type) -> Type {
+        match self {
+            Gives::Same => values,
+            Gives::Int => Type::Int,
+            Gives::Float => Type::Float,
+        }
+    }
+}
+
 impl Param {
     /// The same parameter, with a value that holds when it is not given.
     pub const fn or(self, default: Literal) -> Param {
@@ -182,6 +211,8 @@ pub enum ParamKind {
     KeyPairs,
     /// One of these words for each of several keys, which have a type that goes with the word.
     KeyChoices(&'static [(&'static str, KeyTypes)]),
+    /// Keys that are written, each with what is made of the values of another key.
+    Aggregates(&'static [Made]),
     /// A number for each input, which may have to be whole.
     PerInput {
         whole: bool,

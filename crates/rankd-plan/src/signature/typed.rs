@@ -224,9 +224,64 @@ macro_rules! key_choices {
     };
 }
 
-/// What `key_choices!` expands to uses this.
+/// What `key_choices!` and `aggregates!` expand to uses this.
 #[doc(hidden)]
 pub type ChosenKey = Key;
+
+/// Declares a parameter that makes something of the values of keys, by a word, and writes it to other keys. After each word stands which types
+/// the key has and what comes out, `Same` for the key's own type; and `alone` where the word may stand without a key.
+///
+/// ```
+/// use rankd_column::Key;
+/// use rankd_plan::aggregates;
+/// use rankd_plan::plan::{Arg, MadeOf};
+/// use rankd_plan::signature::typed::{Aggregated, ParamType};
+///
+/// aggregates! {
+///     /// What is made of several values.
+///     pub enum How -> bool { "sum": Numbers -> Same => true, "count": Any -> Int, alone => false }
+/// }
+///
+/// let arg = Arg::Aggregates(vec![MadeOf { into: Key(3), word: "count".into(), of: None }]);
+/// assert_eq!(How::read(&arg), Some(vec![Aggregated { into: Key(3), how: false, of: None }]));
+/// ```
+#[macro_export]
+macro_rules! aggregates {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident -> $value:ty { $($word:literal: $of:ident -> $gives:ident $(, $alone:ident)? => $choice:expr),+ $(,)? }) => {
+        $(#[$meta])*
+        $vis enum $name {}
+
+        impl $crate::signature::typed::ParamType for $name {
+            type Value = Vec<$crate::signature::typed::Aggregated<$value>>;
+            const KIND: $crate::signature::ParamKind = $crate::signature::ParamKind::Aggregates(&[$($crate::signature::Made {
+                word: $word,
+                of: $crate::signature::KeyTypes::$of,
+                gives: $crate::signature::Gives::$gives,
+                alone: false $(|| !stringify!($alone).is_empty())?,
+            }),+]);
+
+            fn read(arg: &$crate::plan::Arg) -> Option<Self::Value> {
+                let $crate::plan::Arg::Aggregates(list) = arg else { return None };
+                let choice = |word: &str| match word {
+                    $($word => Some($choice),)+
+                    _ => None,
+                };
+                let read = |made: &$crate::plan::MadeOf| {
+                    Some($crate::signature::typed::Aggregated { into: made.into, how: choice(&made.word)?, of: made.of })
+                };
+                list.iter().map(read).collect()
+            }
+        }
+    };
+}
+
+/// What is made of the values of a key, or of the rows where there is none, and the key that gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregated<T> {
+    pub into: Key,
+    pub how: T,
+    pub of: Option<Key>,
+}
 
 /// What `params!` expands to uses this: the name of a field, which may be a word of the language with `r#` before it.
 #[doc(hidden)]
