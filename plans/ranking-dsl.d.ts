@@ -605,6 +605,21 @@ declare module "@ranking-dsl/runtime" {
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
+    /** Pick the first rows by chance, likelier ones for higher scores, and say how likely each was. */
+    explore<Score extends Expr, PropensityKey extends Expr>(options: {
+      /** The key with the scores */
+      score: KeyArg<Score>;
+      /** Every pick by chance, by weights of the scores ("softmax"), or some picks by chance and the others by score ("epsilon") */
+      how: "softmax" | "epsilon";
+      /** How little the scores count: weights are exp(score / tau) */
+      tau?: number;
+      /** The part of the picks that are by chance, from 0 to 1 */
+      epsilon?: number;
+      /** How many rows to pick */
+      k: number | bigint;
+      /** The key that gets the probability of the pick */
+      propensityKey?: OutKeyArg<PropensityKey>;
+    } & TaskOptions): Rows;
     /** Keep the rows for which a predicate holds. */
     filter(options: {
       /** The condition to keep a row */
@@ -742,6 +757,11 @@ declare module "@ranking-dsl/runtime" {
       fanout?: number | bigint | Dial;
       /** The keys of the input row that each new row gets, too */
       carry?: readonly OutKeyArg<Carry>[];
+    } & TaskOptions): Rows;
+    /** Keep some rows by chance. */
+    sample(options: {
+      /** How many rows to keep */
+      count: number | bigint | Dial;
     } & TaskOptions): Rows;
     /** Pass the rows on after a while, or fail then. */
     sleep(options: {

@@ -2,7 +2,7 @@
 //!
 //! A lane holds one thing at a time: the runs, the loop's own work, each thread of a pool, and as many lanes for reads as were in flight at once.
 
-use crate::answer::{taken, write_fallback, write_row_counts};
+use crate::answer::{taken, write_fallback, write_row_counts, write_seed};
 use rankd_engine::trace::{NodeTrace, Where};
 use rankd_engine::{Linked, Outcome};
 use rankd_plan::json::Writer;
@@ -22,7 +22,9 @@ impl Perfetto {
         let Some(trace) = &outcome.trace else { return };
         let taken = taken(&outcome.degraded);
         let lane = self.lane("runs", offset_ns, offset_ns + trace.total_ns);
-        self.event(&format!("{} {request_id}", plan.name), "run", lane, offset_ns, trace.total_ns, |_| {});
+        self.event(&format!("{} {request_id}", plan.name), "run", lane, offset_ns, trace.total_ns, |w| {
+            write_seed(outcome, w)
+        });
         // Nodes that ran in one go are one event, that of the last.
         let mut nodes: Vec<&NodeTrace> = trace.nodes.iter().filter(|node| node.fused_into.is_none()).collect();
         nodes.sort_by_key(|node| node.start_ns);

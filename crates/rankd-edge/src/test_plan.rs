@@ -108,5 +108,6 @@ pub(crate) fn outcome() -> Outcome {
         took: Duration::from_micros(50),
         cpu: Cpu::default(),
         dials: Vec::new(),
+        seed: None,
     }
 }

@@ -241,6 +241,7 @@ fn failed(error: RunError) -> Outcome {
         cpu: Cpu::default(),
         degraded: Vec::new(),
         dials: Vec::new(),
+        seed: None,
     }
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`dials`] | numbers of a plan that follow the load |
-//! | [`request`], [`task`] | what a caller asks; what a task is to the engine |
+//! | [`request`], [`seed`], [`task`] | what a caller asks; what random choices follow from; what a task is to the engine |
 //! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
 //! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
@@ -44,6 +44,7 @@ pub mod pool;
 mod progress;
 pub mod request;
 pub mod run;
+pub mod seed;
 pub mod sequential;
 mod settle;
 pub mod stats;

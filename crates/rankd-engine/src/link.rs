@@ -10,6 +10,7 @@ use crate::fuse::fuse;
 use crate::live::{Live, LiveKeys};
 use crate::place::Way;
 use crate::request::Request;
+use crate::seed::Seed;
 use crate::steps::{StepSpec, Steps};
 use crate::store::table::{IndexNeed, TableEndpoint, Tables};
 use crate::substitutes::Substitutes;
@@ -23,7 +24,7 @@ use rankd_plan::plan::{Arg, Node, NodeIx, Plan, Substitute};
 use rankd_plan::registry::{Absent, EndpointSettings, EndpointsId, RegistryId};
 use rankd_plan::signature::{RowEffect, Writes};
 use rankd_plan::wire::Sources;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -56,6 +57,8 @@ pub struct Linked {
     required: Vec<(u32, String)>,
     /// Whether an expression asks for the request's time.
     reads_now: bool,
+    /// Whether a node draws random numbers.
+    draws: bool,
     /// Runs so far, more or less: loops count over each other.
     runs: AtomicU32,
 }
@@ -99,11 +102,13 @@ impl Linked {
         }
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         let mut parts = Vec::with_capacity(plan.nodes.len());
-        let (live, indexes) = (LiveKeys::of(plan), RefCell::default());
+        let (live, indexes, mut plan_draws) = (LiveKeys::of(plan), RefCell::default(), false);
         for (ix, node) in plan.nodes.iter().enumerate() {
             let needed = live.given[ix].keys();
-            let context = LinkContext { node, nodes: &plan.nodes, registry, indexes: &indexes, needed };
+            let draws = Cell::new(false);
+            let context = LinkContext { node, nodes: &plan.nodes, registry, indexes: &indexes, draws: &draws, needed };
             let task = make(node, tasks, context)?;
+            plan_draws |= draws.get() && node.needed;
             let is_anytime = task.is_anytime();
             parts.push(StepSpec {
                 task: with_defaults(task, node, registry),
@@ -159,12 +164,14 @@ impl Linked {
             dials: LinkedDial::all(plan),
             required,
             reads_now,
+            draws: plan_draws,
             runs,
         })
     }
 
     /// Gives a request what its run needs besides: the versions of tables, where the plan names one, and where ids are texts, the texts
-    /// of the ids that the run will meet; where the plan asks for the time and the request does not say it, the present.
+    /// of the ids that the run will meet; where the plan asks for the time and the request does not say it, the present; and a seed where the plan
+    /// draws random numbers.
     pub fn begin(&self, mut request: Request, tables: Option<&Tables>) -> Arc<Request> {
         request.tables = tables.filter(|_| !self.tables.is_empty()).map(Tables::versions);
         if self.has_text_ids {
@@ -181,6 +188,8 @@ impl Linked {
         if self.reads_now {
             request.now_ms.get_or_insert_with(clock::since_1970_ms);
         }
+        let own = request.seed.take();
+        request.seed = self.draws.then(|| own.unwrap_or_else(|| Seed::of_request(&request.request_id)));
         Arc::new(request)
     }
 

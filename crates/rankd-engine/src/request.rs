@@ -1,6 +1,7 @@
 //! What a caller asks for, already typed and checked.
 
 use crate::deadline::Allowed;
+use crate::seed::Seed;
 use crate::store::TableVersions;
 use rankd_column::expr::RunValues;
 use rankd_column::{Id, IdTexts, RowSet, Value};
@@ -22,6 +23,8 @@ pub struct Request {
     /// The request's time in milliseconds since 1970, where the request says it; otherwise it is the time at which a run begins whose
     /// plan asks for it.
     pub now_ms: Option<i64>,
+    /// What random choices follow from, where the request says it. A run of a plan that draws random numbers always has one, and others have none.
+    pub seed: Option<Seed>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
     /// The dials that the request sets, by name.

@@ -46,6 +46,7 @@ impl Sequential {
             result,
             degraded,
             dials: request.dials.clone(),
+            seed: request.seed.clone(),
             trace,
             took: now.saturating_duration_since(began),
             cpu: Cpu::default(),

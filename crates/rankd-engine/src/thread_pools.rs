@@ -118,6 +118,7 @@ pub fn run(
         result,
         degraded,
         dials: request.dials.clone(),
+        seed: request.seed.clone(),
         trace,
         took: now.saturating_duration_since(began),
         cpu: Cpu::default(),

@@ -40,7 +40,15 @@ pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request:
 /// What became of a run that was not admitted.
 fn refused(refusal: Refusal) -> Outcome {
     let result = Err(Box::new(error_of(refusal)));
-    Outcome { result, trace: None, took: Duration::ZERO, cpu: Cpu::default(), degraded: Vec::new(), dials: Vec::new() }
+    Outcome {
+        result,
+        trace: None,
+        took: Duration::ZERO,
+        cpu: Cpu::default(),
+        degraded: Vec::new(),
+        dials: Vec::new(),
+        seed: None,
+    }
 }
 
 /// Counts rows, nodes and taken fallbacks, and logs what operators should know.

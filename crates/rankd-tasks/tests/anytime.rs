@@ -97,6 +97,8 @@ fn a_trace_counts_what_became_of_rows() {
             ("damp", r#"{"by":"country","score":"score","factor":0.5,"out_key":"quality"}"#, vec![("lacking", 2)]),
             ("take", r#"{"count":3}"#, vec![("dropped", 1)]),
             ("mmr", r#"{"score":"score","vector":"example_vector","k":2,"lambda":1}"#, vec![("lacking", 2)]),
+            ("explore", r#"{"score":"score","how":"softmax","tau":1,"k":2}"#, vec![("lacking", 2)]),
+            ("sample", r#"{"count":3}"#, vec![("dropped", 1)]),
         ] {
             assert_eq!(counted(rig, op, params), counts, "{op}");
         }

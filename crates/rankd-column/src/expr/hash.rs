@@ -1,4 +1,4 @@
-//! The two hashes of expressions: of the text `salt:x`, the same on every machine and in every version.
+//! The two hashes of expressions, the first of which also draws random numbers ([`crate::kernel::draws`]): of the text `salt:x`, the same on every machine and in every version.
 //!
 //! XXH64 is fast and its values are ints. The other is made of the first 52 bits of SHA-256, because every warehouse can compute that.
 
@@ -23,7 +23,7 @@ pub(super) fn unit_hash(text: &[u8]) -> f64 {
     (head >> 12) as f64 / (1u64 << 52) as f64
 }
 
-fn xxh64(text: &[u8]) -> u64 {
+pub(crate) fn xxh64(text: &[u8]) -> u64 {
     let (blocks, rest) = text.as_chunks::<32>();
     let mut hash = match blocks {
         [] => P5,
@@ -62,27 +62,27 @@ fn round(lane: u64, word: u64) -> u64 {
 }
 
 /// The text `salt:x` for one `x` after another.
-pub(super) struct Salted {
+pub(crate) struct Salted {
     text: String,
     /// Bytes of `salt:`.
     salt: usize,
 }
 
 impl Salted {
-    pub(super) fn new(salt: &str) -> Salted {
+    pub(crate) fn new(salt: &str) -> Salted {
         let mut text = String::with_capacity(salt.len() + 24);
         text.push_str(salt);
         text.push(':');
         Salted { salt: text.len(), text }
     }
 
-    pub(super) fn with_text(&mut self, x: &str) -> &[u8] {
+    pub(crate) fn with_text(&mut self, x: &str) -> &[u8] {
         self.text.truncate(self.salt);
         self.text.push_str(x);
         self.text.as_bytes()
     }
 
-    pub(super) fn with_int(&mut self, x: i64) -> &[u8] {
+    pub(crate) fn with_int(&mut self, x: i64) -> &[u8] {
         self.text.truncate(self.salt);
         // Writing to a string cannot fail.
         let _ = write!(self.text, "{x}");

@@ -24,7 +24,7 @@ pub mod compile;
 mod estimate;
 pub mod eval;
 mod frame;
-mod hash;
+pub(crate) mod hash;
 mod infallible;
 pub mod operation;
 pub mod operations;

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], `texts`, [`top`],
 //! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`aggregate`], [`cap`], [`combine`], [`diversify`],
-//! [`fuse`], [`mod@mmr`], [`scores`].
+//! [`fuse`], [`mod@mmr`], [`scores`]; and [`draws`], the random numbers of rows, with
+//! [`sample`] and [`explore`].
 
 pub mod aggregate;
 pub mod cap;
@@ -10,6 +11,8 @@ pub mod combine;
 pub mod compact;
 pub mod concat;
 pub mod diversify;
+pub mod draws;
+pub mod explore;
 pub mod fuse;
 pub mod gather;
 pub mod groups;
@@ -17,6 +20,7 @@ pub mod join;
 pub mod merge;
 pub mod mmr;
 pub mod numbers;
+pub mod sample;
 pub mod scores;
 pub mod similarity;
 pub mod sort;

@@ -6,6 +6,20 @@ mod pretty;
 mod rows;
 mod shown_text;
 mod table;
+
+/// Writes what random choices followed from, where the plan makes any: as the request gave it.
+pub fn write_seed(outcome: &Outcome, w: &mut Writer) {
+    match &outcome.seed {
+        None => {}
+        Some(Seed::Int(number)) => {
+            w.field("seed").int(*number);
+        }
+        Some(Seed::Text(text)) => {
+            w.field("seed").string(text);
+        }
+    }
+}
+
 /// Writes what became of the rows of a node: a field for each count that is not 0.
 pub fn write_row_counts(node: &NodeTrace, w: &mut Writer) {
     for (name, rows) in node.noted_rows() {
@@ -24,6 +38,7 @@ pub use table::ROWS_SHOWN;
 use crate::arrow::{self, ArrowField, TooLong};
 use rankd_column::{Key, RowSet};
 use rankd_engine::degraded::StandIn;
+use rankd_engine::seed::Seed;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, RunError};
 use rankd_plan::Registry;
@@ -125,6 +140,7 @@ impl Answer<'_> {
                     }
                 });
             }
+            write_seed(outcome, w);
             self.trace(outcome, w);
         });
         writer
@@ -162,6 +178,7 @@ impl Answer<'_> {
         let taken = taken(&outcome.degraded);
         w.field("trace").object(|w| {
             w.field("total_us").float(micros(trace.total_ns));
+            write_seed(outcome, w);
             w.field("nodes").array(|w| {
                 for node in &trace.nodes {
                     w.object(|w| self.node(node, taken.get(&node.node), w));

@@ -8,6 +8,7 @@ use rankd_column::column::ColumnBuilder;
 use rankd_column::id::check_id;
 use rankd_column::{Id, Key, Type, Value};
 use rankd_engine::request::Candidates;
+use rankd_engine::seed::Seed;
 use rankd_engine::{ErrorCode, Request, RunError, codes};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
@@ -21,6 +22,7 @@ use std::time::Duration;
 pub const REQUEST_BYTES_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 64;
 const REQUEST_ID_BYTES_MAX: usize = 128;
+const SEED_BYTES_MAX: usize = 128;
 /// More than people turn by hand: each is looked for among the plan's dials.
 const DIALS_MAX: usize = 256;
 const FIELDS: &[&str] = &[
@@ -32,6 +34,7 @@ const FIELDS: &[&str] = &[
     "candidates",
     "output_keys",
     "now_ms",
+    "seed",
     "deadline_ms",
     "node_timeout_ms",
     "strict",
@@ -153,6 +156,7 @@ fn read_field(
         "candidates" => input.request.candidates = Some(Candidates::new(value.candidates()?)),
         "output_keys" => input.output_keys = Some(value.output_keys()?),
         "now_ms" => input.request.now_ms = Some(value.now_ms()?),
+        "seed" => input.request.seed = Some(value.seed()?),
         "deadline_ms" => input.request.deadline = Some(value.millis()?),
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
         "strict" => input.request.strict = value.bool_or_null()?,
@@ -364,6 +368,21 @@ impl Given<'_, '_> {
             return Ok(ms);
         }
         Err(self.wrong("an int from 0 to 253402300799999, in milliseconds since 1970"))
+    }
+
+    fn seed(&mut self) -> Result<Seed, RunError> {
+        let seed = match self.peek()? {
+            Kind::Number => match self.reader.number().map_err(not_json)? {
+                Number::Int(number) => Some(Seed::Int(number)),
+                Number::Float(_) | Number::OutOfRange => None,
+            },
+            Kind::String => {
+                let text = self.reader.string().map_err(not_json)?;
+                (text.len() <= SEED_BYTES_MAX).then(|| Seed::Text((&*text).into()))
+            }
+            Kind::Null | Kind::Bool | Kind::Array | Kind::Object => None,
+        };
+        seed.ok_or_else(|| self.wrong("an int of 64 bits or a string of at most 128 bytes"))
     }
 
     fn millis(&mut self) -> Result<Duration, RunError> {

@@ -24,6 +24,7 @@ use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext};
 use crate::place::Way;
 use crate::request::Request;
+use crate::seed::Seed;
 use crate::settle::RunFailure;
 use crate::steps::Steps;
 use crate::trace::{Recorder, Trace};
@@ -46,6 +47,8 @@ pub struct Outcome {
     pub degraded: Vec<Degraded>,
     /// Where the plan's dials stood, in its order.
     pub dials: Vec<i64>,
+    /// What random choices followed from, where the plan draws random numbers.
+    pub seed: Option<Seed>,
     pub trace: Option<Trace>,
     pub took: Duration,
     pub cpu: Cpu,
@@ -111,7 +114,15 @@ pub async fn run(
     let cpu = run.usage.cpu(run.results.as_deref(), now);
     let result = result.map_err(RunFailure::into_error);
     let degraded = run.buffers.progress.take_degraded();
-    Outcome { result, degraded, dials: request.dials.clone(), trace, took: now.saturating_duration_since(began), cpu }
+    Outcome {
+        result,
+        degraded,
+        dials: request.dials.clone(),
+        seed: request.seed.clone(),
+        trace,
+        took: now.saturating_duration_since(began),
+        cpu,
+    }
 }
 
 struct Run<'r> {

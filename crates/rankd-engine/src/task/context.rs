@@ -2,6 +2,7 @@
 
 use crate::clock::{self, Instant};
 use crate::request::Request;
+use crate::seed::Seed;
 use crate::stats::Stats;
 use crate::store::table::IndexNeed;
 use crate::store::{Stores, TableVersions};
@@ -26,6 +27,8 @@ pub struct LinkContext<'a> {
     pub registry: &'a Registry,
     /// The indexes that tasks say they need.
     pub(crate) indexes: &'a RefCell<Vec<IndexNeed>>,
+    /// Set for a node whose task draws random numbers.
+    pub(crate) draws: &'a Cell<bool>,
     /// The keys that are needed of its rows; `None` for all.
     pub(crate) needed: Option<Arc<[Key]>>,
 }
@@ -83,6 +86,7 @@ pub struct ComputeContext<'a> {
     pub scratch: &'a mut Scratch,
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) tables: Option<&'a TableVersions>,
+    pub(crate) seed: Option<&'a Seed>,
     pub(crate) stop: Stop<'a>,
     /// For a task that can hand over what it has: when it must.
     until: Stop<'a>,
@@ -121,6 +125,7 @@ impl<'a> ComputeContext<'a> {
             scratch,
             id_texts: request.id_texts.as_ref(),
             tables: request.tables.as_deref(),
+            seed: request.seed.as_ref(),
             stop,
             until: Stop::default(),
             dials: &request.dials,

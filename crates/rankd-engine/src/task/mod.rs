@@ -2,11 +2,12 @@
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
 //! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`, `table`. `decode` makes rows of what was read,
-//! and `layout` says what is read of a store.
+//! and `layout` says what is read of a store. `draws` has random numbers.
 
 mod calls;
 mod context;
 mod decode;
+mod draws;
 mod ids;
 mod inputs;
 mod keyed;
@@ -18,6 +19,7 @@ pub(crate) use context::stop;
 pub use context::{ComputeContext, FetchContext, Field, LinkContext, RowCounts, Tally};
 pub(crate) use decode::DecodePool;
 pub use decode::{Decoding, Load, PoolTrip, Unread};
+pub use draws::NodeDraws;
 pub use ids::{IdKeys, code as code_id};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;

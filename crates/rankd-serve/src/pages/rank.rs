@@ -118,6 +118,7 @@ const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalPro
   "candidates":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/GivenId"}}},"description":"Rows for the task candidates, with keys of the registry; a list or vector is an array"},
   "output_keys":{"type":"array","items":{"type":"string"}},
   "now_ms":{"type":"integer","minimum":0,"maximum":253402300799999,"description":"The time that nowMs() gives, in milliseconds since 1970; the present where it is not given"},
+  "seed":{"oneOf":[{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},{"type":"string","maxLength":32,"description":"At most 128 bytes"}],"description":"What random choices follow from: the same seed chooses the same rows. A hash of request_id where it is not given"},
   "deadline_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "strict":{"type":["boolean","null"],"description":"True to take no fallback: the first failure is the answer"},
@@ -131,15 +132,17 @@ const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan"],"an
     {"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}},"description":"How many of the candidates are of which output, where there are several without names"}]},
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"The dials that are not at their first value"},
+  "seed":{"type":["integer","string"],"description":"What random choices followed from. Absent where the plan makes none"},
   "trace":{"type":"object"}}}"##;
 
 const ROWS: &str = r##"{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Id"}}}}"##;
 
-const DEGRADED: &str = r##"{"type":"object","required":["node","op","reason","code","fallback","after_ms"],"additionalProperties":false,"properties":{
+const DEGRADED: &str = r##"{"type":"object","required":["node","op","reason","fallback","after_ms"],"additionalProperties":false,"properties":{
   "node":{"type":"string"},"op":{"type":"string"},"label":{"type":"string"},
-  "reason":{"enum":["timeout","upstream","no_time"],"description":"no_time: it was not started, because it would hardly have ended in time"},
-  "code":{"type":"string","description":"Of the error that the request would otherwise have had"},
-  "fallback":{"description":"As in the plan","oneOf":[{"enum":["none","input"]},{"type":"object","required":["node"],"additionalProperties":false,"properties":{"node":{"type":"string"}}}]},
+  "reason":{"enum":["timeout","upstream","no_time"],"description":"no_time: it was not started, because it would hardly have ended in time; or, with the fallback prefix, it handed over what it had picked"},
+  "code":{"type":"string","description":"Of the error that the request would otherwise have had; absent with the fallback prefix"},
+  "fallback":{"description":"As in the plan","oneOf":[{"enum":["none","input","prefix"]},{"type":"object","required":["node"],"additionalProperties":false,"properties":{"node":{"type":"string"}}}]},
+  "picked":{"type":"integer","minimum":0,"description":"With the fallback prefix: how many rows were picked; the others follow as they came in"},
   "after_ms":{"type":"number","description":"From the start of the run"}}}"##;
 
 #[cfg(test)]
