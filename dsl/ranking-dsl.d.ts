@@ -571,11 +571,19 @@ declare module "@ranking-dsl/runtime" {
       /** How many of the rows that are left to look at for a pick; 0 is all (default 0) */
       lookahead?: number | bigint;
     } & TaskOptions): Rows;
-    /** Leave out the rows that other rows name. */
-    exclude<By extends Expr>(options: {
-      /** The node whose ids are looked for */
-      rows: Rows;
-      /** The keys in which they are looked for; the row's own id when not given */
+    /** Leave out the rows that other rows, a list or a store name. */
+    exclude<By extends Expr>(options?: {
+      /** The node whose ids are looked for: this, a list or an endpoint */
+      rows?: Rows;
+      /** The parameter of the request that has the ids */
+      list?: ParamOf<List<number>> | ParamOf<List<string>>;
+      /** Where what has the ids is stored */
+      endpoint?: Endpoint<"redis">;
+      /** The key that is asked, such as seen:{user_id} */
+      key?: string;
+      /** What is stored there: a set, a sorted set or a Bloom filter */
+      from?: "set" | "zset" | "bf";
+      /** The keys in which the ids are looked for; the row's own id when not given */
       by?: readonly KeyArg<By>[];
     } & TaskOptions): Rows;
     /** Read a collection and make rows of its elements. */
@@ -735,11 +743,19 @@ declare module "@ranking-dsl/runtime" {
       /** The result where all numbers are equal (default 0.5) */
       flat?: number;
     } & TaskOptions): Rows;
-    /** Keep the rows that other rows name. */
-    only<By extends Expr>(options: {
-      /** The node whose ids are looked for */
-      rows: Rows;
-      /** The keys in which they are looked for; the row's own id when not given */
+    /** Keep the rows that other rows, a list or a store name. */
+    only<By extends Expr>(options?: {
+      /** The node whose ids are looked for: this, a list or an endpoint */
+      rows?: Rows;
+      /** The parameter of the request that has the ids */
+      list?: ParamOf<List<number>> | ParamOf<List<string>>;
+      /** Where what has the ids is stored */
+      endpoint?: Endpoint<"redis">;
+      /** The key that is asked, such as seen:{user_id} */
+      key?: string;
+      /** What is stored there: a set, a sorted set or a Bloom filter */
+      from?: "set" | "zset" | "bf";
+      /** The keys in which the ids are looked for; the row's own id when not given */
       by?: readonly KeyArg<By>[];
     } & TaskOptions): Rows;
     /** Write each row's position to a key. */
@@ -847,6 +863,8 @@ declare module "@ranking-dsl/runtime" {
     readonly variant: ParamOf<string>;
     /** Whether media for adults may be shown */
     readonly allow_nsfw: ParamOf<boolean>;
+    /** Ids of rows that the caller does not want to see */
+    readonly hidden_ids: ParamOf<List<number>>;
   };
 
   /** The user that a request is for. */

@@ -298,6 +298,10 @@ codes! {
         "what is stored under a key, or all that a step reads, is more than is read"
         "Read fewer rows or only some fields of the hash (`hydrate`), or store less under one key."
         "the hash user:1 has more than 100000 fields: read only some"
+    E422 UNKNOWN_COMMAND Upstream Mistake false
+        "the Redis server does not know a command that a read needs"
+        "`from: \"bf\"` needs a server with Bloom filters (BF.MEXISTS: Redis 8, or the module RedisBloom), `from: \"set\"` and `\"zset\"` of `exclude` and `only` need Redis 6.2 (SMISMEMBER, ZMSCORE). The log has what the server said."
+        "the endpoint \"redis_default\" does not know the command that this read needs"
     E431 SERVICE_FAILED Upstream Weather true
         "an HTTP service answered that it cannot answer now (status 408, 425, 429 or 5xx)"
         "Look at the service; the log has what it said. After several in a row, further calls fail at once for up to 250 ms."

@@ -366,9 +366,7 @@ fn programs(plan: &Plan) -> impl Iterator<Item = &Program> {
 /// The parameters that needed nodes read and that have neither a default nor null to fall back on, each once.
 fn required(plan: &Plan, registry: &Registry) -> Vec<(u32, String)> {
     let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
-    let of_templates =
-        args.flat_map(|arg| if let Arg::Template(template) = arg { template.params() } else { Vec::new() });
-    let read = programs(plan).flat_map(Program::params).chain(of_templates);
+    let read = programs(plan).flat_map(Program::params).chain(args.flat_map(Arg::params));
     let mut read: Vec<u32> = read.filter(|at| registry.params.get(*at).absent() == Absent::Refused).collect();
     read.sort_unstable();
     read.dedup();

@@ -6,7 +6,7 @@
 
 use crate::substitutes::source;
 use rankd_column::Key;
-use rankd_plan::plan::{Node, NodeIx, Plan};
+use rankd_plan::plan::{Arg, Node, NodeIx, Plan};
 use rankd_plan::signature::{ParamKind, RowEffect, Writes};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn taken(node: &Node, given: &Live) -> Live {
         if contract.reads_from(param) {
             taken.named.extend(arg.keys());
         }
-        taken.all |= names_keys_itself(param.kind);
+        taken.all |= !matches!(arg, Arg::Absent) && names_keys_itself(param.kind);
     }
     taken.named.remove(&Key::ID);
     taken
@@ -106,6 +106,7 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::Texts
         | ParamKind::PerInput { .. }
         | ParamKind::Ids { .. }
+        | ParamKind::IdsParam
         | ParamKind::Template
         | ParamKind::Path
         | ParamKind::Pointer

@@ -189,6 +189,8 @@ pub enum Arg {
     /// The node's rows are the input at this position of `Node::inputs`.
     Node(usize),
     Ids(Vec<Id>),
+    /// A parameter of the request, by its position in the registry.
+    Param(u32),
     Columns(Vec<(Key, ColumnData)>),
 }
 
@@ -219,7 +221,8 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)
-            | Arg::Ids(_) => Vec::new(),
+            | Arg::Ids(_)
+            | Arg::Param(_) => Vec::new(),
         }
     }
 
@@ -248,6 +251,7 @@ impl Arg {
             | Arg::On(_)
             | Arg::Node(_)
             | Arg::Ids(_)
+            | Arg::Param(_)
             | Arg::Columns(_) => Vec::new(),
         }
     }
@@ -278,7 +282,17 @@ impl Arg {
             | Arg::Pred(_)
             | Arg::Node(_)
             | Arg::Ids(_)
+            | Arg::Param(_)
             | Arg::Columns(_) => Vec::new(),
+        }
+    }
+
+    /// The parameters of a request that it reads, but for those inside an expression.
+    pub fn params(&self) -> Vec<u32> {
+        match self {
+            Arg::Template(template) => template.params(),
+            Arg::Param(param) => vec![*param],
+            _ => Vec::new(),
         }
     }
 

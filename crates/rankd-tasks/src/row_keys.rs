@@ -1,10 +1,11 @@
-//! The keys that a template gives for rows: each distinct one once, and which row reads which.
+//! The keys that a template gives for rows: each distinct one once, and which row reads which; and what rows ask of them as members.
 
+use rankd_column::id::ID_BYTES_MAX;
 use rankd_column::{Cells, Column, Dictionary, Id, IdTexts, Key, RowSet, Value};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{DistinctKeys, KeyBuffer};
-use rankd_engine::task::FetchContext;
+use rankd_engine::task::{AskedMembers, FetchContext};
 use rankd_plan::template::{Template, TemplatePart};
 
 /// The longest key that is read.
@@ -41,6 +42,17 @@ impl Filling<'_> {
             Filling::StrCells(cells, _) => cells.get(row).is_none(),
             Filling::Null => true,
             Filling::Text(_) | Filling::Owned(_) | Filling::Ints(_) | Filling::TextIds(..) => false,
+        }
+    }
+
+    /// How many bytes its text has; 0 where it is no text.
+    fn text_bytes(&self, row: usize) -> usize {
+        match self {
+            Filling::StrCells(cells, texts) => cells.get(row).map_or(0, |code| texts.get(code).len()),
+            Filling::TextIds(ids, texts) => texts.text(ids[row]).len(),
+            Filling::Text(text) => text.len(),
+            Filling::Owned(text) => text.len(),
+            Filling::Ints(_) | Filling::IntCells(_) | Filling::Null => 0,
         }
     }
 
@@ -105,20 +117,45 @@ fn filling<'a>(part: &'a TemplatePart, rows: Option<&'a RowSet>, cx: &FetchConte
             // The checks allow no other type.
             _ => Filling::Null,
         },
-        TemplatePart::Id => match rows.map(RowSet::batch) {
-            Some(batch) => match batch.id_texts() {
-                Some(texts) => Filling::TextIds(batch.ids(), texts),
-                None => Filling::Ints(batch.ids()),
-            },
-            None => Filling::Null,
-        },
-        TemplatePart::Key(key) => match rows.and_then(|rows| rows.batch().column(*key)).map(|column| &**column) {
-            Some(Column::Int(cells)) => Filling::IntCells(cells),
-            Some(Column::Str(cells, texts)) => Filling::StrCells(cells, texts),
-            // A column that is not there is null; the checks allow no other type.
-            _ => Filling::Null,
-        },
+        TemplatePart::Id => rows.map_or(Filling::Null, |rows| values(Key::ID, rows)),
+        TemplatePart::Key(key) => rows.map_or(Filling::Null, |rows| values(*key, rows)),
     }
+}
+
+/// The values of a key.
+fn values(key: Key, rows: &RowSet) -> Filling<'_> {
+    let batch = rows.batch();
+    match (batch.column(key).map(|column| &**column), batch.id_texts()) {
+        (None, Some(texts)) if key == Key::ID => Filling::TextIds(batch.ids(), texts),
+        (None, None) if key == Key::ID => Filling::Ints(batch.ids()),
+        (Some(Column::Int(cells)), _) => Filling::IntCells(cells),
+        (Some(Column::Str(cells, texts)), _) => Filling::StrCells(cells, texts),
+        // A column that is not there is null; the checks allow no other type.
+        _ => Filling::Null,
+    }
+}
+
+/// What is asked for rows, and for each row and each of the keys `by`, in turn, the place of what is asked, or [`NO_KEY`].
+pub(crate) struct RowMembers {
+    pub(crate) asked: AskedMembers,
+    pub(crate) of_cell: Vec<u32>,
+}
+
+/// The values of keys as members of what is stored under the row's key. A null, and what is too long for an id, is not asked for.
+pub(crate) fn members(rows: &RowSet, by: &[Key], of_row: &[u32]) -> Result<RowMembers, TaskError> {
+    let fillings: Vec<Filling<'_>> = by.iter().map(|key| values(*key, rows)).collect();
+    let mut asked = AskedMembers::default();
+    let mut of_cell = Vec::with_capacity(of_row.len() * by.len());
+    for (row, key) in rows.rows().iter().zip(of_row) {
+        for filling in &fillings {
+            let is_asked = *key != NO_KEY && !filling.is_null(row) && filling.text_bytes(row) <= ID_BYTES_MAX;
+            of_cell.push(if is_asked { asked.add(*key, |out| filling.write(row, out)) } else { NO_KEY });
+        }
+        if asked.byte_count() > ALL_BYTES_MAX {
+            return Err(too_many_bytes());
+        }
+    }
+    Ok(RowMembers { asked, of_cell })
 }
 
 fn too_long(rows: Option<&RowSet>, row: usize, bytes: usize) -> TaskError {

@@ -12,8 +12,8 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, CountPerInput, Dial, Expr, IdList, Input, KeyMap, KeyPairs, Millis, On, PlainText, Pointer,
-    Predicate, Rules, SortKeys, TemplateText, Texts, Where,
+    Columns, Count, CountPerInput, Dial, Expr, IdList, IdsParam, Input, KeyMap, KeyPairs, Millis, On, PlainText,
+    Pointer, Predicate, Rules, SortKeys, TemplateText, Texts, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -104,6 +104,8 @@ params! {
         /// Ids of rows
         #[rows(count)]
         ids: IdList,
+        /// A list of the request
+        list: IdsParam,
         /// Literal columns
         #[rows(count)]
         columns: Columns,
@@ -133,7 +135,7 @@ impl Make for Every {
                 name(&p.out_key)
             ),
             format!("{:?} {:?} {}", p.expr.keys(), p.pred.keys(), p.rhs),
-            format!("{:?} {columns:?}", p.ids),
+            format!("{:?} {} {columns:?}", p.ids, cx.registry.params.get(p.list).name),
             format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
             format!("{:?} {:?}", p.template.parts(), p.place),
             format!("{:?}", p.quota),
@@ -212,7 +214,7 @@ const OPTIONS: &str = r#"
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, made: { final_score: ["mean", Key.age], likes: ["count"] }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
-    expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], columns: { views: [1, 2] },"#;
+    expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], list: P.hidden_ids, columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
 fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
@@ -240,7 +242,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     let registry = registry();
     let key = |name| Key(registry.keys.named(name).unwrap());
     assert_eq!(made[3], format!("{:?} {:?} 1", [key("likes")], [key("age")]));
-    assert_eq!(made[4], "[Int(5), Int(6)] [(\"views\", Values([Int(1), Int(2)]))]");
+    assert_eq!(made[4], "[Int(5), Int(6)] hidden_ids [(\"views\", Values([Int(1), Int(2)]))]");
     assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
     assert_eq!(made[6], "[Text(\"a:\"), Id, Text(\"{\")] Some(\"/a/b\")");
     assert_eq!(made[7], "[7]");
@@ -341,6 +343,11 @@ fn an_option_outside_its_kind_is_refused() {
     assert_eq!(wrong("[5, 6n]", "[5, \"6\"]"), ["P404 \"6\" is not an id of type int"]);
     assert_eq!(wrong("[5, 6n]", "[5, null]"), ["D017 ids takes strings and whole numbers, not null"]);
     assert_eq!(wrong("[5, 6n]", "[5, 0.5]"), ["D017 ids takes strings and whole numbers, not 0.5"]);
+    assert_eq!(
+        wrong("list: P.hidden_ids", "list: P.weight"),
+        ["P404 list takes a parameter of type list<int>, and \"weight\" is float"]
+    );
+    assert_eq!(wrong("list: P.hidden_ids", "list: [1]"), ["D017 list takes a parameter, not a list"]);
     assert_eq!(wrong("[5, 6n]", "7"), ["D017 ids takes a list of ids, not 7"]);
 }
 
@@ -369,6 +376,7 @@ fn editors_know_the_type_of_every_kind() {
         "pred: boolean;",
         "rhs: Rows;",
         "ids: readonly (number | bigint | string)[];",
+        "list: ParamOf<List<number>> | ParamOf<List<string>>;",
         "columns: Columns;",
     ] {
         assert!(declared.contains(line), "{line}\n{declared}");

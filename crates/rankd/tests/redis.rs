@@ -27,6 +27,8 @@ mod large;
 mod layouts;
 #[path = "redis/loss.rs"]
 mod loss;
+#[path = "redis/members.rs"]
+mod members;
 #[path = "redis/moves.rs"]
 mod moves;
 #[path = "redis/nodes.rs"]

@@ -9,7 +9,8 @@ use crate::dictionary::Dictionary;
 use crate::kernel::gather::{NO_ROW, pick_cells};
 use crate::rowset::RowSet;
 use crate::stop::{Stop, Stopped};
-use hashbrown::HashMap;
+use crate::value::List;
+use hashbrown::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -112,6 +113,34 @@ fn first_equal<K: Eq + Hash>(
     Ok(found)
 }
 
+/// Whether the key of each row of a view is one of these values: ints or texts, and where the key is a text, an int is the text that its digits
+/// are. Null is none of them.
+pub fn is_among(rows: &RowSet, key: Key, list: &List, stop: Stop<'_>) -> Result<Vec<bool>, Stopped> {
+    fn each(rows: &RowSet, is: impl Fn(usize) -> bool, stop: Stop<'_>) -> Result<Vec<bool>, Stopped> {
+        let mut found = Vec::with_capacity(rows.len());
+        for chunk in stop.chunks(rows.rows()) {
+            found.extend(chunk?.iter().map(&is));
+        }
+        Ok(found)
+    }
+    match (keys(rows, key, stop)?, list) {
+        (Some(Keys::Ints(ints)), List::Int(list)) => {
+            let among: HashSet<i64> = list.iter().copied().collect();
+            each(rows, |row| ints.get(row).is_some_and(|value| among.contains(&value)), stop)
+        }
+        (Some(Keys::Texts(texts)), List::Str(list)) => {
+            let among: HashSet<&str> = list.iter().map(|text| &**text).collect();
+            each(rows, |row| texts.get(row).is_some_and(|text| among.contains(text)), stop)
+        }
+        (Some(Keys::Texts(texts)), List::Int(list)) => {
+            let among: HashSet<String> = list.iter().map(i64::to_string).collect();
+            each(rows, |row| texts.get(row).is_some_and(|text| among.contains(text)), stop)
+        }
+        // Values of another type equal nothing; the checks refuse them.
+        (Some(Keys::Ints(_)), List::Str(_)) | (_, List::Float(_)) | (None, _) => Ok(vec![false; rows.len()]),
+    }
+}
+
 /// The cells of a key at these rows, null where there is no row; `None` where the batch has no such column.
 pub fn pick(batch: &Batch, key: Key, rows: &[u32], stop: Stop<'_>) -> Result<Option<Column>, Stopped> {
     let all = !rows.contains(&NO_ROW);
@@ -135,4 +164,31 @@ pub fn by_stored_row(rows: &RowSet, of_view: Vec<u32>, stop: Stop<'_>) -> Result
         chunk?.iter().zip(&mut of_view).for_each(|(row, value)| all[row] = value);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::ColumnBuilder;
+    use crate::value::{Type, Value};
+
+    #[test]
+    fn what_is_among_values_is_found_by_number_or_by_text() {
+        let batch = Batch::new(vec![1, 2, 3]);
+        let ints = Column::Int([Some(7), None, Some(-8)].into_iter().collect());
+        let mut texts = ColumnBuilder::new(Type::Str, 3);
+        [Value::str("7"), Value::str("x"), Value::Null].iter().for_each(|value| assert!(texts.push(value)));
+        let rows = RowSet::new(batch.with(Key(1), Arc::new(ints)).with(Key(2), Arc::new(texts.finish())));
+        let rows = rows.looking_at(vec![2, 0, 1]);
+        let among = |key, list: &List| is_among(&rows, key, list, Stop::default()).unwrap();
+        let (numbers, words) = (List::Int(vec![7, 3, -8, 7]), List::Str(vec!["x".into(), "3".into()]));
+        assert_eq!(among(Key::ID, &numbers), [true, false, false]);
+        assert_eq!(among(Key(1), &numbers), [true, true, false]);
+        // A number is the text that its digits are, and not the other way round.
+        assert_eq!(among(Key(2), &numbers), [false, true, false]);
+        assert_eq!(among(Key(2), &words), [false, false, true]);
+        assert_eq!(among(Key(1), &words), [false; 3]);
+        assert_eq!(among(Key(9), &numbers), [false; 3]);
+        assert_eq!(among(Key(1), &List::Int(Vec::new())), [false; 3]);
+    }
 }

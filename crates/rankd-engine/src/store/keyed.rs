@@ -3,7 +3,7 @@
 //! A task reads in batches, so there is no way to write one that makes a round trip a row. What answers is a backend that
 //! implements [`Keyed`]. What a task sees is [`crate::task::KeyedReads`].
 
-use crate::store::{Keys, Replies, StoreError};
+use crate::store::{Keys, Replies, StoreError, WrittenKeys};
 use rankd_plan::plan::Arg;
 use rankd_plan::signature::ParamKind;
 use rankd_plan::signature::typed::ParamType;
@@ -51,6 +51,28 @@ pub enum KeyedRead<'a> {
     SortedSet { count: usize, descending: bool },
     /// The one value of a string.
     Text,
+    /// For each of these members whether it is there, in their order: see [`MemberOf`].
+    Members { of: MemberOf, members: WrittenKeys<'a> },
+}
+
+/// What is asked for members, and what an item of the answer then is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberOf {
+    Set,
+    SortedSet,
+    /// A Bloom filter, which may say of a few that they are there where they are not.
+    Filter,
+}
+
+impl MemberOf {
+    /// Whether an item of an answer says that the member is there.
+    pub fn is_there(self, item: Option<&[u8]>) -> bool {
+        match self {
+            // Some versions of the protocol have truth values.
+            MemberOf::Set | MemberOf::Filter => matches!(item, Some(b"1" | b"t")),
+            MemberOf::SortedSet => item.is_some(),
+        }
+    }
 }
 
 /// A store that answers keyed reads, as one event loop sees it.

@@ -78,6 +78,14 @@ impl<'a> WrittenKeys<'a> {
         &self.bytes[self.start_of(at) as usize..self.ends[at] as usize]
     }
 
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let keys = *self;
         (0..keys.ends.len()).map(move |at| keys.get(at))
@@ -134,7 +142,7 @@ impl KeyBuffer {
         Keys::Written(self.written())
     }
 
-    fn written(&self) -> WrittenKeys<'_> {
+    pub(crate) fn written(&self) -> WrittenKeys<'_> {
         WrittenKeys { bytes: &self.bytes, start: 0, ends: &self.ends }
     }
 }

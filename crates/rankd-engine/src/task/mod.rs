@@ -1,7 +1,7 @@
 //! What a task is to the engine. Which of the two traits it implements decides where it runs.
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
-//! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed`, `calls`, `table`. `decode` makes rows of what was read,
+//! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed` with `members`, `calls`, `table`. `decode` makes rows of what was read,
 //! and `layout` says what is read of a store. `draws` has random numbers.
 
 mod calls;
@@ -12,6 +12,7 @@ mod ids;
 mod inputs;
 mod keyed;
 mod layout;
+mod members;
 mod table;
 
 pub use calls::ServiceCalls;
@@ -24,6 +25,7 @@ pub use ids::{IdKeys, code as code_id};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;
 pub use layout::{Inspect, KeyPattern, Misread, StoredLayout};
+pub use members::AskedMembers;
 
 use crate::error::TaskError;
 use crate::request::Request;

@@ -17,7 +17,7 @@ use crate::signature::{
 };
 use crate::wire::cursor::Cursor;
 use rankd_column::id::check_id;
-use rankd_column::{Id, Key, Type, Value};
+use rankd_column::{Element, Id, Key, Type, Value};
 use std::sync::Arc;
 
 /// Reads the parameters of node `at` into its draft.
@@ -148,6 +148,7 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Rules => self.rules(&mut cursor, param)?.map(Arg::Rules),
             ParamKind::On => self.on(&mut cursor, kind)?.map(Arg::On),
             ParamKind::Ids { rows } => self.ids(&mut cursor, param, rows)?.map(Arg::Ids),
+            ParamKind::IdsParam => self.ids_param(&mut cursor, param)?.map(Arg::Param),
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
@@ -285,6 +286,34 @@ impl Reading<'_, '_, '_, '_> {
             cursor.report(Code::ParamOutOfRange, message);
         }
         Ok((cursor.errors() == before).then_some(numbers))
+    }
+
+    /// A list parameter of the request: `{"param": name}`. Where ids are strings, an int of it is the id that its digits are.
+    fn ids_param(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<u32>, Fault> {
+        let (before, mut found) = (cursor.errors(), None);
+        let names = &self.checker.names;
+        cursor.object(&["param"], |cursor, _| {
+            found = names.param(cursor)?;
+            let Some(entry) = found.map(|at| names.registry.params.get(at)) else { return Ok(()) };
+            let fits = match entry.type_of {
+                Type::List(Element::Int) => true,
+                Type::List(Element::Str) => names.registry.has_text_ids(),
+                Type::List(Element::Float) | Type::Vector(_) | Type::Int | Type::Float | Type::Bool | Type::Str => {
+                    false
+                }
+            };
+            if !fits {
+                let id = if names.registry.has_text_ids() { "list<string> or list<int>" } else { "list<int>" };
+                let message =
+                    format!("{} takes a parameter of type {id}, and {:?} is {}", param.name, entry.name, entry.type_of);
+                cursor.report(Code::WrongParamType, message);
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && found.is_none() {
+            cursor.report(Code::MissingField, format!("{} names a parameter: {{\"param\": name}}", param.name));
+        }
+        Ok(found.filter(|_| cursor.errors() == before))
     }
 
     /// Ids of rows: ints, or texts where ids are strings. An int is then the id that its digits are.

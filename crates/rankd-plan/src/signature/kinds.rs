@@ -105,6 +105,12 @@ impl ParamKind {
             ParamKind::Where => row("predicate of a filter after it", &[], "boolean", "where"),
             ParamKind::Node => row("node", &[Text], "Rows", "node"),
             ParamKind::Ids { .. } => row("list of ids", &[Array], "readonly (number | bigint | string)[]", "ids"),
+            ParamKind::IdsParam => row(
+                "parameter that is a list of ids",
+                &[Object],
+                "ParamOf<List<number>> | ParamOf<List<string>>",
+                "list_param",
+            ),
             ParamKind::Columns { .. } => row("columns", &[Object], "Columns", "columns"),
         }
     }
@@ -143,6 +149,7 @@ impl ParamKind {
         ParamKind::Where,
         ParamKind::Node,
         ParamKind::Ids { rows: None },
+        ParamKind::IdsParam,
         ParamKind::Columns { rows: None },
     ];
 }

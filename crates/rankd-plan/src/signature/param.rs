@@ -213,6 +213,8 @@ pub enum ParamKind {
     KeyChoices(&'static [(&'static str, KeyTypes)]),
     /// Keys that are written, each with what is made of the values of another key.
     Aggregates(&'static [Made]),
+    /// A parameter of the request that is a list of ids.
+    IdsParam,
     /// A number for each input, which may have to be whole.
     PerInput {
         whole: bool,

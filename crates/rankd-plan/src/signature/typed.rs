@@ -470,6 +470,9 @@ pub enum Input {}
 /// Ids of rows; `#[rows(row_count)]` says how many, and follows from them where a plan does not give it.
 pub enum IdList {}
 
+/// A parameter of the request that is a list of ids: its position in the registry.
+pub enum IdsParam {}
+
 /// Columns of literal data; `#[rows(row_count)]` says how many rows they have.
 pub enum Columns {}
 
@@ -523,6 +526,7 @@ types! {
     Where as (): ParamKind::Where, Arg::Absent => ();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;
     IdList as Vec<Id>: ParamKind::Ids { rows: None }, Arg::Ids(value) => value.clone();
+    IdsParam as u32: ParamKind::IdsParam, Arg::Param(value) => *value;
     Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();
 }
 

@@ -1,7 +1,11 @@
-//! Leave out the rows that other rows name.
+//! Leave out the rows that other rows, a list or a store name.
 //!
-//! A row is left out if one of the keys of `by` is the id of one of `rows`. Null is no id. The others stay in their order. Empty
-//! input: no rows. Cost: linear in the rows of both; columns are not copied.
+//! A row is left out if one of the keys of `by` is one of the ids: those of `rows`; those of the parameter `list` of the request, which may be
+//! null and then has none; or the members of what an `endpoint` has under `key`, a template, where `from` is "set", "zset", or "bf" for a
+//! Bloom filter. Exactly one of the three is given. Null is no id. The others stay in their order. A store is asked for the members by name, each once, and never
+//! read whole; a missing key has no members, with a null in the template no row is left out for it, and a key that holds something else than `from` says is an error. The
+//! embedded store answers "bf" from a set. Empty input: no rows, no reads. Cost: linear in the rows of both; columns are not copied. With an endpoint, one command for each
+//! key and 5,000 members, all in one round trip.
 //!
 //! ```text
 //! with {"rows": 1, "by": ["id", "parent_id"]}
@@ -20,26 +24,33 @@
 //! | 1 | 20 |
 //! | 3 | |
 //! ```
+//!
+//! ```text
+//! with {"endpoint": "redis_default", "key": "seen:{user_id}", "from": "zset", "by": ["id", "parent_id"]}
+//! store {"key": "seen:1", "zset": [["30", 5], ["3", 0], ["50", 1]]}
+//! given
+//! | id | parent_id |
+//! | 1 | 20 |
+//! | 2 | 30 |
+//! | 3 | |
+//! | 4 | 40 |
+//! gives
+//! | id | parent_id |
+//! | 1 | 20 |
+//! | 4 | 40 |
+//! ```
 
 pub(crate) use crate::membership::CONTRACT;
 
-use crate::membership::Params;
-use rankd_column::RowSet;
-use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
+use crate::membership::{self, Named, Params};
+use rankd_engine::task::{self, Decide, LinkContext};
 
-pub(crate) struct Task(Params);
+pub(crate) enum Task {}
 
-impl Make for Task {
+impl Decide for Task {
     type Params = Params;
 
-    fn make(params: Params, _: &LinkContext<'_>) -> Task {
-        Task(params)
-    }
-}
-
-impl Compute for Task {
-    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        self.0.keep(inputs, false, cx)
+    fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
+        membership::decide(params, Named::Dropped, cx)
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::store::closing;
 use crate::store::keyed::limits;
-use crate::store::{KeyedRead, ReadBatch, Replies, StoreError, TooLarge};
-use hashbrown::HashMap;
+use crate::store::{KeyedRead, MemberOf, ReadBatch, Replies, StoreError, TooLarge};
+use hashbrown::{HashMap, HashSet};
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use std::fmt;
 
@@ -241,6 +241,9 @@ impl Data {
                     match batch.read {
                         KeyedRead::HashFields(fields) => fields.iter().for_each(|_| replies.push_item(None)),
                         KeyedRead::Text => replies.push_item(None),
+                        KeyedRead::Members { of, members } => {
+                            members.iter().for_each(|_| push_member(&mut replies, of, None));
+                        }
                         KeyedRead::HashAll
                         | KeyedRead::ListHead(_)
                         | KeyedRead::List(_)
@@ -306,6 +309,16 @@ impl Held {
                 }
             }
             (Held::Text(bytes), KeyedRead::Text) => push(replies, bytes)?,
+            // Whoever tries a plan with a filter has its members in a set.
+            (Held::Set(held), KeyedRead::Members { of: of @ (MemberOf::Set | MemberOf::Filter), members }) => {
+                let held: HashSet<&[u8]> = held.iter().map(String::as_bytes).collect();
+                members.iter().for_each(|member| push_member(replies, of, held.contains(member).then_some(1.0)));
+            }
+            (Held::SortedSet(held), KeyedRead::Members { of: of @ MemberOf::SortedSet, members }) => {
+                let held: HashMap<&[u8], f64> =
+                    held.iter().map(|(member, score)| (member.as_bytes(), *score)).collect();
+                members.iter().for_each(|member| push_member(replies, of, held.get(member).copied()));
+            }
             (Held::Hash(_) | Held::List(_) | Held::Set(_) | Held::SortedSet(_) | Held::Text(_), _) => {
                 replies.end_wrong_type();
                 return Ok(());
@@ -313,6 +326,14 @@ impl Held {
         }
         replies.end_reply();
         Ok(())
+    }
+}
+
+/// Adds whether a member is there, or its score.
+fn push_member(replies: &mut Replies, of: MemberOf, score: Option<f64>) {
+    match of {
+        MemberOf::Set | MemberOf::Filter => replies.push_item(Some(if score.is_some() { b"1" } else { b"0" })),
+        MemberOf::SortedSet => replies.push_item(score.map(|score| score.to_string()).as_deref().map(str::as_bytes)),
     }
 }
 

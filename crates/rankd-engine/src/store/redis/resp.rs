@@ -1,13 +1,13 @@
 //! The protocol: commands out, replies in, with strict limits and without a tree of values.
 //!
-//! A reply to one of our reads is one string, a flat list of strings, a flat map of them, a list of pairs, or an error. What a server pushes of its own accord
+//! A reply to one of our reads is one string, a flat list of strings, numbers or truth values, a flat map of them, a list of pairs, or an error. What a server pushes of its own accord
 //! may come between replies and is passed over. A reply that is larger than our limits is passed over too, as it comes and
 //! without being kept, so that the replies behind it can be read. Anything else is malformed: after it nothing on the connection
 //! can be trusted, so the connection is closed.
 
 use crate::store::keyed::limits;
 use crate::store::redis::flat;
-use crate::store::{KeyedRead, Keys, ReadBatch, Replies, TooLarge};
+use crate::store::{KeyedRead, Keys, MemberOf, ReadBatch, Replies, TooLarge};
 
 /// What is passed over of a step's replies. Where there is more, a new connection costs less than waiting for the rest.
 const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
@@ -36,6 +36,9 @@ pub(crate) fn command(read: KeyedRead<'_>) -> &'static str {
         KeyedRead::SortedSet { descending: false, .. } => "ZRANGE",
         KeyedRead::SortedSet { descending: true, .. } => "ZREVRANGE",
         KeyedRead::Text => "GET",
+        KeyedRead::Members { of: MemberOf::Set, .. } => "SMISMEMBER",
+        KeyedRead::Members { of: MemberOf::SortedSet, .. } => "ZMSCORE",
+        KeyedRead::Members { of: MemberOf::Filter, .. } => "BF.MEXISTS",
     }
 }
 
@@ -52,6 +55,7 @@ pub(super) fn push_step(out: &mut Vec<u8>, batch: &ReadBatch<'_>, asking: bool) 
         KeyedRead::HashFields(fields) => fields.len(),
         KeyedRead::ListHead(_) | KeyedRead::List(_) => 2,
         KeyedRead::SortedSet { .. } => 3,
+        KeyedRead::Members { members, .. } => members.len(),
     };
     push_header(&mut before, b'*', 2 + more_words);
     push_word(&mut before, command(batch.read).as_bytes());
@@ -64,6 +68,7 @@ pub(super) fn push_step(out: &mut Vec<u8>, batch: &ReadBatch<'_>, asking: bool) 
             push_head(&mut after, count);
             push_word(&mut after, b"WITHSCORES");
         }
+        KeyedRead::Members { members, .. } => members.iter().for_each(|member| push_word(&mut after, member)),
     }
     match batch.keys {
         Keys::Numbered { prefix, ids } => {
@@ -136,6 +141,7 @@ impl Expect {
             KeyedRead::List(count) => Expect::AtMost(count),
             KeyedRead::SortedSet { count, .. } => Expect::Scored(count),
             KeyedRead::Text => Expect::One,
+            KeyedRead::Members { members, .. } => Expect::Exactly(members.len()),
         }
     }
 
@@ -341,7 +347,7 @@ impl Incoming {
             let head = line.len() + 3;
             let (bytes, ends) = match kind {
                 b'$' if line == b"-1" => (0, false),
-                b'_' | b':' | b',' => (0, false),
+                b'_' | b':' | b',' | b'#' => (0, false),
                 b'$' => (number(line)?, true),
                 _ => return Err(Malformed("an item that is not a string")),
             };
@@ -426,8 +432,8 @@ impl Incoming {
         match kind {
             b'$' if line == b"-1" => push(into, None),
             b'_' if line.is_empty() => push(into, None),
-            b':' | b',' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Batch)),
-            b':' | b',' => push(into, Some(line)),
+            b':' | b',' | b'#' if line.len() > room => return Ok(Item::TooLarge(TooLarge::Batch)),
+            b':' | b',' | b'#' => push(into, Some(line)),
             b'$' => {
                 let len = number(line)?;
                 if len > limits::VALUE_BYTES {
@@ -551,6 +557,39 @@ mod tests {
             {}
         }
         assert_eq!((replies.items(0).len(), incoming.is_empty()), (4, true));
+    }
+
+    #[test]
+    fn whether_members_are_there_is_told_by_ints_scores_or_truth_values() {
+        let mut members = crate::store::KeyBuffer::default();
+        ["a", "b", "c"].iter().for_each(|member| members.push(|out| out.extend_from_slice(member.as_bytes())));
+        let Keys::Written(members) = members.keys() else { unreachable!("they were written") };
+        for (of, reply) in [
+            (MemberOf::Set, &b"*3\r\n:1\r\n:0\r\n:1\r\n"[..]),
+            (MemberOf::SortedSet, b"*3\r\n$1\r\n0\r\n$-1\r\n$4\r\n-inf\r\n"),
+            (MemberOf::SortedSet, b"*3\r\n,0\r\n_\r\n,-inf\r\n"),
+            (MemberOf::Filter, b"*3\r\n:1\r\n:0\r\n:1\r\n"),
+            (MemberOf::Filter, b"*3\r\n#t\r\n#f\r\n#t\r\n"),
+        ] {
+            let read = KeyedRead::Members { of, members };
+            for cut in 0..reply.len() {
+                let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+                incoming.bytes.extend_from_slice(&reply[..cut]);
+                assert_eq!(incoming.reply(Expect::of(read), &mut replies), Ok(ReplyProgress::Incomplete), "{cut}");
+                incoming.bytes.extend_from_slice(&reply[cut..]);
+                assert_eq!(incoming.reply(Expect::of(read), &mut replies), Ok(ReplyProgress::Done), "{cut}");
+                assert_eq!(replies.items(0).map(|item| of.is_there(item)).collect::<Vec<_>>(), [true, false, true]);
+            }
+            let mut incoming = Incoming { bytes: b"*2\r\n:1\r\n:0\r\n".to_vec(), ..Incoming::default() };
+            assert!(incoming.reply(Expect::of(read), &mut Replies::default()).is_err());
+        }
+        let mut out = Vec::new();
+        push_step(
+            &mut out,
+            &ReadBatch { read: KeyedRead::Members { of: MemberOf::Filter, members }, keys: USER_5 },
+            false,
+        );
+        assert_eq!(out, b"*5\r\n$10\r\nBF.MEXISTS\r\n$6\r\nuser:5\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum Trouble {
     Forbidden,
     /// It has no room for another client.
     MaxClients,
+    /// It does not know a command: an older version, or one without a module.
+    UnknownCommand,
     Other,
 }
 
@@ -39,6 +41,7 @@ impl Trouble {
             "NOAUTH" | "WRONGPASS" => Trouble::Access,
             "NOPERM" => Trouble::Forbidden,
             _ if line.contains("max number of clients") => Trouble::MaxClients,
+            _ if line.starts_with("ERR unknown command") => Trouble::UnknownCommand,
             _ => Trouble::Other,
         }
     }
@@ -48,7 +51,7 @@ impl Trouble {
         use Trouble::*;
         match self {
             Loading | Busy | MasterDown | ClusterDown | Access | MaxClients => true,
-            ReadOnly | Moved | TryAgain | Forbidden | Other => false,
+            ReadOnly | Moved | TryAgain | Forbidden | UnknownCommand | Other => false,
         }
     }
 
@@ -62,6 +65,7 @@ impl Trouble {
             Trouble::Moved => codes::KEY_MOVED,
             Trouble::Access | Trouble::Forbidden => codes::ACCESS_DENIED,
             Trouble::MaxClients => codes::TOO_MANY_CLIENTS,
+            Trouble::UnknownCommand => codes::UNKNOWN_COMMAND,
             Trouble::Other => codes::STORE_ERROR,
             Trouble::TryAgain => codes::KEY_MOVING,
         }
@@ -79,6 +83,7 @@ impl Trouble {
             Trouble::Access => "denies access: the password is missing or wrong",
             Trouble::Forbidden => "does not allow this read",
             Trouble::MaxClients => "has no room for another client",
+            Trouble::UnknownCommand => "does not know the command that this read needs",
             Trouble::Other => "answered with an error",
             Trouble::TryAgain => "is moving this key; try again",
         }
