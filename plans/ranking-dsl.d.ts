@@ -571,6 +571,15 @@ declare module "@ranking-dsl/runtime" {
       /** How many of the rows that are left to look at for a pick; 0 is all (default 0) */
       lookahead?: number | bigint;
     } & TaskOptions): Rows;
+    /** Fill up the rows from others until there are enough. */
+    ensure(options: {
+      /** How many rows there should be */
+      count: number | bigint;
+      /** The nodes that are asked for more rows, the first first */
+      from: readonly Rows[];
+      /** What is done to the rows of each of them before they are taken */
+      then?: (rows: Rows) => Rows;
+    } & TaskOptions): Rows;
     /** Leave out the rows that other rows, a list or a store name. */
     exclude<By extends Expr>(options?: {
       /** The node whose ids are looked for: this, a list or an endpoint */
@@ -785,6 +794,11 @@ declare module "@ranking-dsl/runtime" {
       durationMs: number | bigint;
       /** Whether to fail when the time is over (default false) */
       failAfterSleep?: boolean;
+    } & TaskOptions): Rows;
+    /** Put rows of other nodes at places of their own. */
+    slots(options: {
+      /** The rows that get places, and which; an earlier fill wins */
+      fills: readonly { readonly rows: Rows; readonly at?: readonly number[]; readonly every?: number; readonly max?: number }[];
     } & TaskOptions): Rows;
     /** Order the rows by a key, or by several. */
     sort<Key extends Expr>(options?: {

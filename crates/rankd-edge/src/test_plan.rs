@@ -99,6 +99,7 @@ pub(crate) fn outcome() -> Outcome {
     let nodes = vec![record(0, End::Failed), record(1, End::Failed), record(2, End::Done), record(4, End::Done)];
     Outcome {
         result: Ok(vec![RowSet::new(Batch::new(vec![7])), RowSet::new(Batch::new(vec![8, 9]))]),
+        short: Vec::new(),
         degraded: vec![
             degraded(1, Reason::Upstream, codes::UNREACHABLE, Substitute::Node(2), 1_249),
             degraded(0, Reason::Timeout, codes::NODE_TIMEOUT, Substitute::NoRows, 41_150),

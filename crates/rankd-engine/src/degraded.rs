@@ -1,5 +1,5 @@
 //! What is missing from an answer: the nodes that weather struck and whose fallbacks were taken, and those that had to hand over what
-//! they had when their time was up.
+//! they had when their time was up; and the nodes that have fewer rows than they want.
 
 use crate::codes::{self, ErrorCode, ErrorKind};
 use crate::link::Linked;
@@ -17,6 +17,14 @@ pub struct Degraded {
     pub fallback: StandIn,
     /// How long after the start of the run.
     pub after: Duration,
+}
+
+/// A node that wants more rows than it has, after all that it could ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    pub node: NodeIx,
+    pub wanted: usize,
+    pub got: usize,
 }
 
 /// What the readers of a node got in place of its rows.

@@ -9,7 +9,7 @@ use crate::loop_handle::{LongestPoll, LoopHandle, LoopService, MakeService};
 use crate::place::{Policy, Scheduler};
 use crate::pool::Pool;
 use crate::request::Request;
-use crate::run::{self, Cancel, Cpu, Outcome};
+use crate::run::{self, Cancel, Outcome};
 use crate::sequential::Sequential;
 use crate::stats::Stats;
 use crate::store::{Open, Stores, Tables, tables_of};
@@ -150,13 +150,15 @@ impl Engine {
                 if kept.as_ref().is_none_or(|(of, _)| of != id) {
                     match Sequential::new(endpoints, self.stats.clone()) {
                         Ok(sequential) => *kept = Some((*id, sequential)),
-                        Err(error) => return failed(RunError::bug(format!("cannot start a runtime: {error}"))),
+                        Err(error) => {
+                            return Outcome::failed(RunError::bug(format!("cannot start a runtime: {error}")));
+                        }
                     }
                 }
                 let limits = limits(&request);
                 match kept {
                     Some((_, sequential)) => sequential.run(plan, &self.begin(plan, request), limits),
-                    None => failed(RunError::bug("no runtime")),
+                    None => Outcome::failed(RunError::bug("no runtime")),
                 }
             }),
         }
@@ -200,7 +202,7 @@ impl Engine {
         if let Err(refused) = loops[at].orders.send(Message::Run(Box::new(order)))
             && let Message::Run(order) = refused.0
         {
-            (order.answer)(failed(RunError::bug("the event loop is gone")));
+            (order.answer)(Outcome::failed(RunError::bug("the event loop is gone")));
         }
     }
 
@@ -233,18 +235,6 @@ impl Engine {
     }
 }
 
-fn failed(error: RunError) -> Outcome {
-    Outcome {
-        result: Err(Box::new(error)),
-        trace: None,
-        took: Duration::ZERO,
-        cpu: Cpu::default(),
-        degraded: Vec::new(),
-        dials: Vec::new(),
-        seed: None,
-    }
-}
-
 /// A request that is running.
 pub struct Ticket {
     outcome: Receiver<Outcome>,
@@ -254,7 +244,7 @@ pub struct Ticket {
 impl Ticket {
     /// Waits for the answer.
     pub fn wait(self) -> Outcome {
-        self.outcome.recv().unwrap_or_else(|_| failed(RunError::bug("the event loop dropped the request")))
+        self.outcome.recv().unwrap_or_else(|_| Outcome::failed(RunError::bug("the event loop dropped the request")))
     }
 
     pub fn cancel(&self) {

@@ -118,6 +118,7 @@ fn join(parts: &mut [StepSpec], nodes: &[NodeIx], pass: Arc<Pass>) {
     let joined = StepSpec {
         task: Task::Compute(Arc::new(Fused { pass: pass.clone(), nodes: nodes.to_vec() })),
         inputs: covered[0].inputs.clone(),
+        reserves: 0,
         nodes: nodes.to_vec(),
         pass: Some(pass),
         timeout: None,

@@ -190,7 +190,7 @@ impl LearnedTimes {
         // What has to run before a lazy node has rows.
         let mut before_us = vec![0u32; self.steps.len()];
         for &node in steps.order.iter().filter(|node| is_lazy(**node)) {
-            let inputs = steps.step(node).inputs.iter().map(|input| before_us[*input as usize]);
+            let inputs = steps.step(node).awaited().iter().map(|input| before_us[*input as usize]);
             before_us[node as usize] = p95_us(node).saturating_add(inputs.max().unwrap_or(0));
         }
         let mut tail_us = vec![0u32; self.steps.len()];
@@ -199,6 +199,13 @@ impl LearnedTimes {
             let readers = steps.step(node).readers.iter().filter(|reader| is_lazy(node) || !is_lazy(**reader));
             let longest = readers.map(|reader| p95_us(*reader).saturating_add(tail_us[*reader as usize])).max();
             tail_us[at] = tail_us[at].max(longest.unwrap_or(0));
+            // A reserve that gives too little leaves time for those after it.
+            let mut after_us = p95_us(node).saturating_add(tail_us[at]);
+            for &reserve in steps.step(node).reserves().iter().rev() {
+                let reserve = reserve as usize;
+                tail_us[reserve] = tail_us[reserve].max(after_us);
+                after_us = after_us.saturating_add(before_us[reserve]);
+            }
             let fallback = steps.substitutes.as_ref().and_then(|of| of.of_node(node).fallback);
             if let Some(source) = fallback.and_then(|of| source(of, &steps.step(node).inputs)) {
                 // Where it stands in, what follows is what would have followed this one.

@@ -72,6 +72,8 @@ pub struct LinkedNode {
     pub op: &'static str,
     pub label: Option<String>,
     pub inputs: Vec<NodeIx>,
+    /// How many of the last of them are read only when its task asks for them.
+    pub reserves: usize,
     /// Whether some output needs it; other nodes never run.
     pub needed: bool,
     /// What its readers get when weather strikes it.
@@ -113,6 +115,7 @@ impl Linked {
             parts.push(StepSpec {
                 task: with_defaults(task, node, registry),
                 inputs: node.inputs.clone(),
+                reserves: node.reserves,
                 nodes: vec![ix as NodeIx],
                 pass: None,
                 timeout: node.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
@@ -127,6 +130,7 @@ impl Linked {
                 op: node.signature.op,
                 label: node.label.clone(),
                 inputs: node.inputs.clone(),
+                reserves: node.reserves,
                 needed: node.needed,
                 fallback: node.fallback,
                 lazy: node.lazy,

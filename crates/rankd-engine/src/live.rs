@@ -123,7 +123,8 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::Expr { .. }
         | ParamKind::Pred
         | ParamKind::Where
+        | ParamKind::Then
         | ParamKind::Columns { .. } => false,
-        ParamKind::Node => true,
+        ParamKind::Node | ParamKind::Reserves | ParamKind::Fills => true,
     }
 }

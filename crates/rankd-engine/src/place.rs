@@ -189,6 +189,7 @@ mod tests {
     fn steps(cost: Cost) -> Steps {
         let spec = StepSpec {
             task: Task::Compute(Arc::new(Same)),
+            reserves: 0,
             inputs: Vec::new(),
             nodes: vec![0],
             pass: None,

@@ -7,7 +7,7 @@ use crate::link::Linked;
 use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
-use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_cut, settle, started_by};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_counts, settle, started_by};
 use crate::stats::Stats;
 use crate::store::{Open, Stores};
 use crate::task::{InputRows, RowCounts, Tally, Task};
@@ -41,10 +41,11 @@ impl Sequential {
         let result = self.walk(plan, request, limits, &mut progress, &mut recorder).map_err(RunFailure::into_error);
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
-        let degraded = progress.take_degraded();
+        let (degraded, short) = progress.take_shortcomings();
         Outcome {
             result,
             degraded,
+            short,
             dials: request.dials.clone(),
             seed: request.seed.clone(),
             trace,
@@ -100,7 +101,7 @@ impl Sequential {
         if let Some(request) = limits.request.filter(|request| request.has_passed(started)) {
             return Err(NodeFailure::TooLate(request));
         }
-        let mut inputs = progress.inputs(step)?;
+        let mut inputs = progress.inputs(ix, step)?;
         recorder.ready(ix, None, started);
         recorder.started(ix, &inputs, Where::Caller, started);
         let own = limits.of_node(started, step.timeout);
@@ -138,7 +139,7 @@ impl Sequential {
         };
         let ended = clock::now();
         recorder.ended(ix, result.as_ref().ok(), (started, ended), Where::Caller, &tally, counts);
-        note_cut(progress, ix, counts, ended);
+        note_counts(progress, ix, counts, ended);
         result
     }
 }

@@ -188,11 +188,14 @@ pub(crate) fn begin_substitution(
     Ok(())
 }
 
-/// Keeps in mind that an anytime node had to hand over what it had, if it had to.
+/// Keeps in mind that an anytime node had to hand over what it had, or that a node wants more rows than it has, before it is settled.
 #[inline(always)]
-pub(crate) fn note_cut(progress: &mut Progress, node: NodeIx, counts: RowCounts, now: Instant) {
+pub(crate) fn note_counts(progress: &mut Progress, node: NodeIx, counts: RowCounts, now: Instant) {
     if let Some(picked) = counts.picked {
         progress.hand_over(node, picked, now);
+    }
+    if let Some(wanted) = counts.wanted {
+        progress.wants(node, wanted);
     }
 }
 
@@ -200,8 +203,12 @@ pub(crate) fn note_cut(progress: &mut Progress, node: NodeIx, counts: RowCounts,
 pub(crate) fn started_by(news: NodeNews, steps: &Steps, progress: &mut Progress) -> Vec<NodeIx> {
     match news {
         NodeNews::HasRows(node) => {
-            steps.step(node).readers.iter().copied().filter(|ix| progress.count_down(*ix)).collect()
+            let readers = steps.step(node).readers.iter().copied();
+            readers.filter(|ix| progress.count_down(*ix) && !progress.is_hollow(steps, *ix)).collect()
         }
-        NodeNews::Woken(node) => Some(node).filter(|node| progress.count_down(*node)).into_iter().collect(),
+        NodeNews::Woken(node) => {
+            let woken = Some(node).filter(|ix| progress.count_down(*ix) && !progress.is_hollow(steps, *ix));
+            woken.into_iter().collect()
+        }
     }
 }

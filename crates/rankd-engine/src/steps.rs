@@ -38,6 +38,8 @@ pub struct Steps {
     pub(crate) times: Option<LearnedTimes>,
     /// Whether a step has a time-out of its own.
     pub(crate) has_timeouts: bool,
+    /// Whether a step may ask for more inputs.
+    pub(crate) has_reserves: bool,
 }
 
 /// What every run looks at comes first.
@@ -73,11 +75,23 @@ pub struct Step {
     pub(crate) has_fallback: bool,
     /// Whether it can hand over what it has when its time is up.
     pub(crate) is_anytime: bool,
+    /// How many of the last inputs are there only once the task has asked for them.
+    reserves: usize,
     /// The columns that gathered rows take along; `None` for all.
     live: Option<Arc<[Key]>>,
 }
 
 impl Step {
+    /// The inputs that it waits for.
+    pub(crate) fn awaited(&self) -> &[NodeIx] {
+        &self.inputs[..self.inputs.len() - self.reserves]
+    }
+
+    /// The inputs that it may ask for, in this order.
+    pub(crate) fn reserves(&self) -> &[NodeIx] {
+        &self.inputs[self.inputs.len() - self.reserves..]
+    }
+
     /// The rows of the first input, gathered where that is due.
     pub(crate) fn gather(&self, rows: &RowSet, stop: Stop<'_>) -> Result<Option<RowSet>, Stopped> {
         let is_live = |key| self.live.as_ref().is_none_or(|live| live.contains(&key));
@@ -90,6 +104,8 @@ impl Step {
 pub(crate) struct StepSpec {
     pub(crate) task: Task,
     pub(crate) inputs: Vec<NodeIx>,
+    /// How many of the last of them are reserves.
+    pub(crate) reserves: usize,
     pub(crate) nodes: Vec<NodeIx>,
     pub(crate) pass: Option<Arc<Pass>>,
     pub(crate) timeout: Option<Duration>,
@@ -114,9 +130,11 @@ impl Steps {
         let mut readers: Vec<Vec<NodeIx>> = parts.iter().map(|_| Vec::new()).collect();
         let (mut waits, mut reads) = (vec![0; parts.len()], vec![0; parts.len()]);
         for &ix in &order {
-            for &input in &parts[ix as usize].inputs {
+            let part = &parts[ix as usize];
+            for (at, &input) in part.inputs.iter().enumerate() {
                 reads[input as usize] += 1;
-                if readers[input as usize].last() != Some(&ix) {
+                let is_awaited = at < part.inputs.len() - part.reserves;
+                if is_awaited && readers[input as usize].last() != Some(&ix) {
                     readers[input as usize].push(ix);
                     waits[ix as usize] += 1;
                 }
@@ -145,6 +163,15 @@ impl Steps {
                     waits[at] += 1;
                     watched[at] = true;
                 }
+                let (awaited, reserves) = inputs.split_at(inputs.len() - parts[at].reserves);
+                for &reserve in reserves {
+                    users[reserve as usize] += 1;
+                    (is_wanted[reserve as usize], watched[reserve as usize], watched[at]) = (true, true, true);
+                }
+                if of_node.feeds_reserves {
+                    // Whatever it waits for may have ended without rows.
+                    awaited.iter().for_each(|input| watched[*input as usize] = true);
+                }
                 if let Some(source) = of_node.fallback.and_then(|of| source(of, inputs)) {
                     // Its rows are kept for as long as they may have to stand in.
                     reads[source as usize] += 1;
@@ -157,7 +184,8 @@ impl Steps {
                 watched[at] |= of_node.is_border();
             }
             for &ix in order.iter().filter(|ix| lazy[**ix as usize]) {
-                let inputs = &parts[ix as usize].inputs;
+                let part = &parts[ix as usize];
+                let inputs = &part.inputs[..part.inputs.len() - part.reserves];
                 let distinct = inputs.iter().enumerate().filter(|(at, input)| !inputs[..*at].contains(input));
                 distinct.for_each(|(_, input)| users[*input as usize] += 1);
             }
@@ -166,7 +194,8 @@ impl Steps {
         let starts = order.iter().copied().filter(|ix| waits[*ix as usize] == 0).collect();
         let computes: Vec<bool> = parts.iter().map(|part| matches!(part.task, Task::Compute(_))).collect();
         let anytime: Vec<bool> = parts.iter().map(|part| part.task.is_anytime()).collect();
-        let is_border = |ix: NodeIx| is_border(ix) || anytime[ix as usize];
+        let asks: Vec<bool> = parts.iter().map(|part| part.reserves > 0).collect();
+        let is_border = |ix: NodeIx| is_border(ix) || anytime[ix as usize] || asks[ix as usize];
         let steps = parts.into_iter().zip(readers).enumerate().map(|(at, (part, readers))| {
             let next = match readers[..] {
                 [next] if data_waits[next as usize] == 1 && computes[next as usize] && !is_wanted[at] => {
@@ -175,14 +204,16 @@ impl Steps {
                 _ => None,
             };
             // What can be cut must not hold the loop.
-            let has_fallback = has_fallback(at as NodeIx);
+            let feeds_reserves = substitutes.as_ref().is_some_and(|of| of.of_node(at as NodeIx).feeds_reserves);
+            let has_fallback = has_fallback(at as NodeIx) || (feeds_reserves && !computes[at]);
             let may_inline = computes[at] && part.scheduling.inline != Some(false) && !has_fallback;
             Step {
                 task: part.task,
-                distinct: part.inputs.len() == data_waits[at] as usize,
+                distinct: part.inputs.len() - part.reserves == data_waits[at] as usize,
                 watched: watched[at],
                 has_fallback,
                 is_anytime: anytime[at],
+                reserves: part.reserves,
                 inputs: part.inputs.into(),
                 readers: readers.into(),
                 next,
@@ -203,7 +234,21 @@ impl Steps {
         let has_anytime = order.iter().any(|ix| steps[*ix as usize].is_anytime);
         let learns = has_anytime || substitutes.as_ref().is_some_and(|substitutes| substitutes.has_fallbacks);
         let times = learns.then(|| LearnedTimes::new(steps.len()));
-        Steps { has_timeouts, steps, order, starts, waits, reads, eager_count, lazy, users, substitutes, times }
+        let has_reserves = order.iter().any(|ix| steps[*ix as usize].reserves > 0);
+        Steps {
+            has_timeouts,
+            has_reserves,
+            steps,
+            order,
+            starts,
+            waits,
+            reads,
+            eager_count,
+            lazy,
+            users,
+            substitutes,
+            times,
+        }
     }
 
     /// Whether a node runs only when another needs it.

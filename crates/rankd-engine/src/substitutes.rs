@@ -23,6 +23,8 @@ pub(crate) struct NodeSubstitutes {
     pub(crate) fallback: Option<Substitute>,
     pub(crate) condition: Option<Condition>,
     pub(crate) lazy: bool,
+    /// Whether its rows, or what is made of them, are reserves and nothing else: where weather strikes it, those are without rows.
+    pub(crate) feeds_reserves: bool,
     /// The keys that it writes and that have a default: where its input stands in for it, they have that.
     defaults: Vec<(Key, Value)>,
     /// No rows, with the columns that it is known to write.
@@ -66,10 +68,14 @@ pub(crate) fn source(substitute: Substitute, inputs: &[NodeIx]) -> Option<NodeIx
 impl Substitutes {
     /// Nothing where the plan has no substitutes.
     pub(crate) fn of(plan: &Plan, registry: &Registry) -> Option<Arc<Substitutes>> {
-        let nodes: Vec<NodeSubstitutes> = plan.nodes.iter().map(|node| of_node(node, registry)).collect();
-        let has_fallbacks = nodes.iter().any(|node| node.fallback.is_some());
+        let fed = feeding_reserves(plan);
+        let nodes = plan.nodes.iter().zip(fed).map(|(node, feeds_reserves)| of_node(node, feeds_reserves, registry));
+        let nodes: Vec<NodeSubstitutes> = nodes.collect();
+        let has_fallbacks = nodes.iter().any(|node| node.fallback.is_some() || node.feeds_reserves);
         let has_conditions = nodes.iter().any(|node| node.condition.is_some());
-        (has_fallbacks || has_conditions).then(|| Arc::new(Substitutes { nodes, has_conditions, has_fallbacks }))
+        let has_reserves = plan.nodes.iter().any(|node| node.reserves > 0);
+        (has_fallbacks || has_conditions || has_reserves)
+            .then(|| Arc::new(Substitutes { nodes, has_conditions, has_fallbacks }))
     }
 
     pub(crate) fn of_node(&self, node: NodeIx) -> &NodeSubstitutes {
@@ -96,10 +102,26 @@ impl Substitutes {
     }
 }
 
-fn of_node(node: &Node, registry: &Registry) -> NodeSubstitutes {
+/// By node: whether it is lazy and all that may need it are reserves, or nodes that feed reserves alone.
+fn feeding_reserves(plan: &Plan) -> Vec<bool> {
+    let mut feeds: Vec<bool> = plan.nodes.iter().map(|node| node.lazy).collect();
+    // Readers come after what they read.
+    for &ix in plan.order.iter().rev().filter(|ix| plan.nodes[**ix as usize].needed) {
+        let (node, feeds_reserves) = (&plan.nodes[ix as usize], feeds[ix as usize]);
+        let awaited = &node.inputs[..node.inputs.len() - node.reserves];
+        let others = [node.fallback, node.condition.as_ref().map(|condition| condition.otherwise)];
+        let others = others.into_iter().flatten().filter_map(|of| source(of, &node.inputs));
+        if !feeds_reserves {
+            awaited.iter().copied().chain(others).for_each(|input| feeds[input as usize] = false);
+        }
+    }
+    feeds
+}
+
+fn of_node(node: &Node, feeds_reserves: bool, registry: &Registry) -> NodeSubstitutes {
     let Node { fallback, condition, lazy, .. } = node;
     let substitutes = [*fallback, condition.as_ref().map(|condition| condition.otherwise)];
-    if substitutes == [None, None] {
+    if substitutes == [None, None] && !feeds_reserves {
         return NodeSubstitutes { lazy: *lazy, ..NodeSubstitutes::default() };
     }
     let written = written(node, registry);
@@ -114,6 +136,7 @@ fn of_node(node: &Node, registry: &Registry) -> NodeSubstitutes {
         fallback: *fallback,
         condition: condition.clone(),
         lazy: *lazy,
+        feeds_reserves,
         defaults: written.iter().filter_map(default).collect(),
         no_rows: Some(no_rows),
     }

@@ -11,7 +11,7 @@ use crate::pool::{Offload, Pool, Worker};
 use crate::progress::{NodeNews, Progress};
 use crate::request::Request;
 use crate::run::{Cpu, Outcome};
-use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_cut, settle, started_by};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_counts, settle, started_by};
 use crate::stats::Stats;
 use crate::store::{Open, Stores, identify};
 use crate::task::{InputRows, Tally, Task};
@@ -113,10 +113,11 @@ pub fn run(
     dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
-    let degraded = dispatch.progress.take_degraded();
+    let (degraded, short) = dispatch.progress.take_shortcomings();
     Outcome {
         result,
         degraded,
+        short,
         dials: request.dials.clone(),
         seed: request.seed.clone(),
         trace,
@@ -212,7 +213,7 @@ impl Dispatch<'_> {
         let step = steps.step(ix);
         let own = self.limits.of_node(now, step.timeout);
         let (deadline, until) = self.limits.split(own, step.is_anytime && !self.request.strict);
-        let mut inputs = match self.progress.inputs(step) {
+        let mut inputs = match self.progress.inputs(ix, step) {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
         };
@@ -303,7 +304,7 @@ impl Dispatch<'_> {
         let StepResult { step, result, started, ended, on, tally, counts, .. } = finished;
         self.in_flight.retain(|(of, _)| *of != step);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally, counts);
-        note_cut(&mut self.progress, step, counts, ended);
+        note_counts(&mut self.progress, step, counts, ended);
         self.settle(step, result.map_err(NodeFailure::Task))
     }
 

@@ -144,6 +144,8 @@ struct Recording {
     /// By node: when it became ready and after which other, and where its record is.
     ready: Vec<(u64, Option<NodeIx>)>,
     at: Vec<Option<usize>>,
+    /// The nodes that may be called again with more inputs: the record is that of the last call.
+    asking: Vec<NodeIx>,
     /// By fused step: what its nodes did.
     reports: Vec<(NodeIx, PassReport)>,
     keys: KnownKeys,
@@ -196,7 +198,8 @@ impl Recorder {
         let recording = || {
             let (ready, at) = (vec![(0, None); nodes], vec![None; nodes]);
             let trace = Trace { nodes: Vec::with_capacity(nodes), ..Trace::default() };
-            Box::new(Recording { began, trace, ready, at, reports: Vec::new(), keys: KnownKeys::default() })
+            let asking = (0..).zip(&plan.nodes).filter(|(_, node)| node.reserves > 0).map(|(at, _)| at).collect();
+            Box::new(Recording { began, trace, ready, at, asking, reports: Vec::new(), keys: KnownKeys::default() })
         };
         Recorder { on: on.then(recording) }
     }
@@ -271,8 +274,7 @@ impl Recorder {
         let start_ns = nanos_between(on.began, now);
         let mut rows_in = 0;
         let keys_in = on.keys.of_all(inputs.into_iter().inspect(|rows| rows_in += rows.len() as u64));
-        on.at[node as usize] = Some(on.trace.nodes.len());
-        on.trace.nodes.push(NodeTrace {
+        let record = NodeTrace {
             node,
             ready_ns: on.ready[node as usize].0,
             start_ns,
@@ -292,7 +294,14 @@ impl Recorder {
             keys_in,
             keys_out: on.keys.none.clone(),
             critical: false,
-        });
+        };
+        match on.at[node as usize].filter(|_| on.asking.contains(&node)) {
+            Some(at) => on.trace.nodes[at] = record,
+            None => {
+                on.at[node as usize] = Some(on.trace.nodes.len());
+                on.trace.nodes.push(record);
+            }
+        }
     }
 
     pub(crate) fn ended(

@@ -158,6 +158,11 @@ fn play_all(seeds: std::ops::Range<u64>) {
         "fallback failed",
         "nothing left",
         "strict",
+        "none asked",
+        "some asked",
+        "all asked",
+        "reserve struck",
+        "short",
     ];
     for what in wanted {
         let (count, enough) = (counts.get(what).copied().unwrap_or(0), (seeds.end - seeds.start) as usize / 400);

@@ -59,6 +59,13 @@ pub const TEXTS_MAX: usize = 1_000;
 pub const RULES_MAX: usize = 16;
 pub const RULE_ROWS_MAX: i64 = 1_000_000;
 
+/// Nodes that a task may ask for one after the other.
+pub const RESERVES_MAX: usize = 16;
+
+/// Nodes whose rows get places in one task parameter, and how many places the rows of one may be given.
+pub const FILLS_MAX: usize = 16;
+pub const PLACES_MAX: usize = 1_000;
+
 /// Bytes of a template in a task parameter.
 pub const TEMPLATE_BYTES_MAX: usize = 1_024;
 

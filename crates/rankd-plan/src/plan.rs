@@ -6,6 +6,7 @@ use crate::signature::{ParamRef, RowEffect, Signature};
 use crate::template::Template;
 use crate::wire::{Scheduling, Sources};
 use rankd_column::expr::Program;
+use rankd_column::kernel::slots::SlotPlaces;
 use rankd_column::kernel::sort::SortKey;
 use rankd_column::{Id, Key, Value};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Node {
     pub signature: Signature,
     /// All row sets that the node works on: its inputs in order, then its node-valued parameters.
     pub inputs: Vec<NodeIx>,
+    /// How many of the last of them are reserves: each is read only when the task asks for it.
+    pub reserves: usize,
     /// One for each parameter of the signature, in its order.
     pub args: Vec<Arg>,
     /// The label that the author gave it for the trace.
@@ -51,7 +54,7 @@ pub struct Node {
     pub condition: Option<Condition>,
     /// Whether some output needs it, or may need it in place of another node.
     pub needed: bool,
-    /// Whether it is needed in place of other nodes only: it runs when the first of those cannot.
+    /// Whether it is needed in place of other nodes, or as a reserve, only: it runs when the first of those cannot do without it.
     pub lazy: bool,
 }
 
@@ -159,6 +162,16 @@ pub struct GroupRule {
     pub window: usize,
 }
 
+/// Rows that get places among others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Its rows are the input at this position of `Node::inputs`.
+    pub input: usize,
+    pub places: SlotPlaces,
+    /// The most rows of it that get a place.
+    pub max: usize,
+}
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
@@ -188,6 +201,9 @@ pub enum Arg {
     Pred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
     Node(usize),
+    /// The rows of so many nodes, the last of `Node::inputs`, for when the task asks for them.
+    Reserves(usize),
+    Fills(Vec<Fill>),
     Ids(Vec<Id>),
     /// A parameter of the request, by its position in the registry.
     Param(u32),
@@ -221,6 +237,8 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)
+            | Arg::Reserves(_)
+            | Arg::Fills(_)
             | Arg::Ids(_)
             | Arg::Param(_) => Vec::new(),
         }
@@ -250,6 +268,8 @@ impl Arg {
             | Arg::SortKeys(_)
             | Arg::On(_)
             | Arg::Node(_)
+            | Arg::Reserves(_)
+            | Arg::Fills(_)
             | Arg::Ids(_)
             | Arg::Param(_)
             | Arg::Columns(_) => Vec::new(),
@@ -281,6 +301,8 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)
+            | Arg::Reserves(_)
+            | Arg::Fills(_)
             | Arg::Ids(_)
             | Arg::Param(_)
             | Arg::Columns(_) => Vec::new(),

@@ -1,16 +1,14 @@
 //! One run of a plan for a request on this loop, through admission, and what is logged and counted of it.
 
 use crate::connection_state::ConnectionState;
-use crate::limiter::Refusal;
 use crate::refusal_answer::error_of;
 use crate::request_scope::RequestScope;
 use crate::traced_run;
 use rankd_engine::clock::{self, nanos_between};
-use rankd_engine::run::{Cancel, Cpu};
+use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, Request};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Runs a plan if it may run now.
 pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request: Request) -> Outcome {
@@ -28,27 +26,13 @@ pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request:
             scope.queued_ns = queued_ns;
             outcome
         }
-        Err(refusal) => refused(refusal),
+        Err(refusal) => Outcome::failed(error_of(refusal)),
     };
     if scope.sampled {
         let took_ns = u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX);
         scope.began_ns = nanos_between(scope.since, clock::now()).saturating_sub(took_ns);
     }
     outcome
-}
-
-/// What became of a run that was not admitted.
-fn refused(refusal: Refusal) -> Outcome {
-    let result = Err(Box::new(error_of(refusal)));
-    Outcome {
-        result,
-        trace: None,
-        took: Duration::ZERO,
-        cpu: Cpu::default(),
-        degraded: Vec::new(),
-        dials: Vec::new(),
-        seed: None,
-    }
 }
 
 /// Counts rows, nodes and taken fallbacks, and logs what operators should know.

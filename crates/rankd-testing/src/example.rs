@@ -90,6 +90,9 @@ impl Example {
                     format!("{name:?}:{name:?}")
                 }
                 (None, Some(ParamKind::Node)) => format!("{name:?}:\"given{value}\""),
+                // Tables by their numbers: `[1, 2]`, and `{"rows": 1, …}`.
+                (None, Some(ParamKind::Reserves)) => format!("{name:?}:{}", name_tables(value, "")),
+                (None, Some(ParamKind::Fills)) => format!("{name:?}:{}", name_tables(value, "\"rows\": ")),
                 (None, _) => format!("{name:?}:{value}"),
             });
         }
@@ -117,6 +120,20 @@ impl Example {
             preds.join(",")
         )
     }
+}
+
+/// The same JSON with the nodes that give the tables in place of their numbers, wherever a number follows `after`.
+fn name_tables(json: &str, after: &str) -> String {
+    let (mut named, mut rest) = (String::new(), json);
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let length = rest[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - at);
+        let (before, number) = (&rest[..at], &rest[at..at + length]);
+        let is_table = before.ends_with(after);
+        named += before;
+        named += &if is_table { format!("\"given{number}\"") } else { number.to_owned() };
+        rest = &rest[at + length..];
+    }
+    named + rest
 }
 
 #[cfg(test)]

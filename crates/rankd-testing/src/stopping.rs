@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 
 /// What takes less than this need not look.
 const NO_TIME: Duration = Duration::from_millis(1);
-/// No task works for this part of its time without a look: a coarse guard.
+/// No task works for this part of its time without a look, unless that is short: a coarse guard. Memory that is touched for the first time
+/// takes a busy machine some milliseconds.
 const PARTS_MIN: u32 = 4;
+const SHORT: Duration = Duration::from_millis(4);
 /// What a part costs differs from run to run; of several, the least time of each part counts.
 const RUNS: usize = 5;
 
@@ -122,7 +124,7 @@ fn stop_one(op: &str, rows: usize, run: impl Fn(Stop<'static>) -> Option<Result<
     let all = least.len() - 1;
     assert!(all > rows / ROWS_A_LOOK, "{op} looks {all} times in {rows} rows");
     let (longest, took) = (least.iter().max().copied().unwrap_or_default(), least.iter().sum::<Duration>());
-    assert!(longest < took / PARTS_MIN, "{op} works for {longest:?} of {took:?} without a look");
+    assert!(longest < SHORT.max(took / PARTS_MIN), "{op} works for {longest:?} of {took:?} without a look");
     for last in [1, 2, all / 4, all / 2, all - 1] {
         match run(stop_at(last)) {
             Err(error) => assert_eq!((error.code, looks()), (codes::CANCELLED, last), "{op}: {error}"),

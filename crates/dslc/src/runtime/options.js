@@ -232,6 +232,53 @@ export const readers = {
     if (!Rows.is(x)) return wrongOption(at, option, `${option} takes a set of rows, not ${describe(x)}`);
     return input(plan, x, at, option);
   },
+  // The nodes that a task may ask for. `then` is what is done to the rows of each.
+  reserves(x, { at, option, plan, then }) {
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of rows, not ${describe(x)}`, "[trending, popular]");
+    const nodes = [];
+    for (const item of [...x]) {
+      if (isBroken(item)) return null;
+      let rows = item;
+      if (typeof then === "function" && Rows.is(item)) {
+        rows = then(item);
+        if (isBroken(rows)) return null;
+        if (!Rows.is(rows)) return wrongOption(at, "then", `then gives back a set of rows, not ${describe(rows)}`);
+      }
+      const node = readers.node(rows, { at, option, plan });
+      if (node === null) return null;
+      nodes.push(node);
+    }
+    return `[${nodes.join(",")}]`;
+  },
+  // A function, which the reserves call: it is no text of a parameter.
+  then(x, { at, option }) {
+    if (typeof x === "function") return "";
+    return wrongOption(at, option, `${option} takes a function of rows, not ${describe(x)}`, "(rows) => rows.take({ count: 10 })");
+  },
+  // Rows that get places.
+  fills(x, { at, option, plan }) {
+    const help = "[{ rows: ads, at: [3, 10] }, { rows: banners, every: 5, max: 2 }]";
+    if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of rows with their places, not ${describe(x)}`, help);
+    const fills = [];
+    for (const fill of [...x]) {
+      if (isBroken(fill)) return null;
+      if (!isPlain(fill)) return wrongOption(at, option, `a fill is an object, not ${describe(fill)}`, help);
+      const fields = [];
+      for (const name of keys(fill)) {
+        const value = fill[name];
+        if (isBroken(value)) return null;
+        if (!["rows", "at", "every", "max"].includes(name)) return wrongOption(at, option, `a fill has rows, at, every and max, not ${name}`, help);
+        let text;
+        if (name === "rows") text = readers.node(value, { at, option, plan });
+        else if (name === "at") text = readers.numbers(value, { at, option });
+        else text = whole(value) ?? wrongOption(at, option, `${name} takes a whole number, not ${describe(value)}`, help);
+        if (text === null) return null;
+        fields.push(`"${name}":${text}`);
+      }
+      fills.push(`{${fields.join(",")}}`);
+    }
+    return `[${fills.join(",")}]`;
+  },
   // The rows that flow into a task that takes several.
   inputs(x, { at, option, plan }) {
     if (!isArray(x)) return wrongOption(at, option, `${option} takes a list of rows, not ${describe(x)}`, "[popular, followed]");

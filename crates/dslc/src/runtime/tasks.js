@@ -45,10 +45,12 @@ function run(task, plan, from, list, at) {
       if (text !== null) more[field.position] = `,"${field.name}":${text}`;
     } else if (option === "trace") {
       trace = readers.text(x, { at, option });
+    } else if (param.kind === "then") {
+      readers.then(x, { at, option });
     } else if (param.kind === "where") {
       filter = readers.where(x, { at, option, plan });
     } else {
-      const text = readers[param.kind](x, { at, option, param, plan });
+      const text = readers[param.kind](x, { at, option, param, plan, then: given.then });
       if (text !== null) texts[param.position] = `"${param.name}":${text}`;
     }
   }

@@ -2,8 +2,7 @@
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], `texts`, [`top`],
 //! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`aggregate`], [`cap`], [`combine`], [`diversify`],
-//! [`fuse`], [`mod@mmr`], [`scores`]; and [`draws`], the random numbers of rows, with
-//! [`sample`] and [`explore`].
+//! [`ensure`], [`fuse`], [`mod@mmr`], [`scores`], [`mod@slots`]; and [`draws`], the random numbers of rows, with [`sample`] and [`explore`].
 
 pub mod aggregate;
 pub mod cap;
@@ -12,6 +11,7 @@ pub mod compact;
 pub mod concat;
 pub mod diversify;
 pub mod draws;
+pub mod ensure;
 pub mod explore;
 pub mod fuse;
 pub mod gather;
@@ -23,6 +23,7 @@ pub mod numbers;
 pub mod sample;
 pub mod scores;
 pub mod similarity;
+pub mod slots;
 pub mod sort;
 mod texts;
 pub mod top;

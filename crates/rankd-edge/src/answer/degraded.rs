@@ -1,7 +1,7 @@
 //! What is missing from an answer, written down: as JSON, the same for answers, logs and Arrow's metadata, and as lines for people.
 
 use super::shown_text::shown_text;
-use rankd_engine::degraded::{Degraded, FallbackName, StandIn, fallback_name};
+use rankd_engine::degraded::{Degraded, FallbackName, Short, StandIn, fallback_name};
 use rankd_engine::{Linked, codes};
 use rankd_plan::json::Writer;
 use rankd_plan::plan::NodeIx;
@@ -28,6 +28,18 @@ pub fn write_degraded(plan: &Linked, degraded: &[Degraded], w: &mut Writer) {
                     w.field("picked").int(*picked as i64);
                 }
                 w.field("after_ms").float(after_ms(*after));
+            });
+        }
+    });
+}
+
+/// Writes an array with an object for each node that has fewer rows than it wants, in order of time.
+pub fn write_short(plan: &Linked, short: &[Short], w: &mut Writer) {
+    w.array(|w| {
+        for Short { node, wanted, got } in short {
+            w.object(|w| {
+                w.field("node").string(&plan.node(*node).id);
+                w.field("wanted").int(*wanted as i64).field("got").int(*got as i64);
             });
         }
     });
@@ -64,6 +76,15 @@ pub(crate) fn degraded_lines(plan: &Linked, degraded: &[Degraded], colour: bool)
         render::warning(code.unwrap_or(codes::LEARNED_LIMIT).id, &message, colour) + "\n"
     };
     degraded.iter().map(line).collect()
+}
+
+/// A line for each node that has fewer rows than it wants.
+pub(crate) fn short_lines(plan: &Linked, short: &[Short]) -> String {
+    let line = |Short { node, wanted, got }: &Short| {
+        let linked = plan.node(*node);
+        format!("note: {} {} has {got} of {wanted} rows\n", shown_text(&linked.id), linked.op)
+    };
+    short.iter().map(line).collect()
 }
 
 /// In milliseconds, to a tenth.
@@ -128,7 +149,10 @@ mod tests {
         let rows = r#"{"request_id":"r","plan":"feed","outputs":{"main":[{"id":7}],"ads":[{"id":8},{"id":9}]}}"#;
         assert_eq!(text(answer.render(&outcome)), rows);
         let outputs = outcome.result.as_ref().unwrap();
-        assert_eq!(answer.table(outputs, &[], None, false), "main:\nid\n 7\n1 row\n\nads:\nid\n 8\n 9\n2 rows\n");
+        assert_eq!(
+            answer.table(outputs, (&[], &[]), None, false),
+            "main:\nid\n 7\n1 row\n\nads:\nid\n 8\n 9\n2 rows\n"
+        );
         let arrow = String::from_utf8_lossy(&answer.arrow(outputs, &outcome).unwrap()).into_owned();
         for part in [
             r#""outputs":[{"name":"main","node":"kept","rows":1},{"name":"ads","node":"other","rows":2}]}"#,
@@ -167,7 +191,7 @@ mod tests {
         let plan = plan(&registry);
         let table = |colour| {
             let Outcome { result, degraded, .. } = outcome();
-            answer(&plan, &registry, false).table(&result.unwrap(), &degraded, None, colour)
+            answer(&plan, &registry, false).table(&result.unwrap(), (&degraded, &[]), None, colour)
         };
         let lines = "other:\nid\n 8\n 9\n2 rows\n\
             warning[E401]: n1 source is degraded: upstream after 1.2 ms, fallback node stand in\n\

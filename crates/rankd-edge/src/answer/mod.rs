@@ -30,8 +30,8 @@ pub fn write_row_counts(node: &NodeTrace, w: &mut Writer) {
 #[cfg(test)]
 mod tests;
 
-pub(crate) use degraded::degraded_lines;
-pub use degraded::{taken, write_degraded, write_fallback};
+pub(crate) use degraded::{degraded_lines, short_lines};
+pub use degraded::{taken, write_degraded, write_fallback, write_short};
 pub use pretty::pretty;
 pub use table::ROWS_SHOWN;
 
@@ -130,6 +130,9 @@ impl Answer<'_> {
             }
             if !outcome.degraded.is_empty() {
                 write_degraded(self.plan, &outcome.degraded, w.field("degraded"));
+            }
+            if !outcome.short.is_empty() {
+                write_short(self.plan, &outcome.short, w.field("short"));
             }
             let turned = self.plan.dials.iter().zip(&outcome.dials).filter(|(dial, value)| dial.first != **value);
             let mut turned = turned.peekable();

@@ -3,12 +3,12 @@
 //! What comes from stores goes to somebody's terminal here, so control characters are shown and never sent.
 
 use super::Answer;
-use super::degraded::degraded_lines;
+use super::degraded::{degraded_lines, short_lines};
 use super::shown_text::shown_text;
 use crate::arrow::ArrowField;
 use crate::listing::Listing;
 use rankd_column::{Id, List, RowSet, Type, Value};
-use rankd_engine::degraded::Degraded;
+use rankd_engine::degraded::{Degraded, Short};
 use std::fmt::Display;
 
 /// So many rows are shown of all outputs together.
@@ -19,7 +19,13 @@ const ELEMENTS_SHOWN: usize = 3;
 impl Answer<'_> {
     /// The first rows of each output as a table, how many there are, and what is missing. Columns that do not fit into `width` cells of a
     /// terminal, where there is one, are only named.
-    pub fn table(&self, outputs: &[RowSet], degraded: &[Degraded], width: Option<usize>, colour: bool) -> String {
+    pub fn table(
+        &self,
+        outputs: &[RowSet],
+        (degraded, short): (&[Degraded], &[Short]),
+        width: Option<usize>,
+        colour: bool,
+    ) -> String {
         let fields = self.fields(outputs);
         let mut text = String::new();
         let mut left = ROWS_SHOWN;
@@ -46,7 +52,7 @@ impl Answer<'_> {
                 rest => format!("… {rest} more of {count}; --format json shows all\n"),
             });
         }
-        text + &degraded_lines(self.plan, degraded, colour)
+        text + &degraded_lines(self.plan, degraded, colour) + &short_lines(self.plan, short)
     }
 }
 

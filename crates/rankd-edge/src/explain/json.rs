@@ -1,6 +1,6 @@
 //! An explanation for programs.
 
-use crate::answer::{write_degraded, write_fallback, write_row_counts};
+use crate::answer::{write_degraded, write_fallback, write_row_counts, write_short};
 use crate::explain::{Explanation, micros, millis};
 use crate::outputs::write_outputs;
 use rankd_engine::Outcome;
@@ -110,6 +110,9 @@ impl Explanation<'_> {
         }
         if !outcome.degraded.is_empty() {
             write_degraded(self.plan, &outcome.degraded, w.field("degraded"));
+        }
+        if !outcome.short.is_empty() {
+            write_short(self.plan, &outcome.short, w.field("short"));
         }
         w.field("nodes").array(|w| {
             for record in outcome.trace.iter().flat_map(|trace| &trace.nodes) {

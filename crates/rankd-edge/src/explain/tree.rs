@@ -4,7 +4,7 @@
 //! read is shown once. The walk keeps a stack of its own: a plan may be ten thousand steps deep.
 
 use super::remarks;
-use crate::answer::degraded_lines;
+use crate::answer::{degraded_lines, short_lines};
 use crate::explain::{Explanation, micros, millis};
 use crate::listing::Listing;
 use rankd_engine::steps::Step;
@@ -126,7 +126,7 @@ impl Explanation<'_> {
             Err(error) => error.to_string(),
         };
         let took = outcome.took.as_secs_f64() * 1e6;
-        let degraded = degraded_lines(self.plan, self.degraded(), false);
+        let degraded = degraded_lines(self.plan, self.degraded(), false) + &short_lines(self.plan, &outcome.short);
         format!("\n{result} after {took:.1} µs; critical path {}\n{degraded}", path.join(" → "))
     }
 

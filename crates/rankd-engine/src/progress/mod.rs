@@ -52,7 +52,10 @@ impl Progress {
     }
 
     /// The rows that a step works on, for it to keep.
-    pub(crate) fn inputs(&mut self, step: &Step) -> Result<Vec<RowSet>, NodeFailure> {
+    pub(crate) fn inputs(&mut self, node: NodeIx, step: &Step) -> Result<Vec<RowSet>, NodeFailure> {
+        if !step.reserves().is_empty() {
+            return self.asked_inputs(node, step);
+        }
         step.inputs.iter().map(|input| self.read(*input).ok_or(NodeFailure::InputMissing(*input))).collect()
     }
 

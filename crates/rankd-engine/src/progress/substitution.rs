@@ -1,14 +1,17 @@
-//! What stands in for nodes in one run: fallbacks that were taken, nodes that are skipped, lazy nodes that were woken.
+//! What stands in for nodes in one run: fallbacks that were taken, nodes that are skipped, lazy nodes that were woken, and reserves that
+//! were asked for.
 //!
 //! A lazy node waits for one thing more than its inputs: to be woken. A node that another may still fall back on is kept, with the rows
 //! that it would read, until nothing can need it. A node in whose place others give rows has a slot like any other, so its
-//! readers see no difference. Nothing here recurses: what follows from a step is a list of actions.
+//! readers see no difference. A node that asks for a reserve waits for one thing again, and is called once more with one input more. Where
+//! weather strikes what feeds a reserve, all that is made of it has no rows. Nothing here recurses: what follows from a step is a list of actions.
 
 use super::Progress;
 use crate::clock::Instant;
-use crate::degraded::{Degraded, Reason, StandIn};
+use crate::degraded::{Degraded, Reason, Short, StandIn};
 use crate::error::RunError;
 use crate::link::Linked;
+use crate::settle::NodeFailure;
 use crate::steps::{Step, Steps};
 use crate::substitutes::{Substitutes, source};
 use rankd_column::RowSet;
@@ -21,7 +24,7 @@ use std::sync::Arc;
 pub(crate) enum NodeNews {
     /// The node has rows: its readers can be counted down.
     HasRows(NodeIx),
-    /// The node is needed after all: it waits for one thing less.
+    /// The node is needed after all, or a reserve that it has asked for is there: it waits for one thing less.
     Woken(NodeIx),
 }
 
@@ -38,7 +41,16 @@ pub(super) struct Substitution {
     skipped: Vec<bool>,
     /// By node: its fallback was taken, so whatever it still brings is not wanted.
     given_up: Vec<bool>,
+    /// By node: what it would have been made of is missing, so it has no rows.
+    hollow: Vec<bool>,
+    /// By node: how many of its reserves it has asked for.
+    asked: Vec<usize>,
     waiting: Vec<PendingSubstitute>,
+    /// Nodes that wait for a reserve, each with that.
+    asking: Vec<(NodeIx, NodeIx)>,
+    /// The node that has just ended and wants so many rows.
+    wanting: Option<(NodeIx, usize)>,
+    short: Vec<Short>,
     news: VecDeque<NodeNews>,
     taken: Vec<Shortcoming>,
 }
@@ -67,6 +79,7 @@ impl Progress {
     pub(crate) fn began(&mut self, began: Instant) {
         self.substitution.began = Some(began);
         self.substitution.taken.clear();
+        self.substitution.short.clear();
     }
 
     /// Begins a run of a plan that has substitutes. `skipped` are the nodes whose conditions do not hold.
@@ -83,7 +96,11 @@ impl Progress {
         of.is_strict = is_strict;
         of.asleep.clone_from(&steps.lazy);
         of.users_left.clone_from(&steps.users);
-        for flags in [&mut of.skipped, &mut of.given_up] {
+        of.asked.clear();
+        of.asked.resize(if steps.has_reserves { nodes } else { 0 }, 0);
+        of.asking.clear();
+        of.wanting = None;
+        for flags in [&mut of.skipped, &mut of.given_up, &mut of.hollow] {
             flags.clear();
             flags.resize(nodes, false);
         }
@@ -114,7 +131,8 @@ impl Progress {
     /// The fallback of a node, where this run may take it.
     pub(crate) fn fallback_of(&self, node: NodeIx) -> Option<Substitute> {
         let of = &self.substitution;
-        of.substitutes.as_ref().filter(|_| !of.is_strict)?.of_node(node).fallback
+        let of_node = of.substitutes.as_ref().filter(|_| !of.is_strict)?.of_node(node);
+        of_node.fallback.or(of_node.feeds_reserves.then_some(Substitute::NoRows))
     }
 
     /// The nodes whose conditions do not hold and that some output would have needed.
@@ -130,6 +148,15 @@ impl Progress {
     #[cold]
     #[inline(never)]
     pub(crate) fn has_rows(&mut self, steps: &Steps, node: NodeIx) {
+        let wanting = self.substitution.wanting.take().filter(|(of, _)| *of == node);
+        if let Some((_, wanted)) = wanting {
+            if self.ask(steps, node) {
+                return;
+            }
+            let got = self.slots[node as usize].as_ref().map_or(0, RowSet::len);
+            self.substitution.short.push(Short { node, wanted, got });
+        }
+        self.release_reserves(steps, node);
         self.release_fallback(steps, node);
         self.announce(steps, node);
     }
@@ -149,7 +176,75 @@ impl Progress {
             Degraded { node, reason, code: Some(error.code), fallback: StandIn::Substitute(fallback), after };
         of.taken.push(Shortcoming { degraded, error: Some(error) });
         of.given_up[node as usize] = true;
+        of.hollow[node as usize] = of.substitutes.as_ref().is_some_and(|of| of.of_node(node).fallback.is_none());
         self.act(steps, vec![Action::Substitute(node, fallback)]);
+    }
+
+    /// A node that has ended wants so many rows and has fewer. What becomes of that is decided when it is settled.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wants(&mut self, node: NodeIx, rows: usize) {
+        self.substitution.wanting = Some((node, rows));
+    }
+
+    /// Takes back the rows of a node that has reserves left, and asks for the next of them. False where there is none left.
+    fn ask(&mut self, steps: &Steps, node: NodeIx) -> bool {
+        let at = node as usize;
+        let Some(asked) = self.substitution.asked.get_mut(at) else { return false };
+        let Some(&reserve) = steps.step(node).reserves().get(*asked) else { return false };
+        *asked += 1;
+        self.slots[at] = None;
+        self.left += 1;
+        // It has been called, so it waits for nothing; now it waits for the reserve.
+        self.waiting[at] = 1;
+        self.substitution.asking.push((node, reserve));
+        match self.slots[reserve as usize].is_some() {
+            true => self.give_reserve(reserve),
+            false => self.act(steps, vec![Action::Wake(reserve)]),
+        }
+        true
+    }
+
+    /// Tells the nodes that have asked for this one that it has rows.
+    fn give_reserve(&mut self, reserve: NodeIx) {
+        let of = &mut self.substitution;
+        while let Some(at) = of.asking.iter().position(|(_, asked)| *asked == reserve) {
+            let (node, _) = of.asking.remove(at);
+            of.news.push_back(NodeNews::Woken(node));
+        }
+    }
+
+    /// A node that asks has ended: it reads its inputs no more, and those that it has not asked for are not needed by it.
+    fn release_reserves(&mut self, steps: &Steps, node: NodeIx) {
+        let Some(asked) = self.substitution.asked.get(node as usize).copied() else { return };
+        let step = steps.step(node);
+        if step.reserves().is_empty() {
+            return;
+        }
+        self.release_inputs(step);
+        step.reserves().iter().skip(asked).for_each(|reserve| self.drop_user(steps, *reserve));
+    }
+
+    /// The inputs of a node that asks, as far as they are there: its rows, and the reserves that it has asked for. It may be called again, so they
+    /// stay where they are.
+    pub(super) fn asked_inputs(&self, node: NodeIx, step: &Step) -> Result<Vec<RowSet>, NodeFailure> {
+        let asked = self.substitution.asked.get(node as usize).copied().unwrap_or(0);
+        let inputs = step.awaited().iter().chain(step.reserves().iter().take(asked));
+        inputs.map(|input| self.slots[*input as usize].clone().ok_or(NodeFailure::InputMissing(*input))).collect()
+    }
+
+    /// Whether a node that could start has no rows, because what feeds a reserve was struck. It then has none without being called.
+    pub(crate) fn is_hollow(&mut self, steps: &Steps, node: NodeIx) -> bool {
+        let of = &mut self.substitution;
+        let feeds_reserves = of.substitutes.as_ref().is_some_and(|of| of.of_node(node).feeds_reserves);
+        let is_hollow = |input: &NodeIx| of.hollow[*input as usize];
+        if !feeds_reserves || !steps.step(node).awaited().iter().any(is_hollow) {
+            return false;
+        }
+        (of.hollow[node as usize], of.given_up[node as usize]) = (true, true);
+        self.release_inputs(steps.step(node));
+        self.act(steps, vec![Action::Substitute(node, Substitute::NoRows)]);
+        true
     }
 
     /// An anytime node has handed over what it had, so many picks.
@@ -167,9 +262,10 @@ impl Progress {
         step.inputs.iter().for_each(|input| self.release_read(*input));
     }
 
-    /// The fallbacks that were taken and the nodes that were cut short, in order of time.
-    pub(crate) fn take_degraded(&mut self) -> Vec<Degraded> {
-        self.substitution.taken.drain(..).map(|taken| taken.degraded).collect()
+    /// The fallbacks that were taken and the nodes that were cut short, and the nodes that are short of rows, each in order of time.
+    pub(crate) fn take_shortcomings(&mut self) -> (Vec<Degraded>, Vec<Short>) {
+        let of = &mut self.substitution;
+        (of.taken.drain(..).map(|taken| taken.degraded).collect(), std::mem::take(&mut of.short))
     }
 
     /// The error of the first fallback that was taken.
@@ -210,7 +306,7 @@ impl Progress {
             }
             match is_skipped[node as usize] {
                 true => open.extend(stand_in(node)),
-                false => open.extend(&*steps.step(node).inputs),
+                false => open.extend(steps.step(node).awaited()),
             }
         }
         for &node in &steps.order {
@@ -241,8 +337,9 @@ impl Progress {
             match is_skipped[node as usize] {
                 true => stand_in(node).filter(|_| is_asleep).into_iter().for_each(&mut count),
                 false => {
-                    distinct(&steps.step(node).inputs).filter(|_| is_asleep).for_each(&mut count);
-                    fallback(node).into_iter().for_each(&mut count);
+                    let step = steps.step(node);
+                    distinct(step.awaited()).filter(|_| is_asleep).for_each(&mut count);
+                    fallback(node).into_iter().chain(step.reserves().iter().copied()).for_each(&mut count);
                 }
             }
         }
@@ -275,7 +372,7 @@ impl Progress {
                         Some(condition) => open.push(Action::Substitute(node, condition.otherwise)),
                         None => {
                             self.substitution.news.push_back(NodeNews::Woken(node));
-                            open.extend(steps.step(node).inputs.iter().map(|input| Action::Wake(*input)));
+                            open.extend(steps.step(node).awaited().iter().map(|input| Action::Wake(*input)));
                         }
                     }
                 }
@@ -296,6 +393,7 @@ impl Progress {
                         self.holds_too_much();
                     }
                     self.substitution.news.push_back(NodeNews::HasRows(node));
+                    self.give_reserve(node);
                     open.extend(self.stand_in(node));
                 }
             }
@@ -305,6 +403,7 @@ impl Progress {
     /// Tells those that wait for a node's rows that they are there.
     fn announce(&mut self, steps: &Steps, node: NodeIx) {
         self.substitution.news.push_back(NodeNews::HasRows(node));
+        self.give_reserve(node);
         let actions: Vec<Action> = self.stand_in(node).collect();
         self.act(steps, actions);
     }
@@ -365,7 +464,8 @@ impl Progress {
             } else {
                 let fallback = of_node.fallback.and_then(|of| source(of, inputs));
                 inputs.iter().chain(&fallback).for_each(|input| self.release_read(*input));
-                needs.extend(distinct(inputs).chain(fallback));
+                let step = steps.step(node);
+                needs.extend(distinct(step.awaited()).chain(step.reserves().iter().copied()).chain(fallback));
             }
             for input in needs {
                 let (of, at) = (&mut self.substitution, input as usize);

@@ -173,10 +173,9 @@ impl JobSpec {
                 true => (Err(TaskError::stopped()), RowCounts::default()),
                 false => {
                     // Later steps of a chain read one slot, perhaps more than once.
-                    let count = step.inputs.len();
-                    let mut inputs = match slots.len() == count {
+                    let mut inputs = match before.is_empty() {
                         true => InputRows::owned(&mut slots),
-                        false => InputRows::same(&mut slots, count),
+                        false => InputRows::same(&mut slots, step.inputs.len()),
                     };
                     call::compute(step, &mut inputs, &self.request, stop, (None, self.until), &self.stats)
                 }

@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::learned_times::Start;
 use crate::place::{self, Place};
 use crate::progress::NodeNews;
-use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_cut, settle, started_by};
+use crate::settle::{NodeFailure, RunFailure, Settled, begin_substitution, note_counts, settle, started_by};
 use crate::steps::Step;
 use crate::task::{AnyFetch, DecodePool};
 use crate::trace::Where;
@@ -161,9 +161,9 @@ impl Run<'_> {
             if request.has_passed(now) {
                 return self.settle(ix, Err(NodeFailure::TooLate(request)));
             }
-            if let Some(times) =
-                self.steps.times.as_ref().filter(|_| step.has_fallback && until.is_none() && !self.request.strict)
-            {
+            // One that asks may have been called before, and what it has done by then is not given up.
+            let may_learn = step.has_fallback && until.is_none() && !self.request.strict && step.reserves().is_empty();
+            if let Some(times) = self.steps.times.as_ref().filter(|_| may_learn) {
                 match times.start(ix, &request, now) {
                     Start::Until(learned) => deadline = deadline.filter(|own| own.at < learned.at).or(Some(learned)),
                     Start::NoTime { left, usual } => {
@@ -173,7 +173,7 @@ impl Run<'_> {
                 }
             }
         }
-        let mut inputs = match self.buffers.progress.inputs(step) {
+        let mut inputs = match self.buffers.progress.inputs(ix, step) {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
         };
@@ -346,7 +346,7 @@ impl Run<'_> {
         }
         self.record_chained(step, previous.as_ref(), on, started);
         self.recorder.ended(step, result.as_ref().ok(), (started, ended), on, &tally, counts);
-        note_cut(&mut self.buffers.progress, step, counts, ended);
+        note_counts(&mut self.buffers.progress, step, counts, ended);
         report.into_iter().for_each(|report| self.recorder.pass_report(step, report));
         self.settle(step, result.map_err(NodeFailure::Task))
     }

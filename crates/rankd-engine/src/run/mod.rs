@@ -18,7 +18,7 @@ pub use usage::Cpu;
 
 use crate::clock;
 use crate::deadline::Limits;
-use crate::degraded::Degraded;
+use crate::degraded::{Degraded, Short};
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext};
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub result: Result<Vec<RowSet>, Box<RunError>>,
     /// The fallbacks that were taken, in order of time.
     pub degraded: Vec<Degraded>,
+    /// The nodes that have fewer rows than they want, in order of time.
+    pub short: Vec<Short>,
     /// Where the plan's dials stood, in its order.
     pub dials: Vec<i64>,
     /// What random choices followed from, where the plan draws random numbers.
@@ -52,6 +54,22 @@ pub struct Outcome {
     pub trace: Option<Trace>,
     pub took: Duration,
     pub cpu: Cpu,
+}
+
+impl Outcome {
+    /// Of a request that did not come to run.
+    pub fn failed(error: RunError) -> Outcome {
+        Outcome {
+            result: Err(Box::new(error)),
+            degraded: Vec::new(),
+            short: Vec::new(),
+            dials: Vec::new(),
+            seed: None,
+            trace: None,
+            took: Duration::ZERO,
+            cpu: Cpu::default(),
+        }
+    }
 }
 
 /// Ends a run from outside: the caller has gone, or the process stops.
@@ -86,7 +104,7 @@ pub async fn run(
     buffers.begin(steps, limits.run_bytes_max, recorder.is_on() || may_go_too_deep);
     let limits_nodes = limits.node_timeout.is_some() || steps.has_timeouts;
     let sample = plan.count_run();
-    let timed = sample || recorder.is_on() || limits_nodes;
+    let timed = sample || recorder.is_on() || limits_nodes || steps.has_reserves;
     let mut run = Run {
         plan: &plan,
         way,
@@ -113,10 +131,11 @@ pub async fn run(
     let trace = run.recorder.take(&plan, steps, now);
     let cpu = run.usage.cpu(run.results.as_deref(), now);
     let result = result.map_err(RunFailure::into_error);
-    let degraded = run.buffers.progress.take_degraded();
+    let (degraded, short) = run.buffers.progress.take_shortcomings();
     Outcome {
         result,
         degraded,
+        short,
         dials: request.dials.clone(),
         seed: request.seed.clone(),
         trace,
@@ -141,7 +160,8 @@ struct Run<'r> {
     results: Option<Arc<Results>>,
     /// This run is one of those that measure costs.
     sample: bool,
-    /// Every step is timed: for the trace, because this run is a sample, or because nodes have limits.
+    /// Every step is called and timed by itself: for the trace, because this run is a sample, because nodes have limits, or because one may
+    /// ask for more inputs.
     timed: bool,
     /// Steps that ran on the loop, without those that are still in the ready list, and steps that went on in a job of another.
     inlined: u64,

@@ -16,9 +16,9 @@ use crate::error::TaskError;
 use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::cheap;
-use crate::settle::{NodeFailure, RunFailure, Settled, note_cut, settle};
+use crate::settle::{NodeFailure, RunFailure, Settled, note_counts, settle};
 use crate::steps::Step;
-use crate::task::{self, ComputeContext, Tally, Task};
+use crate::task::{self, ComputeContext, InputRows, Tally, Task};
 use crate::trace::Where;
 use rankd_column::RowSet;
 use rankd_column::expr::Scratch;
@@ -146,10 +146,16 @@ impl Run<'_> {
         if let Some(request) = self.limits.request.filter(|request| request.has_passed(started)) {
             return Err(NodeFailure::TooLate(request));
         }
-        let rows_in = progress.rows_in(step);
+        // What may be called again takes its rows along and leaves them there.
+        let asks = !step.reserves().is_empty();
+        let mut asked = if asks { progress.inputs(ix, step)?.into_iter().map(Some).collect() } else { Vec::new() };
+        let rows_in = if asks { asked.iter().flatten().map(RowSet::len).sum() } else { progress.rows_in(step) };
         let traced = self.recorder.is_on();
         if traced {
-            self.recorder.started(ix, progress.peek(step), Where::Loop, started);
+            match asks {
+                true => self.recorder.started(ix, asked.iter().flatten(), Where::Loop, started),
+                false => self.recorder.started(ix, progress.peek(step), Where::Loop, started),
+            }
             self.recorder.inlined(ix, self.buffers.depths.get(ix as usize).copied().unwrap_or(0));
         }
         let stop = task::stop(&self.cancel.requested, limit.map(|limit| limit.at));
@@ -157,14 +163,15 @@ impl Run<'_> {
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };
-        let last = progress.claim(step);
+        let last = if asks { 0 } else { progress.claim(step) };
         let threshold_ns = self.context.policy.inline_threshold_ns as f32;
         let stopwatch = step.cost.stopwatch(rows_in, threshold_ns);
-        let result = call::run(step, &**task, &mut progress.lend(step, last), &mut cx);
+        let mut inputs = if asks { InputRows::owned(&mut asked) } else { progress.lend(step, last) };
+        let result = call::run(step, &**task, &mut inputs, &mut cx);
         let counts = cx.counts;
         progress.release(step, last);
         let ended = clock::now();
-        note_cut(progress, ix, counts, ended);
+        note_counts(progress, ix, counts, ended);
         let took_ns = nanos_between(started, ended);
         let took = stopwatch.stop(took_ns, true);
         (self.buffers.inline_clock.seen, self.buffers.inline_clock.unseen_ns) =

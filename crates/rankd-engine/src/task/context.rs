@@ -104,6 +104,8 @@ pub struct RowCounts {
     pub relaxed: usize,
     /// Rows that lack what the task works by, such as a score, a group or a vector.
     pub lacking: usize,
+    /// How many rows it wants, where it has fewer.
+    pub wanted: Option<usize>,
     /// How many rows an anytime task had picked when it had to hand over what it had; nothing where it came to its end.
     pub picked: Option<usize>,
 }
@@ -150,6 +152,12 @@ impl<'a> ComputeContext<'a> {
     /// them is as it came in.
     pub fn has_picked(&mut self, picked: usize, wanted: usize) {
         self.counts.picked = (picked < wanted).then_some(picked);
+    }
+
+    /// Says that it wants so many rows and has fewer. Where it has inputs that it may ask for and that are not there yet, it is called again with the
+    /// next of them; otherwise its rows stand, and the answer says that they are short.
+    pub fn wants(&mut self, rows: usize) {
+        self.counts.wanted = Some(rows);
     }
 
     /// Says how many rows were put against a rule, and how many lack what the task works by. Counted only where somebody wants to

@@ -9,7 +9,7 @@ use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{Answer, Keyed, KeyedEndpoint, Keys, Open, Opened, ReadBatch, Replies, StoreError};
 use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContext, InputRows, LinkContext, Make};
-use rankd_plan::signature::typed::{Count, Input};
+use rankd_plan::signature::typed::{Count, Input, Reserves};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
 use std::cell::RefCell;
@@ -270,6 +270,49 @@ impl Compute for Work {
     }
 }
 
+params! {
+    struct AskParams {
+        /// Its position in the plan
+        number: Count = 0,
+        /// How it ends
+        fate: Fates = "well",
+        /// How many rows it wants
+        count: Count,
+        /// Which nodes it asks for more
+        from: Reserves,
+    }
+}
+
+/// Works on the rows that it has, and asks for more while there are too few.
+struct Ask {
+    script: Script,
+    count: usize,
+    reserves: usize,
+}
+
+impl Make for Ask {
+    type Params = AskParams;
+
+    fn make(params: AskParams, _: &LinkContext<'_>) -> Ask {
+        let AskParams { number: node, fate, count, from } = params;
+        Ask { script: Script { node, fate }, count, reserves: from }
+    }
+}
+
+impl Compute for Ask {
+    fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        let Some(Value::Int(run)) = cx.values.params.first() else { panic!("a request without its number") };
+        see(*run, self.script.node, What::Called);
+        let inputs: Vec<RowSet> = inputs.iter().cloned().collect();
+        assert!(inputs.len() <= 1 + self.reserves, "{} inputs", inputs.len());
+        let rows = self.script.end(*run, &inputs)?;
+        if rows.len() < self.count {
+            cx.wants(self.count);
+        }
+        Ok(rows)
+    }
+}
+
 const DOWN: &str = "down";
 const OF_ANOTHER_TYPE: &str = "other";
 
@@ -326,6 +369,7 @@ static READ_FIRST: Contract = contract(Inputs::None, ReadParams::PARAMS);
 static READ_NEXT: Contract = contract(Inputs::One, ReadParams::PARAMS);
 static WORK_FIRST: Contract = contract(Inputs::None, WorkParams::PARAMS);
 static WORK_NEXT: Contract = contract(Inputs::One, WorkParams::PARAMS);
+static ASK: Contract = contract(Inputs::One, AskParams::PARAMS);
 
 /// The op of a node, by whether it reads and whether it has inputs.
 pub(crate) fn op(reads: bool, inputs: usize) -> &'static str {
@@ -337,7 +381,8 @@ pub(crate) fn op(reads: bool, inputs: usize) -> &'static str {
     }
 }
 
-pub(crate) static DEFINITIONS: [Definition; 4] = [
+pub(crate) static DEFINITIONS: [Definition; 5] = [
+    Definition::of::<Ask, _>("ask", "", &ASK),
     Definition::of::<Read, _>("read_first", "", &READ_FIRST),
     Definition::of::<Read, _>("read_next", "", &READ_NEXT),
     Definition::of::<Work, _>("work_first", "", &WORK_FIRST),

@@ -27,6 +27,32 @@ pub(crate) fn cells(outputs: &[RowSet]) -> String {
     text
 }
 
+/// By node: no output needs it, and what needs it asks for it or is such a node itself.
+fn feeds_reserves(script: &Script) -> Vec<bool> {
+    let count = script.nodes.len();
+    let mut is_eager = vec![false; count];
+    let mut open: Vec<usize> = script.linked.outputs.iter().map(|output| *output as usize).collect();
+    while let Some(at) = open.pop() {
+        if !std::mem::replace(&mut is_eager[at], true) {
+            open.extend(&script.nodes[at].inputs);
+        }
+    }
+    let mut feeds: Vec<bool> = is_eager.iter().map(|is_eager| !is_eager).collect();
+    // Nodes come after all that they name.
+    for at in (0..count).rev().filter(|at| script.linked.nodes[*at].needed) {
+        let node = &script.nodes[at];
+        let others = [node.fallback, node.when.map(|when| when.otherwise.unwrap_or(StandIn::Nothing))];
+        let others = others.into_iter().filter_map(|of| match of {
+            Some(StandIn::Node(other)) => Some(other),
+            Some(StandIn::Nothing | StandIn::Input) | None => None,
+        });
+        if !feeds[at] {
+            node.inputs.iter().copied().chain(others).for_each(|of| feeds[of] = false);
+        }
+    }
+    feeds
+}
+
 pub(crate) struct Model<'a> {
     script: &'a Script,
     number: usize,
@@ -34,12 +60,22 @@ pub(crate) struct Model<'a> {
     /// By node: whether its condition does not hold, and how it fell back.
     skipped: Vec<bool>,
     degraded: Vec<Option<&'a Degraded>>,
+    /// By node: whether it is there for nodes that ask, and for nothing else.
+    feeds_reserves: Vec<bool>,
 }
 
 /// What a model knows of a node once it was asked for it.
 #[derive(Clone, Default)]
 struct Needed {
     rows: Vec<Option<RowSet>>,
+    /// Asked for by a node that then fell back: it is not known how far that had come.
+    perhaps: Vec<bool>,
+    /// What they are made of was struck.
+    hollow: Vec<bool>,
+    /// How many nodes it has asked.
+    asked: Vec<usize>,
+    /// Those that have too few rows, with how many they have.
+    short: Vec<(usize, usize)>,
 }
 
 impl<'a> Model<'a> {
@@ -47,7 +83,7 @@ impl<'a> Model<'a> {
         let skipped = script.nodes.iter().map(|node| node.when.is_some_and(|when| !when.holds(number))).collect();
         let mut degraded = vec![None; script.nodes.len()];
         outcome.degraded.iter().for_each(|entry| degraded[entry.node as usize] = Some(entry));
-        Model { script, number, outcome, skipped, degraded }
+        Model { script, number, outcome, skipped, degraded, feeds_reserves: feeds_reserves(script) }
     }
 
     fn node(&self, at: usize) -> &NodeScript {
@@ -79,18 +115,56 @@ impl<'a> Model<'a> {
         let default = if node.inputs.is_empty() { StandIn::Nothing } else { StandIn::Input };
         let rows = match (self.skipped[at], node.when, self.degraded[at], node.fallback) {
             (true, Some(when), _, _) => stands_in(when.otherwise.unwrap_or(default), needed),
+            (_, _, Some(_), None) if self.feeds_reserves[at] => {
+                node.inputs.iter().for_each(|input| drop(self.rows(*input, needed)));
+                self.perhaps_asked(node, needed);
+                needed.hollow[at] = true;
+                stands_in(StandIn::Nothing, needed)
+            }
             (_, _, Some(_), Some(fallback)) => {
                 // It ran, or was about to: its inputs did.
                 node.inputs.iter().for_each(|input| drop(self.rows(*input, needed)));
+                self.perhaps_asked(node, needed);
                 stands_in(fallback, needed)
             }
             _ => {
-                let inputs: Vec<RowSet> = node.inputs.iter().map(|input| self.rows(*input, needed)).collect();
-                tasks::rows(at, &inputs)
+                let mut inputs: Vec<RowSet> = node.inputs.iter().map(|input| self.rows(*input, needed)).collect();
+                if self.feeds_reserves[at] && node.inputs.iter().any(|input| needed.hollow[*input]) {
+                    needed.hollow[at] = true;
+                    stands_in(StandIn::Nothing, needed)
+                } else {
+                    let mut rows = tasks::rows(at, &inputs);
+                    if !node.reserves.is_empty() {
+                        for reserve in &node.reserves {
+                            if rows.len() >= node.wanted {
+                                break;
+                            }
+                            inputs.push(self.rows(*reserve, needed));
+                            needed.asked[at] += 1;
+                            rows = tasks::rows(at, &inputs);
+                        }
+                        if rows.len() < node.wanted {
+                            needed.short.push((at, rows.len()));
+                        }
+                    }
+                    rows
+                }
             }
         };
         needed.rows[at] = Some(rows.clone());
         rows
+    }
+
+    /// A node that fell back may have asked for any number of its reserves before.
+    fn perhaps_asked(&self, node: &NodeScript, needed: &mut Needed) {
+        let mut with_reserves = needed.clone();
+        node.reserves.iter().for_each(|reserve| drop(self.rows(*reserve, &mut with_reserves)));
+        for (at, rows) in with_reserves.rows.iter().enumerate().filter(|(at, _)| needed.rows[*at].is_none()) {
+            with_reserves.perhaps[at] |= rows.is_some();
+        }
+        // Others may ask for them for certain.
+        with_reserves.short.clone_from(&needed.short);
+        *needed = with_reserves;
     }
 
     pub(crate) fn check(&self, counts: &mut Counts) -> Result<(), String> {
@@ -103,7 +177,10 @@ impl<'a> Model<'a> {
         if let Some(deadline) = run.deadline {
             ensure!(self.outcome.took <= deadline, "the answer left after the deadline");
         }
-        let mut needed = Needed { rows: vec![None; self.script.nodes.len()] };
+        let nodes = self.script.nodes.len();
+        let (rows, hollow, perhaps, asked) =
+            (vec![None; nodes], vec![false; nodes], vec![false; nodes], vec![0; nodes]);
+        let mut needed = Needed { rows, perhaps, hollow, asked, short: Vec::new() };
         let linked = &self.script.linked;
         let rows: Vec<RowSet> = linked.outputs.iter().map(|output| self.rows(*output as usize, &mut needed)).collect();
         self.entries(&mut count)?;
@@ -115,6 +192,7 @@ impl<'a> Model<'a> {
                 let (given, expected) = (cells(given), cells(&rows));
                 ensure!(given == expected, "other rows than the plan says:\n{given}\n{expected}");
                 self.all_that_is_needed_ran(&needed)?;
+                self.short(&mut needed, &mut count)?;
                 let nothing = self.outcome.degraded.first().filter(|_| rows.iter().all(RowSet::is_empty));
                 ensure!(nothing.is_none(), "an answer without rows, and something is missing");
             }
@@ -134,12 +212,13 @@ impl<'a> Model<'a> {
         for (place, entry) in degraded.iter().enumerate() {
             let at = entry.node as usize;
             ensure!(degraded[..place].iter().all(|other| other.node != entry.node), "n{at} fell back twice");
-            let Some(fallback) = self.node(at).fallback else { return Err(format!("n{at} has no fallback")) };
             ensure!(!self.skipped[at], "n{at} was skipped and fell back");
-            count(match fallback {
-                StandIn::Nothing => "fallback none",
-                StandIn::Input => "fallback input",
-                StandIn::Node(_) => "fallback node",
+            ensure!(self.can_fall_back(at), "n{at} has no fallback");
+            count(match self.node(at).fallback {
+                None => "reserve struck",
+                Some(StandIn::Nothing) => "fallback none",
+                Some(StandIn::Input) => "fallback input",
+                Some(StandIn::Node(_)) => "fallback node",
             });
             count(&format!("degraded {}", entry.reason.name()));
             if entry.code.is_some_and(|code| code.id == "E304") && entry.reason == Reason::Timeout {
@@ -174,9 +253,17 @@ impl<'a> Model<'a> {
                 continue;
             }
             ensure!(!self.skipped[at], "n{at} started, and its condition does not hold");
-            let rows_in = self.node(at).inputs.iter().filter_map(|input| needed.rows[*input].as_ref()).map(RowSet::len);
-            // What was given to the next of a chain that was abandoned is not known.
-            let known = record.end != End::Abandoned || record.chained_after.is_none();
+            ensure!(
+                !needed.hollow[at] || self.degraded[at].is_some(),
+                "n{at} started, and there was nothing to make it of"
+            );
+            let asked = self.node(at).reserves.iter().take(needed.asked[at]);
+            let inputs = self.node(at).inputs.iter().chain(asked);
+            let rows_in = inputs.filter_map(|input| needed.rows[*input].as_ref()).map(RowSet::len);
+            // What was given to the next of a chain that was abandoned is not known, nor how far a node had come that asks.
+            let has_ended = self.outcome.result.is_ok() && self.degraded[at].is_none();
+            let is_whole = has_ended || self.node(at).reserves.is_empty();
+            let known = is_whole && (record.end != End::Abandoned || record.chained_after.is_none());
             ensure!(
                 !known || record.rows_in as usize == rows_in.sum::<usize>(),
                 "n{at} was given other rows: {record:?}"
@@ -213,11 +300,37 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
+    fn can_fall_back(&self, at: usize) -> bool {
+        self.node(at).fallback.is_some() || self.feeds_reserves[at]
+    }
+
+    /// The answer names the nodes that have too few rows, and no others.
+    fn short(&self, needed: &mut Needed, count: &mut impl FnMut(&str)) -> Result<(), String> {
+        let mut found: Vec<(usize, usize)> =
+            self.outcome.short.iter().map(|short| (short.node as usize, short.got)).collect();
+        found.retain(|(at, _)| !needed.perhaps[*at]);
+        needed.short.retain(|(at, _)| !needed.perhaps[*at]);
+        found.sort_unstable();
+        needed.short.sort_unstable();
+        ensure!(found == needed.short, "short are {found:?}, not {:?}", needed.short);
+        for (at, node) in self.script.nodes.iter().enumerate().filter(|(at, _)| needed.rows[*at].is_some()) {
+            match (node.reserves.len(), needed.asked[at]) {
+                (0, _) => {}
+                (_, 0) => count("none asked"),
+                (all, asked) if asked < all => count("some asked"),
+                _ => count("all asked"),
+            }
+        }
+        found.iter().for_each(|_| count("short"));
+        Ok(())
+    }
+
     fn all_that_is_needed_ran(&self, needed: &Needed) -> Result<(), String> {
-        for at in (0..self.script.nodes.len()).filter(|at| needed.rows[*at].is_some()) {
+        for at in (0..self.script.nodes.len()).filter(|at| needed.rows[*at].is_some() && !needed.perhaps[*at]) {
             let not_started = self.degraded[at].is_some_and(|entry| entry.reason == Reason::NoTime);
             let end = self.record(at).map(|record| record.end);
             let ended = match (self.skipped[at], self.degraded[at].is_some()) {
+                (false, false) if needed.hollow[at] => end.is_none(),
                 (true, _) => end.is_none_or(|end| end == End::Skipped),
                 (false, true) => not_started || end == Some(End::Failed),
                 (false, false) => end == Some(End::Done),
@@ -238,7 +351,7 @@ impl<'a> Model<'a> {
             ErrorKind::Upstream => error.code.id != "E402",
             kind => kind == ErrorKind::Timeout,
         };
-        let can_fall_back = covers && self.node(at).fallback.is_some() && !self.script.runs[self.number].strict;
+        let can_fall_back = covers && self.can_fall_back(at) && !self.script.runs[self.number].strict;
         if !can_fall_back {
             return Ok(());
         }

@@ -44,6 +44,9 @@ impl When {
 #[derive(Debug)]
 pub(crate) struct NodeScript {
     pub(crate) inputs: Vec<usize>,
+    /// How many rows it wants, and which nodes it asks for them; most ask none.
+    pub(crate) wanted: usize,
+    pub(crate) reserves: Vec<usize>,
     pub(crate) reads: bool,
     pub(crate) latency_ms: u64,
     pub(crate) fate: Fate,
@@ -98,7 +101,7 @@ impl Script {
         let (reads, faults, fallbacks) =
             ([30, 60, 90][rng.below(3)], [0, 15, 40][rng.below(3)], [40, 80][rng.below(2)]);
         let (mistakes, conditions) = ([0, 0, 0, 3][rng.below(4)], [0, 0, 25][rng.below(3)]);
-        let timed = rng.percent(60);
+        let (timed, asking) = (rng.percent(60), [0, 30, 60][rng.below(3)]);
         let nodes: Vec<NodeScript> = (0..count)
             .map(|at| {
                 let count = if at == 0 || rng.percent(30) { 0 } else { 1 + [0, 0, 1, 2][rng.below(4)] };
@@ -108,8 +111,12 @@ impl Script {
                     let otherwise = rng.percent(70).then(|| stand_in(at, &inputs, rng));
                     When { divisor, remainder: rng.below(divisor as usize) as i64, otherwise }
                 });
+                let asks = inputs.len() == 1 && rng.percent(asking);
+                let reserves = if asks { 1 + rng.below(3) } else { 0 };
                 NodeScript {
-                    reads: rng.percent(reads),
+                    wanted: 1 + rng.below(8),
+                    reserves: (0..reserves).map(|_| at - 1 - rng.below(at.min(6))).collect(),
+                    reads: rng.percent(reads) && !asks,
                     latency_ms: span_ms(rng),
                     fate: match rng.percent(faults) {
                         true => Fate::Upstream,
@@ -172,7 +179,11 @@ fn text(at: usize, node: &NodeScript, with_time: bool) -> String {
         fields += &format!(r#","when":"p{at}""#);
         fields += &when.otherwise.map(|otherwise| format!(r#","otherwise":{}"#, otherwise.text())).unwrap_or_default();
     }
-    let op = op(node.reads, node.inputs.len());
+    if !node.reserves.is_empty() {
+        let from: Vec<String> = node.reserves.iter().map(|node| format!("\"n{node}\"")).collect();
+        params += &format!(r#","count":{},"from":[{}]"#, node.wanted, from.join(","));
+    }
+    let op = if node.reserves.is_empty() { op(node.reads, node.inputs.len()) } else { "ask" };
     format!(r#"{{"node_id":"n{at}","op":"{op}","inputs":[{}],"params":{{{params}}}{fields}}}"#, first.join(","))
 }
 

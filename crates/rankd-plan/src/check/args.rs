@@ -3,7 +3,7 @@
 use crate::check::literals::{generator, values};
 use crate::check::names::Access;
 use crate::check::tables::Tables;
-use crate::check::{Checker, Data, Draft, template, uses};
+use crate::check::{Checker, Data, Draft, node_args, template, uses};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
@@ -79,7 +79,7 @@ pub(super) struct Reading<'c, 'a, 't, 'd> {
     /// The parameters that the plan gives.
     given: Vec<&'c str>,
     tables: &'c mut Tables<'t>,
-    draft: &'d mut Draft,
+    pub(super) draft: &'d mut Draft,
     base: String,
     /// Whether the node has rows to work on.
     has_input: bool,
@@ -160,12 +160,20 @@ impl Reading<'_, '_, '_, '_> {
                 self.tables.pred(&id, &pointer, found).map(Arg::Pred)
             }
             // No JSON is one: it was refused above.
-            ParamKind::Where => None,
+            ParamKind::Where | ParamKind::Then => None,
             ParamKind::Node => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
                 let node = self.checker.node(&id, || pointer.clone(), found);
                 self.draft.inputs.push(node);
                 Some(Arg::Node(self.draft.inputs.len() - 1))
+            }
+            ParamKind::Reserves => {
+                let ids = node_args::reserves(&mut cursor, param)?;
+                ids.map(|ids| Arg::Reserves(self.reserve(&ids, found)))
+            }
+            ParamKind::Fills => {
+                let fills = node_args::fills(&mut cursor, param)?;
+                fills.map(|fills| Arg::Fills(self.fill(fills, found)))
             }
         })
     }

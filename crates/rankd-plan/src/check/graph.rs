@@ -76,7 +76,7 @@ pub(super) struct Reach {
 
 /// Finds which nodes matter, and warns of the others.
 pub(super) fn reach(wire: &WirePlan<'_>, drafts: &[Draft], outputs: &[NodeIx], found: &mut Diagnostics) -> Reach {
-    let eager = reached(drafts, outputs, |draft, open| open.extend(draft.inputs.iter().flatten()));
+    let eager = reached(drafts, outputs, |draft, open| open.extend(draft.awaited()));
     let needed = reached(drafts, outputs, |draft, open| open.extend(draft.waits_for().map(|(_, other)| other)));
     // Without outputs nothing is needed, and that has been reported.
     for at in (0..drafts.len()).filter(|at| !needed[*at] && !outputs.is_empty()) {

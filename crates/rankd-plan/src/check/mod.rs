@@ -11,6 +11,7 @@ mod key_args;
 mod keys;
 mod literals;
 pub(crate) mod names;
+mod node_args;
 mod substitute_flow;
 mod substitutes;
 mod table_fields;
@@ -99,6 +100,8 @@ struct Draft {
     signature: Option<Signature>,
     /// Data inputs, then node-valued parameters; `None` where the name is unknown.
     inputs: Vec<Option<NodeIx>>,
+    /// How many of the last of them are reserves.
+    reserves: usize,
     /// In the signature's order; `None` where the value is wrong.
     args: Vec<Option<Arg>>,
     label: Option<String>,
@@ -114,6 +117,11 @@ impl Draft {
             Arg::Text(word) => Some(&**word),
             _ => None,
         }))
+    }
+
+    /// The inputs that it works on in every run.
+    fn awaited(&self) -> impl Iterator<Item = NodeIx> {
+        self.inputs.iter().take(self.inputs.len() - self.reserves).flatten().copied()
     }
 
     /// The nodes that come before it in every order: its inputs, and those whose rows it names in place of its own. Each with the
@@ -209,6 +217,7 @@ impl<'a> Checker<'a> {
         let mut draft = Draft {
             signature: None,
             inputs,
+            reserves: 0,
             args: Vec::new(),
             label: None,
             substitutes: Substitutes::default(),
@@ -280,6 +289,7 @@ impl<'a> Checker<'a> {
                 id: Arc::from(&*wire.node_id),
                 signature: draft.signature?,
                 inputs: draft.inputs.into_iter().collect::<Option<_>>()?,
+                reserves: draft.reserves,
                 args: draft.args.into_iter().collect::<Option<_>>()?,
                 label: draft.label,
                 scheduling: wire.scheduling,

@@ -28,7 +28,7 @@ pub(super) fn check(
     found: &mut Diagnostics,
 ) {
     // Most plans have none.
-    if drafts.iter().all(|draft| draft.substitutes.each().next().is_none()) {
+    if drafts.iter().all(|draft| draft.substitutes.each().next().is_none() && draft.reserves == 0) {
         return;
     }
     let pass = Pass { wire, drafts, after, registry };
@@ -169,6 +169,10 @@ impl Pass<'_> {
             let written = self.written(draft, signature, |_| {});
             self.report_drops(at, draft, signature, &left_out, found);
             let mut out = self.left_of_own(draft, signature, &written, &left_out);
+            // A reserve that weather strikes gives no rows.
+            if draft.reserves > 0 {
+                self.add_rows(&mut out, at);
+            }
             let mut has = written;
             for (nth, input) in self.columns_from(draft).enumerate() {
                 if nth == 0 {
@@ -294,7 +298,11 @@ impl Pass<'_> {
             return;
         }
         let mut report = |param: &str, what: String, way_out: &str, blamed: NodeIx| {
-            let fields: Vec<&str> = self.drafts[blamed as usize].substitutes.each().map(|(field, _)| field).collect();
+            let blamed_draft = &self.drafts[blamed as usize];
+            let mut fields: Vec<&str> = blamed_draft.substitutes.each().map(|(field, _)| field).collect();
+            if fields.is_empty() {
+                fields.push("reserves");
+            }
             let message = format!(
                 "{} drops rows by {what}, which the {} of {} may leave out",
                 self.node(at),

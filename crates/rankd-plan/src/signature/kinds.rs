@@ -104,6 +104,12 @@ impl ParamKind {
             ParamKind::Pred => row("predicate", &[Text], "boolean", "pred"),
             ParamKind::Where => row("predicate of a filter after it", &[], "boolean", "where"),
             ParamKind::Node => row("node", &[Text], "Rows", "node"),
+            ParamKind::Reserves => row("list of nodes", &[Array], "readonly Rows[]", "reserves"),
+            ParamKind::Fills => {
+                let types = "readonly { readonly rows: Rows; readonly at?: readonly number[]; readonly every?: number; readonly max?: number }[]";
+                row("list of rows with their places", &[Array], types, "fills")
+            }
+            ParamKind::Then => row("what is done to the rows of each reserve", &[], "(rows: Rows) => Rows", "then"),
             ParamKind::Ids { .. } => row("list of ids", &[Array], "readonly (number | bigint | string)[]", "ids"),
             ParamKind::IdsParam => row(
                 "parameter that is a list of ids",
@@ -148,6 +154,9 @@ impl ParamKind {
         ParamKind::Pred,
         ParamKind::Where,
         ParamKind::Node,
+        ParamKind::Reserves,
+        ParamKind::Then,
+        ParamKind::Fills,
         ParamKind::Ids { rows: None },
         ParamKind::IdsParam,
         ParamKind::Columns { rows: None },

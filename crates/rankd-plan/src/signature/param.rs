@@ -235,6 +235,12 @@ pub enum ParamKind {
     Where,
     /// A node: a dependency, and its rows are an input.
     Node,
+    /// Nodes whose rows are the last inputs, each run and read only when the task asks for it: `["n9", "n14"]`.
+    Reserves,
+    /// What is done to the rows of each reserve. It is nodes of its own, and so it is written in TypeScript only.
+    Then,
+    /// Nodes whose rows are inputs and get places among others: `[{"rows": "n4", "at": [3]}]`.
+    Fills,
     /// Ids of rows: as many as the parameter `rows` says, where a plan gives both; where it gives none, `rows` follows from them.
     Ids {
         rows: Option<ParamRef>,

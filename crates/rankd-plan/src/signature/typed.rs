@@ -6,7 +6,7 @@
 
 use super::{KeyTypes, Literal, Param, ParamKind, ParamRef};
 pub use crate::plan::Dial;
-use crate::plan::{Arg, ColumnData, GroupRule, KeyPair, NamedKeys};
+use crate::plan::{Arg, ColumnData, Fill, GroupRule, KeyPair, NamedKeys};
 use crate::template::Template;
 use rankd_column::expr::Program;
 use rankd_column::kernel::sort::SortKey;
@@ -467,6 +467,15 @@ pub enum Where {}
 /// A node whose rows are an input: its position among the inputs.
 pub enum Input {}
 
+/// Nodes whose rows are the last inputs, each there only once the task has asked for it: how many there are.
+pub enum Reserves {}
+
+/// Nodes whose rows are inputs and get places.
+pub enum Fills {}
+
+/// What is done to the rows of each reserve: an option of plans in TypeScript, called once for each.
+pub enum Then {}
+
 /// Ids of rows; `#[rows(row_count)]` says how many, and follows from them where a plan does not give it.
 pub enum IdList {}
 
@@ -525,6 +534,9 @@ types! {
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
     Where as (): ParamKind::Where, Arg::Absent => ();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;
+    Reserves as usize: ParamKind::Reserves, Arg::Reserves(value) => *value;
+    Then as (): ParamKind::Then, Arg::Absent => ();
+    Fills as Vec<Fill>: ParamKind::Fills, Arg::Fills(value) => value.clone();
     IdList as Vec<Id>: ParamKind::Ids { rows: None }, Arg::Ids(value) => value.clone();
     IdsParam as u32: ParamKind::IdsParam, Arg::Param(value) => *value;
     Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();

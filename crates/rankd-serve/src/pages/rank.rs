@@ -131,6 +131,7 @@ const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan"],"an
   "outputs":{"oneOf":[{"type":"object","minProperties":1,"additionalProperties":{"$ref":"#/components/schemas/Rows"},"description":"The rows of each output by its name, where the plan names its outputs"},
     {"type":"array","items":{"type":"object","required":["node","rows"],"properties":{"node":{"type":"string"},"rows":{"type":"integer"}}},"description":"How many of the candidates are of which output, where there are several without names"}]},
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
+  "short":{"type":"array","minItems":1,"items":{"type":"object","required":["node","wanted","got"],"additionalProperties":false,"properties":{"node":{"type":"string"},"wanted":{"type":"integer","minimum":1},"got":{"type":"integer","minimum":0}}},"description":"The nodes that have fewer rows than they want, after all that they could ask for"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"The dials that are not at their first value"},
   "seed":{"type":["integer","string"],"description":"What random choices followed from. Absent where the plan makes none"},
   "trace":{"type":"object"}}}"##;

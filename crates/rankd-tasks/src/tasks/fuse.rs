@@ -28,6 +28,7 @@ use rankd_column::kernel::groups::groups;
 use rankd_column::kernel::merge::end_to_end;
 use rankd_column::kernel::numbers::{cells_of_view, numbers};
 use rankd_column::kernel::scores::{Scale, scaled};
+use rankd_column::stop::ROWS_A_LOOK;
 use rankd_column::{Column, Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
@@ -89,7 +90,11 @@ impl Compute for Task {
             match (self.how, self.score) {
                 (Fusion::Ranks, _) => {
                     let k = self.k.unwrap_or(RANK_CONSTANT);
-                    terms.extend((1..=rows.len()).map(|rank| Some(weight / (k + rank as f64))));
+                    for start in stop.starts(rows.len()) {
+                        let start = start?;
+                        let ranks = start + 1..=rows.len().min(start + ROWS_A_LOOK);
+                        terms.extend(ranks.map(|rank| Some(weight / (k + rank as f64))));
+                    }
                 }
                 (Fusion::Sum | Fusion::Max, Some(score)) => {
                     let scores = scaled(&numbers(rows, score, stop)?, Scale::MinMax, FLAT, stop)?;

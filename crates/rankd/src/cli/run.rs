@@ -204,7 +204,7 @@ impl Session<'_> {
         let response = match (self.format, &outcome.result) {
             (Format::Table, Ok(outputs)) => {
                 let colour = say::programs_are_people() && say::allows_colour();
-                let table = answer.table(outputs, &outcome.degraded, say::terminal_width(), colour);
+                let table = answer.table(outputs, (&outcome.degraded, &outcome.short), say::terminal_width(), colour);
                 table.trim_end().into()
             }
             (Format::Pretty, Ok(_)) => answer::pretty(&answer.render(&outcome)),
