@@ -571,6 +571,23 @@ declare module "@ranking-dsl/runtime" {
       /** How many of the rows that are left to look at for a pick; 0 is all (default 0) */
       lookahead?: number | bigint;
     } & TaskOptions): Rows;
+    /** Reorder the first rows so that they have high scores and their vectors point in many directions. */
+    dpp<Score extends Expr, Vector extends AnyArray, RankKey extends Expr>(options: {
+      /** The key with the scores */
+      score: KeyArg<Score>;
+      /** The key with the vectors */
+      vector: KeyArg<Vector>;
+      /** How many rows to pick */
+      k: number | bigint;
+      /** How much the score counts beside the directions */
+      alpha: number;
+      /** How much a row counts whose direction the picks have already; 0 only where k is no more than the vectors' dimension (default 0.01) */
+      ridge?: number;
+      /** How many of the last picks count; 0 is all (default 0) */
+      window?: number | bigint;
+      /** The key that gets the number of the pick */
+      rankKey?: OutKeyArg<RankKey>;
+    } & TaskOptions): Rows;
     /** Fill up the rows from others until there are enough. */
     ensure(options: {
       /** How many rows there should be */

@@ -10,6 +10,7 @@ mod json_fields;
 mod json_rows;
 mod membership;
 mod misread;
+mod picked_rows;
 mod row_keys;
 mod service_call;
 mod stored;

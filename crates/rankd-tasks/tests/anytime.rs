@@ -12,14 +12,17 @@ use std::time::Duration;
 
 const ROWS: usize = 200_000;
 
+/// Tasks that pick rows, with their own parameters.
+const PICKING: [(&str, &str); 2] = [("mmr", r#""lambda":0.5"#), ("dpp", r#""alpha":1,"window":8"#)];
+
 /// Picks so many rows of a list that is far too long to be done with soon.
-fn picks(count: usize, timeout_ms: Option<u64>) -> Vec<String> {
+fn picks((op, own): (&str, &str), count: usize, timeout_ms: Option<u64>) -> Vec<String> {
     let timeout = timeout_ms.map(|ms| format!(r#","timeout_ms":{ms}"#)).unwrap_or_default();
     let source = r#"{"node_id":"s","op":"fixed_source","inputs":[],"params":{"row_count":ROWS,"columns":{"score":{"cycle":[1,5,3,4,2]},"example_vector":{"cycle":[[1,0]]}}}}"#;
     vec![
         source.replace("ROWS", &ROWS.to_string()),
         format!(
-            r#"{{"node_id":"m","op":"mmr","inputs":["s"],"params":{{"score":"score","vector":"example_vector","k":{count},"lambda":0.5}}{timeout}}}"#
+            r#"{{"node_id":"m","op":"{op}","inputs":["s"],"params":{{"score":"score","vector":"example_vector","k":{count},{own}}}{timeout}}}"#
         ),
     ]
 }
@@ -34,13 +37,13 @@ fn ids(outcome: &Outcome) -> Vec<i64> {
 }
 
 /// The rows are those of a run that was to pick no more than this one had picked.
-fn assert_is_prefix(rig: &Rig, outcome: &Outcome) {
+fn assert_is_prefix(rig: &Rig, task: (&str, &str), outcome: &Outcome) {
     let [degraded] = &outcome.degraded[..] else { unreachable!("one node was cut short: {outcome:?}") };
     let StandIn::Prefix(picked) = degraded.fallback else { unreachable!("{degraded:?}") };
     assert_eq!((degraded.reason, degraded.code, picked < 10_000), (Reason::NoTime, None, true));
     let wanted = match picked {
         0 => (1..=ROWS as i64).collect(),
-        picked => ids(&run(rig, &rig.plan(&picks(picked, None)), None, false)),
+        picked => ids(&run(rig, &rig.plan(&picks(task, picked, None)), None, false)),
     };
     assert!(ids(outcome) == wanted, "{picked} picks, and then the others as they came in");
 }
@@ -48,10 +51,11 @@ fn assert_is_prefix(rig: &Rig, outcome: &Outcome) {
 #[test]
 fn a_node_that_is_out_of_time_hands_over_its_picks() {
     Rig::on(EVERY, 2, |rig| {
-        let outcome = run(rig, &rig.plan(&picks(10_000, Some(50))), None, false);
-        assert_is_prefix(rig, &outcome);
-        let strict = run(rig, &rig.plan(&picks(10_000, Some(50))), None, true);
-        assert_eq!(strict.result.unwrap_err().code.id, "E302");
+        for task in PICKING {
+            let plan = rig.plan(&picks(task, 10_000, Some(50)));
+            assert_is_prefix(rig, task, &run(rig, &plan, None, false));
+            assert_eq!(run(rig, &plan, None, true).result.unwrap_err().code.id, "E302");
+        }
     });
 }
 
@@ -59,19 +63,22 @@ fn a_node_that_is_out_of_time_hands_over_its_picks() {
 #[test]
 fn a_deadline_leaves_time_for_what_follows() {
     Rig::on(&[Scheduler::Async], 2, |rig| {
-        let outcome = run(rig, &rig.plan(&picks(10_000, None)), Some(1_000), false);
-        assert_is_prefix(rig, &outcome);
-        let strict = run(rig, &rig.plan(&picks(10_000, None)), Some(1_000), true);
-        assert_eq!(strict.result.unwrap_err().code.id, "E304");
+        for task in PICKING {
+            let plan = rig.plan(&picks(task, 10_000, None));
+            assert_is_prefix(rig, task, &run(rig, &plan, Some(1_000), false));
+            assert_eq!(run(rig, &plan, Some(1_000), true).result.unwrap_err().code.id, "E304");
+        }
     });
 }
 
 #[test]
 fn a_node_that_has_time_is_not_cut() {
     Rig::on(EVERY, 2, |rig| {
-        let outcome = run(rig, &rig.plan(&picks(2, None)), Some(60_000), false);
-        assert!(outcome.degraded.is_empty());
-        assert_eq!(ids(&outcome)[..4], [2, 7, 1, 3]);
+        for task in PICKING {
+            let outcome = run(rig, &rig.plan(&picks(task, 2, None)), Some(60_000), false);
+            assert!(outcome.degraded.is_empty());
+            assert_eq!(ids(&outcome)[..4], [2, 7, 1, 3]);
+        }
     });
 }
 
@@ -97,6 +104,7 @@ fn a_trace_counts_what_became_of_rows() {
             ("damp", r#"{"by":"country","score":"score","factor":0.5,"out_key":"quality"}"#, vec![("lacking", 2)]),
             ("take", r#"{"count":3}"#, vec![("dropped", 1)]),
             ("mmr", r#"{"score":"score","vector":"example_vector","k":2,"lambda":1}"#, vec![("lacking", 2)]),
+            ("dpp", r#"{"score":"score","vector":"example_vector","k":2,"alpha":1}"#, vec![("lacking", 2)]),
             ("explore", r#"{"score":"score","how":"softmax","tau":1,"k":2}"#, vec![("lacking", 2)]),
             ("sample", r#"{"count":3}"#, vec![("dropped", 1)]),
         ] {

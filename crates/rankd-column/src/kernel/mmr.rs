@@ -4,33 +4,17 @@
 //! that was picked, and 0 for the first pick; of equal ones it is the first row. Rows without a score come after all others, in their
 //! order. A row without a vector is like no other: its similarity is 0.
 //!
-//! The numbers of all vectors are copied side by side first, so that each pick is one pass over them.
+//! Each pick is one pass over all vectors, which lie in blocks ([`RowVectors`]).
 
-use crate::kernel::similarity::{Similarity, square};
+use crate::kernel::row_vectors::{BLOCK, BLOCKS_A_LOOK, BlockOf, Highest, RowVectors, each, in_blocks, products};
 use crate::kernel::wide::wide;
-use crate::stop::{Picking, ROWS_A_LOOK, Stopped};
-use std::ops::Range;
+use crate::stop::{Picking, Stopped};
 
 /// What two vectors are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
     Cosine,
     Dot,
-}
-
-/// Rows with a vector each, side by side; zeros for those that have none.
-pub struct RowVectors {
-    pub dimension: usize,
-    pub numbers: Vec<f32>,
-    /// How many rows have none.
-    pub lacking: usize,
-}
-
-impl RowVectors {
-    #[inline(always)]
-    fn get(&self, row: usize) -> &[f32] {
-        &self.numbers[row * self.dimension..][..self.dimension]
-    }
 }
 
 /// A row that was picked.
@@ -40,6 +24,9 @@ pub struct Pick {
     /// Its similarity to the most similar row picked before it; `None` for the first.
     pub likeness: Option<f64>,
 }
+
+/// No similarity is larger: what is too large for `f32` counts as the largest number that is not.
+const MOST: f64 = f32::MAX as f64;
 
 /// Picks `count` rows, or all where there are fewer, or fewer where there is no time for more. There is a vector for each score.
 pub fn mmr(
@@ -51,68 +38,99 @@ pub fn mmr(
     picking: Picking<'_>,
 ) -> Result<Vec<Pick>, Stopped> {
     let (rows, stop) = (scores.len(), picking.stop);
-    let mut lengths = Vec::new();
-    if by == Likeness::Cosine {
-        for start in stop.starts(rows) {
-            lengths.extend(chunk(start?, rows).map(|row| square(vectors.get(row)).sqrt()));
+    let lengths: Option<Vec<BlockOf<f64>>> = match by {
+        Likeness::Dot => None,
+        Likeness::Cosine => {
+            let (squares, mut looks) = (vectors.squares(stop)?, stop.looks());
+            let mut lengths = Vec::with_capacity(squares.len());
+            for squares in &squares {
+                looks.before(BLOCK)?;
+                lengths.push(each(|at| f64::from(squares[at]).sqrt()));
+            }
+            Some(lengths)
         }
-    }
-    let (mut likeness, mut similar) = (vec![f64::NEG_INFINITY; rows], vec![0f64; ROWS_A_LOOK.min(rows)]);
-    let (mut left, mut picks): (Vec<bool>, Vec<Pick>) = (vec![true; rows], Vec::with_capacity(count.min(rows)));
+    };
+    // What the score is worth: nothing of rows that cannot be picked by it, or not again.
+    let mut worths = in_blocks(rows, |row| scores[row].map(|score| lambda * score), stop)?;
+    let mut likeness = in_blocks(rows, |_| None, stop)?;
+    let (mut left, mut first_left) = (vec![true; rows], 0);
+    let (mut picks, mut last): (Vec<Pick>, Vec<f32>) = (Vec::with_capacity(count.min(rows)), Vec::new());
     while picks.len() < count.min(rows) && picking.goes_on()? {
-        let last = picks.last().map(|pick| pick.position);
-        let mut best: Option<(usize, f64)> = None;
-        for start in stop.starts(rows) {
-            let chunk = chunk(start?, rows);
-            if let Some(last) = last {
-                let similar = &mut similar[..chunk.len()];
-                compare(similar, vectors, chunk.start, last, &lengths);
-                likeness[chunk.clone()].iter_mut().zip(similar).for_each(|(most, similar)| *most = most.max(*similar));
-            }
-            for row in chunk.filter(|row| left[*row]) {
-                let penalty = if last.is_none() { 0.0 } else { (1.0 - lambda) * likeness[row] };
-                let worth = scores[row].map_or(f64::NEG_INFINITY, |score| lambda * score - penalty);
-                if best.is_none_or(|(_, most)| worth > most) {
-                    best = Some((row, worth));
-                }
-            }
+        let mut best = Highest::NONE;
+        let before = picks.last().map(|pick| pick.position);
+        let length = before.and_then(|row| lengths.as_ref().map(|lengths| lengths[row / BLOCK][row % BLOCK]));
+        let mut blocks = vectors.blocks();
+        for start in (0..worths.len()).step_by(BLOCKS_A_LOOK) {
+            stop.check()?;
+            let some = start..worths.len().min(start + BLOCKS_A_LOOK);
+            let blocks = blocks.by_ref().take(some.len());
+            wide(
+                #[inline(always)]
+                || match before {
+                    None => some.for_each(|block| best.offer(&worths[block], block)),
+                    Some(_) => {
+                        for (at, lanes) in some.zip(blocks) {
+                            let lengths = length.zip(lengths.as_ref().map(|lengths| &lengths[at]));
+                            let similar = similarities(&products(lanes, &last), lengths);
+                            let most = &mut likeness[at];
+                            *most = each(
+                                #[inline(always)]
+                                |row| if similar[row] > most[row] { similar[row] } else { most[row] },
+                            );
+                            let worth = each(
+                                #[inline(always)]
+                                |row| worths[at][row] - (1.0 - lambda) * most[row],
+                            );
+                            best.offer(&worth, at);
+                        }
+                    }
+                },
+            );
         }
-        let Some((position, _)) = best else { break };
-        left[position] = false;
-        picks.push(Pick { position, likeness: last.map(|_| likeness[position]) });
+        while left.get(first_left) == Some(&false) {
+            first_left += 1;
+        }
+        // Where no score decides, the order does.
+        let position = best.found().unwrap_or(first_left);
+        let (block, at) = (position / BLOCK, position % BLOCK);
+        (left[position], worths[block][at]) = (false, f64::NEG_INFINITY);
+        vectors.copy(position, vectors.dimension(), &mut last);
+        picks.push(Pick { position, likeness: before.map(|_| likeness[block][at]) });
     }
     Ok(picks)
 }
 
-fn chunk(start: usize, rows: usize) -> Range<usize> {
-    start..rows.min(start + ROWS_A_LOOK)
+/// Of the rows of a block to one: their products, by the lengths of both where those matter.
+#[inline(always)]
+fn similarities(products: &BlockOf<f32>, lengths: Option<(f64, &BlockOf<f64>)>) -> BlockOf<f64> {
+    match lengths {
+        None => each(
+            #[inline(always)]
+            |row| within(f64::from(products[row]), MOST),
+        ),
+        Some((length, lengths)) => each(
+            #[inline(always)]
+            |row| {
+                let both = lengths[row] * length;
+                let similar = f64::from(products[row]) / both;
+                within(if both == 0.0 { 0.0 } else { similar }, 1.0)
+            },
+        ),
+    }
 }
 
-/// The similarities of some rows, from `first` on, to one of them. Lengths are there where they matter.
-fn compare(out: &mut [f64], vectors: &RowVectors, first: usize, with: usize, lengths: &[f64]) {
-    let other = vectors.get(with);
-    wide(
-        #[inline(always)]
-        || {
-            Similarity::Dot.of_rows(
-                out,
-                #[inline(always)]
-                |row| (vectors.get(first + row), other),
-                None,
-            );
-        },
-    );
-    if let Some(length) = lengths.get(with) {
-        for (similar, other) in out.iter_mut().zip(&lengths[first..]) {
-            let both = other * length;
-            *similar = if both == 0.0 { 0.0 } else { (*similar / both).clamp(-1.0, 1.0) };
-        }
-    }
+/// From `-most` to `most`, and 0 for what is no number because numbers overflowed.
+#[inline(always)]
+fn within(similar: f64, most: f64) -> f64 {
+    let low = if similar > -most { similar } else { -most };
+    let high = if low < most { low } else { most };
+    if similar.is_nan() { 0.0 } else { high }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::similarity::Similarity;
     use proptest::prelude::*;
 
     /// By the words of the header, with each vector by itself.
@@ -151,7 +169,8 @@ mod tests {
                 (rows.iter().map(|(score, _)| score.map(f64::from)).collect(), f64::from(lambda) / 4.0);
             let vectors: Vec<Vec<f32>> =
                 rows.iter().map(|(_, vector)| vector[..dimension].iter().map(|n| f32::from(*n)).collect()).collect();
-            let together = RowVectors { dimension, numbers: vectors.concat(), lacking: 0 };
+            let mut together = RowVectors::new(vectors.len(), dimension, 0);
+            vectors.iter().enumerate().for_each(|(row, vector)| together.set(row, vector));
             let found = mmr(&scores, &together, count, lambda, by, Picking::default()).unwrap();
             prop_assert_eq!(found, naive(&scores, &vectors, count, lambda, by));
         }

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], `texts`, [`top`],
 //! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`aggregate`], [`cap`], [`combine`], [`diversify`],
-//! [`ensure`], [`fuse`], [`mod@mmr`], [`scores`], [`mod@slots`]; and [`draws`], the random numbers of rows, with [`sample`] and [`explore`].
+//! [`ensure`], [`fuse`], [`scores`], [`mod@slots`], [`row_vectors`] with [`mod@mmr`] and [`mod@dpp`]; and [`draws`], the random numbers of rows, with
+//! [`sample`] and [`explore`].
 
 pub mod aggregate;
 pub mod cap;
@@ -10,6 +11,7 @@ pub mod combine;
 pub mod compact;
 pub mod concat;
 pub mod diversify;
+pub mod dpp;
 pub mod draws;
 pub mod ensure;
 pub mod explore;
@@ -20,6 +22,7 @@ pub mod join;
 pub mod merge;
 pub mod mmr;
 pub mod numbers;
+pub mod row_vectors;
 pub mod sample;
 pub mod scores;
 pub mod similarity;

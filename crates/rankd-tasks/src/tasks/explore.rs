@@ -34,15 +34,15 @@
 //! | 1 | 0.5 | |
 //! ```
 
+use crate::picked_rows::PickedRows;
+use rankd_column::RowSet;
 use rankd_column::kernel::explore::{Exploring, explored};
-use rankd_column::kernel::numbers::{cells_of_view, numbers};
-use rankd_column::{Column, RowSet};
+use rankd_column::kernel::numbers::numbers;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make, NodeDraws};
 use rankd_plan::signature::typed::{Count, FloatKey, NumberKey};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
-use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
@@ -114,14 +114,9 @@ impl Compute for Task {
         let picks = explored(&scores, &of_rows, |place| draws.of_place(place), self.how, k, cx.picking())?;
         cx.has_picked(picks.len(), k.min(rows.len()));
         cx.count(|| (0, scores.iter().filter(|score| score.is_none()).count()));
-        let mut is_picked = vec![false; rows.len()];
-        picks.iter().for_each(|pick| is_picked[pick.position] = true);
-        let rest = (0..rows.len()).filter(|position| !is_picked[*position]);
-        let out = rows.positions(picks.iter().map(|pick| pick.position).chain(rest));
-        let Some(key) = self.params.propensity_key else { return Ok(out) };
-        let propensities: Vec<Option<f64>> =
-            (0..rows.len()).map(|at| picks.get(at).map(|pick| pick.propensity)).collect();
-        Ok(out.with(key, Arc::new(Column::Float(cells_of_view(&out, &propensities, stop)?))))
+        let positions: Vec<usize> = picks.iter().map(|pick| pick.position).collect();
+        let picked = PickedRows::new(rows, &positions, stop)?;
+        Ok(picked.with_numbers(self.params.propensity_key, |at| Some(picks[at].propensity), stop)?.rows())
     }
 
     fn is_anytime(&self) -> bool {

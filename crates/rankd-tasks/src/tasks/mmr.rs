@@ -20,15 +20,15 @@
 //! | 2 | 0.9 | [1.0, 0.0, 0.0] | |
 //! ```
 
-use rankd_column::kernel::mmr::{Likeness, RowVectors, mmr};
-use rankd_column::kernel::numbers::{cells_of_view, numbers};
-use rankd_column::{Column, Key, RowSet, Stop, Stopped};
+use crate::picked_rows::{PickedRows, vectors};
+use rankd_column::RowSet;
+use rankd_column::kernel::mmr::{Likeness, mmr};
+use rankd_column::kernel::numbers::numbers;
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::signature::typed::{Count, FloatKey, IntKey, NumberKey, VectorKey};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
-use std::sync::Arc;
 
 pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
@@ -67,48 +67,16 @@ params! {
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
-        let (scores, vectors) = (numbers(rows, self.score, stop)?, vectors(rows, self.vector, stop)?);
+        let (scores, vectors) = (numbers(rows, self.score, stop)?, vectors(rows, self.vector, 0, stop)?);
         let picks = mmr(&scores, &vectors, self.k, self.lambda, self.sim, cx.picking())?;
         cx.has_picked(picks.len(), self.k.min(rows.len()));
-        cx.count(|| (0, vectors.lacking));
-        let mut is_picked = vec![false; rows.len()];
-        picks.iter().for_each(|pick| is_picked[pick.position] = true);
-        let rest = (0..rows.len()).filter(|position| !is_picked[*position]);
-        let mut out = rows.positions(picks.iter().map(|pick| pick.position).chain(rest));
-        if let Some(key) = self.rank_key {
-            let ranks: Vec<Option<i64>> =
-                (0..rows.len()).map(|at| Some(at as i64).filter(|_| at < picks.len())).collect();
-            out = out.with(key, Arc::new(Column::Int(cells_of_view(&out, &ranks, stop)?)));
-        }
-        if let Some(key) = self.max_sim_key {
-            let likeness: Vec<Option<f64>> =
-                (0..rows.len()).map(|at| picks.get(at).and_then(|pick| pick.likeness)).collect();
-            out = out.with(key, Arc::new(Column::Float(cells_of_view(&out, &likeness, stop)?)));
-        }
-        Ok(out)
+        cx.count(|| (0, vectors.lacking()));
+        let positions: Vec<usize> = picks.iter().map(|pick| pick.position).collect();
+        let picked = PickedRows::new(rows, &positions, stop)?.with_ranks(self.rank_key, stop)?;
+        Ok(picked.with_numbers(self.max_sim_key, |at| picks[at].likeness, stop)?.rows())
     }
 
     fn is_anytime(&self) -> bool {
         true
     }
-}
-
-/// The vectors of all rows side by side.
-fn vectors(rows: &RowSet, key: Key, stop: Stop<'_>) -> Result<RowVectors, Stopped> {
-    let Some(Column::Vector(cells, vectors)) = rows.batch().column(key).map(|column| &**column) else {
-        // Nothing was read for any row.
-        return Ok(RowVectors { dimension: 1, numbers: vec![0.0; rows.len()], lacking: rows.len() });
-    };
-    let dimension = usize::from(vectors.dimension());
-    let mut numbers = vec![0f32; rows.len() * dimension];
-    let (mut into, mut found) = (numbers.chunks_exact_mut(dimension), 0);
-    for chunk in stop.chunks(rows.rows()) {
-        for (row, into) in chunk?.iter().zip(&mut into) {
-            if let Some(at) = cells.get(row) {
-                into.copy_from_slice(vectors.get(at));
-                found += 1;
-            }
-        }
-    }
-    Ok(RowVectors { dimension, numbers, lacking: rows.len() - found })
 }
