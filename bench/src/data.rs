@@ -58,7 +58,7 @@ impl Table {
 }
 
 /// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
+pub struct Random(pub u64);
 
 impl Random {
     pub(crate) fn next(&mut self) -> u64 {
@@ -69,7 +69,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod filter;
 pub mod fused;
+pub mod multiply_adds;
 pub mod sort;
 pub mod top;
 pub mod vm;
