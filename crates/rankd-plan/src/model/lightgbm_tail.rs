@@ -14,11 +14,14 @@ pub(super) struct Tail {
 
 pub(super) fn read_tail(lines: &mut ModelLines<'_>) -> Read<Tail> {
     let mut tail = Tail { categories: Vec::new(), at: lines.at() };
+    let mut has_categories = false;
     while let Some(line) = lines.next_full() {
         match line.text.split_once(':') {
             Some(("feature_importances", "")) => pass(lines, |line| line.text.trim().is_empty()),
             Some(("parameters", "")) => pass(lines, |line| line.text == "end of parameters"),
+            Some(("pandas_categorical", _)) if has_categories => return line.fail("a line that was given before"),
             Some(("pandas_categorical", list)) => {
+                has_categories = true;
                 tail.at = line.at + line.text.len() - list.len();
                 tail.categories = pandas(Line { at: tail.at, text: list })?;
             }

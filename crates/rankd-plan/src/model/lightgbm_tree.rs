@@ -187,6 +187,8 @@ impl Scratch {
             }
         };
         if decision & CATEGORICAL == 0 {
+            // A split of what is missing from all else: no number is above it.
+            let threshold = if threshold == f64::INFINITY { f64::MAX } else { threshold };
             return Ok(SplitTest::Above { threshold, missing });
         }
         let set = threshold as usize;

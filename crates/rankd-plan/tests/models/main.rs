@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "counting what is allocated needs a global allocator")]
 
 mod damage;
+mod refused;
 mod rows;
 
 use rankd_plan::model::{Format, read};

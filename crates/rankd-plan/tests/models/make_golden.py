@@ -170,6 +170,8 @@ class Maker:
             X, y = d.coded()
             kinds, codes = [0] * 10, (8, 9)
             params["categorical_feature"] = [8, 9]
+        elif data == "missing":
+            y = y * 0.1 + 3 * np.isnan(X[:, 0]) - 2 * np.isnan(X[:, 2])
         objective = params.get("objective", "regression")
         if objective in ("binary", "cross_entropy", "cross_entropy_lambda"):
             y = (y > 0.5).astype(float)
@@ -188,8 +190,6 @@ class Maker:
             start, end = text.find("\nparameters:\n"), text.find("end of parameters\n")
             # Two hundred lines that do not matter here, but for one.
             text = text[: start + len("\nparameters:\n")] + "[boosting: gbdt]\n" + text[end:]
-            if frame is not None:
-                text += "\npandas_categorical:" + json.dumps(booster.pandas_categorical, default=lambda v: v.item()) + "\n"
             out.write(text)
         booster = lgb.Booster(model_file=path)
         base = frame.iloc[:, :8].to_numpy() if frame is not None else X
@@ -320,6 +320,7 @@ class Maker:
         """Every configuration."""
         l, x, c = self.lightgbm, self.xgboost, self.catboost
         l("lgb_regression", {"objective": "regression"})
+        l("lgb_infinity", {"objective": "regression"}, data="missing")
         l("lgb_zero_missing", {"objective": "binary", "zero_as_missing": True})
         l("lgb_no_missing", {"objective": "huber", "use_missing": False})
         l("lgb_sqrt", {"objective": "regression", "reg_sqrt": True})

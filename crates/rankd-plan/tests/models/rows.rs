@@ -152,7 +152,7 @@ pub(crate) fn contribution_limit(format: Format) -> f64 {
 pub(crate) fn response_limit(format: Format) -> u64 {
     match format {
         Format::LightGbm | Format::XgBoost => 2,
-        Format::CatBoost => 16,
+        Format::CatBoost => 64,
     }
 }
 
