@@ -454,7 +454,7 @@ declare module "@ranking-dsl/runtime" {
       columns?: Columns;
     } & TaskOptions): Rows;
     /** Fuse several ranked lists into one. */
-    fuse<Score extends Expr, OutKey extends Expr>(options: {
+    fuse<Score extends Expr, OutKey extends Expr, RankKeys extends Expr, ScoreKeys extends Expr>(options: {
       /** The rows that flow in, in this order */
       inputs: readonly Rows[];
       /** Ranks ("rrf"), or scores that are added ("sum") or of which the highest counts ("max") (default "rrf") */
@@ -467,6 +467,10 @@ declare module "@ranking-dsl/runtime" {
       weights?: readonly number[];
       /** The key that gets the fused score */
       outKey: OutKeyArg<OutKey>;
+      /** The keys that get the row's rank in each input, counted from 1; null where it is not in it */
+      rankKeys?: readonly OutKeyArg<RankKeys>[];
+      /** The keys that get the row's score in each input, as it is there */
+      scoreKeys?: readonly OutKeyArg<ScoreKeys>[];
     } & TaskOptions): Rows;
     /** Read rows, or columns for rows, from an HTTP service. */
     httpFetch<Keys extends Expr | AnyArray, Fields extends Expr | AnyArray>(options: {
@@ -833,12 +837,14 @@ declare module "@ranking-dsl/runtime" {
       /** How many rows to leave out before them (default 0) */
       offset?: number | bigint;
     } & TaskOptions): Rows;
-    /** Compute an expression for every row and write it to a key. */
-    vm<OutKey extends Expr | AnyArray>(options: {
+    /** Compute an expression for every row and write it to a key, or several at once. */
+    vm<OutKey extends Expr | AnyArray>(options?: {
       /** The key to write */
-      outKey: OutKeyArg<OutKey>;
+      outKey?: OutKeyArg<OutKey>;
       /** The expression to compute */
-      expr: ValueOf<OutKey> | null;
+      expr?: ValueOf<OutKey> | null;
+      /** The keys to write, each with its expression, in place of out_key and expr */
+      columns?: { readonly [name in keyof typeof Key]?: ValueOf<(typeof Key)[name]> | null };
     } & TaskOptions): Rows;
   }
 

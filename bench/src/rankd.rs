@@ -43,7 +43,7 @@ impl Rankd {
         let (score, passes) = programs();
         let (score, passes) = (Arc::new(score), Arc::new(passes));
         let parts = vec![
-            Part::Compute { key: SCORE, program: score.clone() },
+            Part::Compute { key: SCORE, program: score.clone(), siblings: 0 },
             Part::Filter { program: passes.clone() },
             Part::Sort { key: SCORE, order: Order::Desc },
             Part::Take { count: table.take },

@@ -101,7 +101,7 @@ fn about(param: &Param) -> String {
 fn variables(params: &[Param]) -> String {
     let keys = params.iter().filter(|param| param.kind.row().typescript.contains(KEY));
     let takes = |param: &Param| match param.kind {
-        ParamKind::Key(types) | ParamKind::Keys(types) => match types {
+        ParamKind::Key(types) | ParamKind::Keys(types) | ParamKind::KeyPerInput(types) => match types {
             KeyTypes::Any => "Expr | AnyArray",
             KeyTypes::Scalars
             | KeyTypes::LikeIds

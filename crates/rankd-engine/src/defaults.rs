@@ -39,7 +39,8 @@ struct Rules(Vec<Rule>);
 fn uncomputed(node: &Node, params: &'static [ParamRef]) -> impl Iterator<Item = Key> {
     let is_computed = |param: &ParamRef| {
         let into_it = ParamKind::Expr { into: Some(*param) };
-        node.signature.contract.params.iter().any(|param| param.kind == into_it)
+        let mut params = node.signature.contract.params.iter();
+        params.any(|of| of.kind == into_it || (of.kind == ParamKind::Exprs && of.name == param.name()))
     };
     params.iter().filter(move |param| !is_computed(param)).flat_map(|param| node.arg(*param).keys())
 }

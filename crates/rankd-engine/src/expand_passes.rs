@@ -54,7 +54,9 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, report: &PassReport) -> N
         _ if at == failed => End::Failed,
         _ => End::Abandoned,
     };
-    let out_of = |at: usize| report.rows_out.get(at).map_or(0, |rows| *rows as u64);
+    // A node has the rows of the last of its parts.
+    let parts_to = |at: usize| step.pass.as_ref().map_or(at + 1, |pass| parts_of_nodes(pass.parts(), at + 1));
+    let out_of = |at: usize| report.rows_out.get(parts_to(at) - 1).map_or(0, |rows| *rows as u64);
     NodeTrace {
         node,
         fused_into: (node != last).then_some(last),
@@ -67,9 +69,15 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, report: &PassReport) -> N
     }
 }
 
+/// How many parts the first `count` nodes have.
+fn parts_of_nodes(parts: &[Part], count: usize) -> usize {
+    let next = parts.iter().enumerate().filter(|(_, part)| part.begins()).nth(count);
+    next.map_or(parts.len(), |(at, _)| at)
+}
+
 /// The keys that are there after the first `count` nodes of the step.
 fn keys_after(count: usize, record: &NodeTrace, step: &Step) -> Arc<[Key]> {
-    let parts = step.pass.iter().flat_map(|pass| pass.parts()).take(count);
+    let parts = step.pass.iter().flat_map(|pass| &pass.parts()[..parts_of_nodes(pass.parts(), count)]);
     let written = parts.filter_map(|part| match part {
         Part::Compute { key, .. } => Some(*key),
         _ => None,

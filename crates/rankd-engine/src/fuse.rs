@@ -11,7 +11,7 @@ use crate::steps::StepSpec;
 use crate::substitutes::{Substitutes, source};
 use crate::task::{Compute, ComputeContext, InputRows, Task};
 use rankd_column::RowSet;
-use rankd_column::expr::pass::{self, Pass};
+use rankd_column::expr::pass::{self, PARTS_MAX, Pass};
 use rankd_plan::plan::NodeIx;
 use rankd_plan::signature::Cost;
 use rankd_plan::wire::Scheduling;
@@ -27,7 +27,7 @@ impl Compute for Fused {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (values, stop) = (cx.values, cx.stop());
         self.pass.run(&inputs[0], values, cx.scratch, stop).map_err(|failed| {
-            let node = self.nodes.get(failed.part).copied();
+            let node = self.nodes.get(self.pass.group_of(failed.part)).copied();
             match self.pass.parts().get(failed.part).and_then(pass::Part::program) {
                 Some(program) => TaskError { node, ..TaskError::eval(failed.error, program) },
                 None => TaskError { node, ..TaskError::stopped() },
@@ -47,13 +47,20 @@ pub(crate) fn fuse(
     let mut parts: Vec<StepSpec> = written.to_vec();
     let mut joined = false;
     for run_of_parts in runs_of_parts(written, order, outputs, substitutes) {
-        let steps: Vec<pass::Part> = run_of_parts.iter().filter_map(|ix| part_of(&written[*ix as usize])).collect();
+        let steps: Vec<Vec<pass::Part>> = run_of_parts.iter().map(|ix| parts_of(&written[*ix as usize])).collect();
         let mut from = 0;
         while from < steps.len() {
-            let reach = Pass::reach(&steps[from..]).max(1);
+            // More than one pass takes, so that it shows where the next node begins.
+            let ahead: Vec<pass::Part> = steps[from..].iter().flatten().take(2 * PARTS_MAX).cloned().collect();
+            let (fitting, mut counted) = (Pass::reach(&ahead), 0);
+            let fits = |of_node: &&Vec<pass::Part>| {
+                counted += of_node.len();
+                counted <= fitting
+            };
+            let reach = steps[from..].iter().take_while(fits).count().max(1);
             let nodes = &run_of_parts[from..from + reach];
             let needed = live.taken[nodes[0] as usize].keys();
-            if let (2.., Some(pass)) = (reach, Pass::with_live(steps[from..from + reach].to_vec(), needed)) {
+            if let (2.., Some(pass)) = (reach, Pass::with_live(steps[from..from + reach].concat(), needed)) {
                 join(&mut parts, nodes, Arc::new(pass));
                 joined = true;
             }
@@ -63,12 +70,12 @@ pub(crate) fn fuse(
     joined.then_some(parts)
 }
 
-/// What a node does in a pass, if it is free to be in one.
-fn part_of(part: &StepSpec) -> Option<pass::Part> {
+/// What a node does in a pass; nothing where it is not free to be in one.
+fn parts_of(part: &StepSpec) -> Vec<pass::Part> {
     let free = part.runs && part.inputs.len() == 1 && part.timeout.is_none() && part.scheduling.inline != Some(false);
     match &part.task {
-        Task::Compute(task) if free => task.as_part(),
-        _ => None,
+        Task::Compute(task) if free => task.as_parts(),
+        _ => Vec::new(),
     }
 }
 
@@ -94,7 +101,7 @@ fn runs_of_parts(
     let mut runs_of_parts: Vec<Vec<NodeIx>> = Vec::new();
     for &ix in running {
         let part = &parts[ix as usize];
-        if is_border(ix) || part_of(part).is_none() {
+        if is_border(ix) || parts_of(part).is_empty() {
             continue;
         }
         let before = part.inputs.first().map(|input| *input as usize);

@@ -360,10 +360,7 @@ fn tables_named(plan: &Plan, registry: &Registry, live: &LiveKeys) -> Vec<(Table
 fn programs(plan: &Plan) -> impl Iterator<Item = &Program> {
     let needed = || plan.nodes.iter().filter(|node| node.needed);
     let args = needed().flat_map(|node| &node.args);
-    let of_args = args.filter_map(|arg| match arg {
-        Arg::Expr(program) | Arg::Pred(program) => Some(&**program),
-        _ => None,
-    });
+    let of_args = args.flat_map(Arg::programs).map(|program| &**program);
     of_args.chain(needed().filter_map(|node| Some(&*node.condition.as_ref()?.pred)))
 }
 

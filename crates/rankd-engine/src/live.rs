@@ -107,6 +107,8 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::PerInput { .. }
         | ParamKind::Ids { .. }
         | ParamKind::IdsParam
+        | ParamKind::KeyPerInput(_)
+        | ParamKind::Exprs
         | ParamKind::Template
         | ParamKind::Path
         | ParamKind::Pointer

@@ -71,3 +71,6 @@ pub const TEMPLATE_BYTES_MAX: usize = 1_024;
 
 /// Bytes of a name in a task parameter that gives keys by name, or of a JSON pointer.
 pub const MAP_NAME_BYTES_MAX: usize = 256;
+
+/// Expressions that one node computes.
+pub const EXPRS_MAX: usize = 32;

@@ -146,6 +146,9 @@ pub struct PlanDial {
 /// A word for each of several keys.
 pub type ChosenWords = Vec<(Key, Arc<str>)>;
 
+/// Keys with the expressions that are written to them.
+pub type KeyPrograms = Vec<(Key, Arc<Program>)>;
+
 /// What is made of the values of a key, or of the rows where there is none, and the key that gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeOf {
@@ -198,6 +201,7 @@ pub enum Arg {
     SortKeys(Vec<SortKey>),
     On(KeyPair),
     Expr(Arc<Program>),
+    Exprs(KeyPrograms),
     Pred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
     Node(usize),
@@ -220,6 +224,7 @@ impl Arg {
             Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.left).collect(),
             Arg::KeyChoices(choices) => choices.iter().map(|(key, _)| *key).collect(),
             Arg::Aggregates(list) => list.iter().map(|made| made.into).collect(),
+            Arg::Exprs(list) => list.iter().map(|(key, _)| *key).collect(),
             Arg::SortKeys(keys) => keys.iter().map(|by| by.key).collect(),
             Arg::Rules(rules) => rules.iter().map(|rule| rule.by).collect(),
             Arg::On(pair) => vec![pair.left],
@@ -248,6 +253,7 @@ impl Arg {
     pub fn own_reads(&self) -> Vec<Key> {
         match self {
             Arg::Expr(program) | Arg::Pred(program) => program.keys(),
+            Arg::Exprs(list) => list.iter().flat_map(|(_, program)| program.keys()).collect(),
             Arg::Template(template) => template.keys(),
             Arg::Aggregates(list) => list.iter().filter_map(|made| made.of).collect(),
             Arg::Absent
@@ -299,6 +305,7 @@ impl Arg {
             | Arg::Rules(_)
             | Arg::SortKeys(_)
             | Arg::Expr(_)
+            | Arg::Exprs(_)
             | Arg::Pred(_)
             | Arg::Node(_)
             | Arg::Reserves(_)
@@ -323,13 +330,16 @@ impl Arg {
         if let Arg::Endpoint(at) = self { Some(*at) } else { None }
     }
 
+    /// The expressions and predicates that it is.
+    pub fn programs(&self) -> impl Iterator<Item = &Arc<Program>> {
+        let one = if let Arg::Expr(program) | Arg::Pred(program) = self { Some(program) } else { None };
+        let several = if let Arg::Exprs(list) = self { list.as_slice() } else { &[] };
+        one.into_iter().chain(several.iter().map(|(_, program)| program))
+    }
+
     /// The parameters of a request that are regular expressions here.
     pub fn pattern_params(&self) -> impl Iterator<Item = u32> + '_ {
-        let program = match self {
-            Arg::Expr(program) | Arg::Pred(program) => Some(program),
-            _ => None,
-        };
-        program.into_iter().flat_map(|program| program.pattern_params())
+        self.programs().flat_map(|program| program.pattern_params())
     }
 }
 

@@ -84,6 +84,17 @@ impl Example {
                 Some(ParamKind::Pred) if in_place => Some(&mut preds),
                 _ => None,
             };
+            if let (Some(ParamKind::Exprs), true) = (kind, in_place) {
+                let mut of_keys = Vec::new();
+                let mut reader = Reader::new(value, 64);
+                let mut fields = reader.open_object().expect(JSON);
+                while let Some((key, _)) = reader.field(&mut fields).expect(JSON) {
+                    exprs.push(format!("{key:?}:{}", reader.raw().expect(JSON)));
+                    of_keys.push(format!("{key:?}:{key:?}"));
+                }
+                params.push(format!("{name:?}:{{{}}}", of_keys.join(",")));
+                continue;
+            }
             params.push(match (table, kind) {
                 (Some(table), _) => {
                     table.push(format!("{name:?}:{value}"));

@@ -12,8 +12,8 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, CountPerInput, Dial, Expr, IdList, IdsParam, Input, KeyMap, KeyPairs, Millis, On, PlainText,
-    Pointer, Predicate, Rules, SortKeys, TemplateText, Texts, Where,
+    Columns, Count, CountPerInput, Dial, Expr, Exprs, IdList, IdsParam, Input, IntKeyPerInput, KeyMap, KeyPairs,
+    Millis, On, PlainText, Pointer, Predicate, Rules, SortKeys, TemplateText, Texts, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -95,6 +95,10 @@ params! {
         /// An expression
         #[into(out_key)]
         expr: Expr,
+        /// Keys with their expressions
+        exprs: Exprs,
+        /// A key for each input
+        ranks: IntKeyPerInput,
         /// A condition
         pred: Predicate,
         /// A filter that nobody gave
@@ -142,6 +146,11 @@ impl Make for Every {
             p.by.iter().map(|by| format!("{} {:?} {:?};", name(&by.key), by.order, by.nulls)).collect(),
             p.rules.iter().map(|rule| format!("{} {} {};", name(&rule.by), rule.max, rule.window)).collect(),
             format!("{:?}", p.words.iter().map(|(key, how)| (name(key), how)).collect::<Vec<_>>()),
+            format!(
+                "{:?} {:?}",
+                p.exprs.iter().map(|(key, program)| (name(key), program.keys().len())).collect::<Vec<_>>(),
+                p.ranks.iter().map(name).collect::<Vec<_>>()
+            ),
             p.made
                 .iter()
                 .map(|made| format!("{} {} {:?};", name(&made.into), made.how, made.of.as_ref().map(name)))
@@ -161,7 +170,15 @@ const EVERY: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[Params::key, Params::keys, Params::words, Params::by, Params::rules, Params::on, Params::sides],
-    writes: Writes::Params(&[Params::fields, Params::pairs, Params::made, Params::out_key, Params::columns]),
+    writes: Writes::Params(&[
+        Params::fields,
+        Params::pairs,
+        Params::made,
+        Params::out_key,
+        Params::exprs,
+        Params::ranks,
+        Params::columns,
+    ]),
     params: Params::PARAMS,
     cost: Cost::Unknown,
 };
@@ -214,7 +231,7 @@ const OPTIONS: &str = r#"
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, made: { final_score: ["mean", Key.age], likes: ["count"] }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
-    expr: Key.likes * 2, pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], list: P.hidden_ids, columns: { views: [1, 2] },"#;
+    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], list: P.hidden_ids, columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
 fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
@@ -249,7 +266,8 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     assert_eq!(made[8], "age Desc Last;title Asc First;");
     assert_eq!(made[9], "country 2 10;age 1 2;");
     assert_eq!(made[10], "[(\"likes\", 1), (\"title\", 2)]");
-    assert_eq!(made[11], "final_score 2 Some(\"age\");likes 3 None;");
+    assert_eq!(made[11], "[(\"quality\", 2), (\"title\", 0)] [\"views\"]");
+    assert_eq!(made[12], "final_score 2 Some(\"age\");likes 3 None;");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
     assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
@@ -281,6 +299,21 @@ fn an_option_outside_its_kind_is_refused() {
     );
     assert_eq!(wrong("[7]", "[7, 8]"), ["P405 quota has a number for each input, of which there are 1"]);
     assert_eq!(wrong("[7]", "[0.5]"), ["P404 quota takes int 0..=1000000, not the float 0.5"]);
+    assert_eq!(
+        wrong("[Key.views]", "[Key.views, Key.age]"),
+        ["P405 ranks has a key for each input, of which there are 1"]
+    );
+    assert_eq!(
+        wrong("[Key.views]", "[Key.score]"),
+        ["P404 ranks takes a key of type int here, and \"score\" is float"]
+    );
+    assert_eq!(wrong("quality: Key.likes * Key.age + 1, title: \"x\"", ""), ["P405 exprs takes 1 to 32 keys"]);
+    assert_eq!(wrong("title: \"x\"", "titel: \"x\""), ["P303 there is no key \"titel\""]);
+    assert_eq!(wrong("title: \"x\"", "id: 1"), ["P311 the key \"id\" cannot be written"]);
+    assert_eq!(
+        wrong("exprs: { quality: Key.likes * Key.age + 1, title: \"x\" }", "exprs: Key.likes"),
+        ["D017 exprs takes an object of expressions by key name, not Key.likes"]
+    );
     assert_eq!(wrong("nulls: \"first\"", "nulls: \"never\""), ["P405 nulls is one of first, last"]);
     assert_eq!(wrong("key: Key.title, nulls", "key: Key.age, nulls"), ["P405 this key is in the list already"]);
     assert_eq!(wrong("gap: 1", "max: 0"), ["P405 rules takes int 1..=1000000"]);
@@ -377,6 +410,8 @@ fn editors_know_the_type_of_every_kind() {
         "rhs: Rows;",
         "ids: readonly (number | bigint | string)[];",
         "list: ParamOf<List<number>> | ParamOf<List<string>>;",
+        "exprs: { readonly [name in keyof typeof Key]?: ValueOf<(typeof Key)[name]> | null };",
+        "ranks: readonly OutKeyArg<Ranks>[];",
         "columns: Columns;",
     ] {
         assert!(declared.contains(line), "{line}\n{declared}");

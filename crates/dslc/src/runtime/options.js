@@ -225,6 +225,18 @@ export const readers = {
     return `{"left":${name(x.left)},"right":${name(x.right)}}`;
   },
   expr: (x, { at, option, plan }) => entry(plan, plan.exprs, "e", written(x, `${at}:${option}`)),
+  exprs(x, { at, option, plan }) {
+    const help = "{ score: Key.likes * 2, final_score: Key.score + 1 }";
+    if (!isPlain(x)) return wrongOption(at, option, `${option} takes an object of expressions by key name, not ${describe(x)}`, help);
+    const fields = [];
+    for (const name of keys(x)) {
+      if (!name.isWellFormed()) return wrongOption(at, option, `${option} takes expressions by key name`, help);
+      const id = readers.expr(x[name], { at, option, plan });
+      if (id === null) return null;
+      fields.push(`${json(name)}:${id}`);
+    }
+    return `{${fields.join(",")}}`;
+  },
   pred: (x, { at, option, plan }) => entry(plan, plan.preds, "p", pred(x, `${at}:${option}`)),
   // The condition of a filter that follows the task: a node of its own, so it is no text of a parameter.
   where: (x, context) => readers.pred(x, context),

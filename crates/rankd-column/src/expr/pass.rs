@@ -36,8 +36,8 @@ pub const PARTS_MAX: usize = 32;
 /// One step of a pass.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// Writes a column.
-    Compute { key: Key, program: Arc<Program> },
+    /// Writes a column. It does not see the columns of so many parts right before it: several that are computed of the same rows.
+    Compute { key: Key, program: Arc<Program>, siblings: u16 },
     /// Keeps the rows for which a predicate holds.
     Filter { program: Arc<Program> },
     /// Orders the rows, stable, nulls last.
@@ -55,6 +55,21 @@ impl Part {
         }
     }
 
+    /// Whether it sees what the part before it gives.
+    pub fn begins(&self) -> bool {
+        match self {
+            Part::Compute { siblings, .. } => *siblings == 0,
+            Part::Filter { .. } | Part::Sort { .. } | Part::Take { .. } => true,
+        }
+    }
+
+    fn siblings(&self) -> usize {
+        match self {
+            Part::Compute { siblings, .. } => usize::from(*siblings),
+            Part::Filter { .. } | Part::Sort { .. } | Part::Take { .. } => 0,
+        }
+    }
+
     fn reads(&self, key: Key) -> bool {
         match self {
             Part::Compute { program, .. } | Part::Filter { program } => program.columns.contains(&key),
@@ -66,7 +81,7 @@ impl Part {
     /// The key of a string column that the part makes. Its strings get their numbers at the end, so no other part can read it.
     fn makes_strings(&self) -> Option<Key> {
         match self {
-            Part::Compute { key, program } if program.result == Some(Type::Str) => Some(*key),
+            Part::Compute { key, program, .. } if program.result == Some(Type::Str) => Some(*key),
             _ => None,
         }
     }
@@ -116,14 +131,19 @@ impl Pass {
     /// How many of these parts, from the first on, one pass can take.
     pub fn reach(parts: &[Part]) -> usize {
         let mut strings: Vec<Key> = Vec::new();
-        let mut fitting = 0;
+        let (mut fitting, mut seen) = (0_usize, 0);
         for part in parts.iter().take(PARTS_MAX) {
-            if strings.iter().any(|key| part.reads(*key)) {
+            if part.begins() {
+                seen = strings.len();
+            }
+            if strings[..seen].iter().any(|key| part.reads(*key)) {
                 break;
             }
             strings.extend(part.makes_strings());
             fitting += 1;
         }
+        // Parts that are computed of the same rows stay together.
+        fitting = fitting.saturating_sub(parts.get(fitting).map_or(0, Part::siblings));
         let parts = &parts[..fitting];
         let evaluated = parts.iter().take_while(|part| part.program().is_some()).count();
         let sorted = evaluated + usize::from(matches!(parts.get(evaluated), Some(Part::Sort { .. })));
@@ -184,6 +204,11 @@ impl Pass {
 
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// How many groups of parts that see the same rows come before the group of this part.
+    pub fn group_of(&self, part: usize) -> usize {
+        self.parts.iter().take(part + 1).filter(|part| part.begins()).count().saturating_sub(1)
     }
 
     /// Whether a take at the end bounds the work of the parts before it: nothing is evaluated for rows that cannot be taken.
@@ -288,7 +313,8 @@ impl<'a> Walk<'a> {
         let (mut filtered, mut first_memo) = (false, Memos::default());
         for (at, part) in pass.parts.iter().enumerate() {
             let Some(program) = part.program() else { break };
-            match Frame::bind(program, rows, &pass.made[..walk.made.len()], run, stop) {
+            let seen = walk.made.len() - part.siblings().min(walk.made.len());
+            match Frame::bind(program, rows, &pass.made[..seen], run, stop) {
                 Ok(mut frame) => {
                     frame.first_memo = first_memo;
                     scratch.prepare(&frame);

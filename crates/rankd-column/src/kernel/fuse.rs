@@ -4,6 +4,7 @@
 //! brings. The order is that of the scores, the highest first; of equal ones, that of the best place in a list, and then that of the first
 //! rows. A group without a term comes last.
 
+use crate::kernel::gather::NO_ROW;
 use crate::kernel::groups::Groups;
 use crate::stop::{Stop, Stopped};
 
@@ -69,6 +70,27 @@ pub fn fused(
         by_score.then(a.best_place.cmp(&b.best_place))
     });
     Ok(all.into_iter().map(|group| group.row).collect())
+}
+
+/// For each list, the position of each group's first row in it, or [`NO_ROW`].
+pub fn positions(groups: &Groups, lengths: &[usize], stop: Stop<'_>) -> Result<Vec<Vec<u32>>, Stopped> {
+    let (mut all, mut start) = (Vec::with_capacity(lengths.len()), 0);
+    for length in lengths {
+        let mut firsts = vec![NO_ROW; groups.count];
+        let mut position = start;
+        for chunk in stop.slices(&groups.of_rows[start..start + length]) {
+            for group in chunk? {
+                let first = &mut firsts[*group as usize];
+                if *first == NO_ROW {
+                    *first = position as u32;
+                }
+                position += 1;
+            }
+        }
+        all.push(firsts);
+        start += length;
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -138,6 +160,13 @@ mod tests {
                 at as u32
             });
             let of_rows: Vec<u32> = of_rows.collect();
+            let mut start = 0;
+            let by_list = positions(&Groups { of_rows: of_rows.clone(), count: known.len() }, &lengths, Stop::default()).unwrap();
+            for (list, firsts) in lists.iter().zip(by_list) {
+                let first = |thing: &u32| list.iter().position(|(other, _)| other == thing).map_or(NO_ROW, |at| (start + at) as u32);
+                prop_assert_eq!(firsts, known.iter().map(first).collect::<Vec<u32>>());
+                start += list.len();
+            }
             let groups = Groups { of_rows, count: known.len() };
             let found = fused(&groups, &lengths, &terms, together, Stop::default()).unwrap();
             let found: Vec<(u32, Option<f64>)> = found.iter().map(|row| (things[row.position], row.score)).collect();

@@ -1,5 +1,5 @@
 //! Passes, compared with their parts one after the other: the same rows, cells and row counts, or the same error of the same
-//! part.
+//! part. Parts that are siblings see the rows before the first of them.
 
 use crate::generate::{Dice, Level, look, many, params, recipe};
 use crate::oracle::Term;
@@ -53,13 +53,19 @@ fn parts(depth: usize) -> impl Strategy<Value = Vec<Part>> {
     let key = (0..FIRST_ARRAY).prop_map(Key);
     let sort = (key, select(vec![Order::Asc, Order::Desc])).prop_map(|(key, order)| Part::Sort { key, order });
     let take = select(vec![1, 2, 5, 20, 64, 300, usize::MAX]).prop_map(|count| Part::Take { count });
-    (prop::collection::vec(evaluated, 0..5), prop::option::of(sort), prop::option::weighted(0.7, take)).prop_map(
-        |(mut parts, sort, take)| {
+    let together = any::<u8>();
+    (prop::collection::vec(evaluated, 0..5), prop::option::of(sort), prop::option::weighted(0.7, take), together)
+        .prop_map(|(mut parts, sort, take, together)| {
+            for at in (1..parts.len()).filter(|at| together >> at & 1 == 1) {
+                let before = if let Part::Compute { siblings, .. } = &parts[at - 1] { Some(*siblings) } else { None };
+                if let (Part::Compute { siblings, .. }, Some(before)) = (&mut parts[at], before) {
+                    *siblings = before + 1;
+                }
+            }
             parts.extend(sort);
             parts.extend(take);
             parts
-        },
-    )
+        })
 }
 
 /// Written to a key of the term's type, so that later parts read it: one that the table has, or one that it has not.
@@ -67,7 +73,7 @@ fn computed(term: &Term) -> Part {
     let type_of = term.type_of().unwrap_or(Type::Float);
     let keys: Vec<u32> = (1..).zip(&KEY_TYPES[1..]).filter(|(_, key)| **key == type_of).map(|(at, _)| at).collect();
     let key = keys[Dice::new(format!("{term:?}").len() as u64).below(keys.len())];
-    Part::Compute { key: Key(key), program: program(term, Want::Column(type_of)) }
+    Part::Compute { key: Key(key), program: program(term, Want::Column(type_of)), siblings: 0 }
 }
 
 fn program(term: &Term, want: Want) -> Arc<Program> {
@@ -83,11 +89,11 @@ fn run(pass: &Pass, rows: &RowSet, params: &[Value], out: &mut Vec<usize>) -> Re
     })
 }
 
-/// One part by the functions that the crate has for it alone.
-fn alone(part: &Part, rows: &RowSet, params: &[Value]) -> Result<RowSet, rankd_column::expr::EvalError> {
+/// One part by the functions that the crate has for it alone. It sees `seen`, which are the same rows, perhaps with fewer columns.
+fn alone(part: &Part, seen: &RowSet, rows: &RowSet, params: &[Value]) -> Result<RowSet, rankd_column::expr::EvalError> {
     use rankd_column::expr::select;
     SCRATCH.with_borrow_mut(|scratch| match part {
-        Part::Compute { key, program } => compute(program, rows, values(params), scratch, Stop::default())
+        Part::Compute { key, program, .. } => compute(program, seen, values(params), scratch, Stop::default())
             .map(|column| rows.with(*key, Arc::new(column))),
         Part::Filter { program } => {
             select(program, rows, values(params), scratch, Stop::default()).map(|kept| rows.looking_at(kept))
@@ -99,10 +105,14 @@ fn alone(part: &Part, rows: &RowSet, params: &[Value]) -> Result<RowSet, rankd_c
 
 /// As many passes as the parts need, against the parts alone.
 fn check(parts: &[Part], rows: &RowSet, params: &[Value]) {
-    let mut wanted = Ok(rows.clone());
+    let (mut wanted, mut seen) = (Ok(rows.clone()), rows.clone());
     let mut counts = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        wanted = wanted.and_then(|rows| alone(part, &rows, params).map_err(|error| PassError { part: at, error }));
+        if let (true, Ok(rows)) = (part.begins(), &wanted) {
+            seen = rows.clone();
+        }
+        wanted =
+            wanted.and_then(|rows| alone(part, &seen, &rows, params).map_err(|error| PassError { part: at, error }));
         counts.extend(wanted.as_ref().map(RowSet::len));
     }
     let (mut found, mut found_counts, mut early) = (Ok(rows.clone()), Vec::new(), false);
@@ -166,7 +176,7 @@ fn ids(count: i64) -> RowSet {
 }
 
 fn into(at: u32, term: &Term) -> Part {
-    Part::Compute { key: Key(at), program: program(term, Want::Column(KEY_TYPES[at as usize])) }
+    Part::Compute { key: Key(at), program: program(term, Want::Column(KEY_TYPES[at as usize])), siblings: 0 }
 }
 
 /// Overflows from this id on.
@@ -290,7 +300,7 @@ fn a_few_of_many_rows_are_gathered_on_the_way_and_give_the_same() {
 #[test]
 fn what_is_gathered_has_the_columns_that_are_needed() {
     let rows = ids(MANY);
-    let rows = [1, 2].into_iter().fold(rows, |rows, at| alone(&into(at, &key(0)), &rows, &[]).unwrap());
+    let rows = [1, 2].into_iter().fold(rows, |rows, at| alone(&into(at, &key(0)), &rows, &rows, &[]).unwrap());
     let parts = vec![filter(Compare::Lt, key(0), int(10)), into(3, &key(1))];
     for (live, wanted) in [(None, vec![Key(1), Key(2), Key(3)]), (Some([Key(1)].into()), vec![Key(1), Key(3)])] {
         let pass = Pass::with_live(parts.clone(), live).unwrap();

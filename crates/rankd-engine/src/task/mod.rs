@@ -49,6 +49,11 @@ pub trait Compute: Send + Sync {
         None
     }
 
+    /// The same for a task that is several parts, all of which see the rows that come in: each after the first is a sibling of those before it.
+    fn as_parts(&self) -> Vec<Part> {
+        self.as_part().into_iter().collect()
+    }
+
     /// Whether it picks rows one by one and can hand over the picks that it has, with the other rows as they came in, when its time
     /// is up ([`ComputeContext::picking`]). Such a node has a limit as one with a fallback has.
     fn is_anytime(&self) -> bool {

@@ -8,12 +8,12 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::json::{Fault, Kind, Number, Reader, segment};
 use crate::limits::{
-    LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX, RULE_ROWS_MAX,
-    TEXTS_MAX, WEIGHT_MAX, WEIGHT_MIN,
+    EXPRS_MAX, LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX,
+    RULE_ROWS_MAX, TEXTS_MAX, WEIGHT_MAX, WEIGHT_MIN,
 };
-use crate::plan::{Arg, ColumnData, Dial, NodeIx, PlanDial};
+use crate::plan::{Arg, ColumnData, Dial, KeyPrograms, NodeIx, PlanDial};
 use crate::signature::{
-    Contract, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
+    Contract, KeyTypes, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
 use crate::wire::cursor::Cursor;
 use rankd_column::id::check_id;
@@ -148,6 +148,8 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Rules => self.rules(&mut cursor, param)?.map(Arg::Rules),
             ParamKind::On => self.on(&mut cursor, kind)?.map(Arg::On),
             ParamKind::Ids { rows } => self.ids(&mut cursor, param, rows)?.map(Arg::Ids),
+            ParamKind::KeyPerInput(types) => self.key_per_input(&mut cursor, param, types)?.map(Arg::Keys),
+            ParamKind::Exprs => self.exprs(&mut cursor, param)?.map(Arg::Exprs),
             ParamKind::IdsParam => self.ids_param(&mut cursor, param)?.map(Arg::Param),
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
@@ -294,6 +296,54 @@ impl Reading<'_, '_, '_, '_> {
             cursor.report(Code::ParamOutOfRange, message);
         }
         Ok((cursor.errors() == before).then_some(numbers))
+    }
+
+    /// A key for each input.
+    fn key_per_input(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &Param,
+        types: KeyTypes,
+    ) -> Result<Option<Vec<Key>>, Fault> {
+        let keys = self.keys(cursor, param, types)?;
+        let inputs = self.checker.wire.nodes[self.at as usize].inputs.len();
+        if keys.as_ref().is_some_and(|keys| keys.len() != inputs) {
+            let message = format!("{} has a key for each input, of which there are {inputs}", param.name);
+            cursor.report(Code::ParamOutOfRange, message);
+            return Ok(None);
+        }
+        Ok(keys)
+    }
+
+    /// Keys with the expressions that are written to them: `{key: expression, …}`, by their ids in the table.
+    fn exprs(&mut self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<KeyPrograms>, Fault> {
+        let before = cursor.errors();
+        let mut given: Vec<(Key, String, String)> = Vec::new();
+        let names = &self.checker.names;
+        cursor.each_field(|cursor, name| {
+            let key = names.key_named(cursor, &name, Access::Write);
+            if !cursor.expect(Kind::String)? {
+                return Ok(());
+            }
+            let (id, pointer) = (cursor.text()?.unwrap_or_default().into_owned(), cursor.pointer());
+            match key {
+                Some(key) if given.iter().any(|(known, ..)| *known == key) => {
+                    cursor.report(Code::ParamOutOfRange, "this key is written already");
+                }
+                Some(key) => given.push((key, id, pointer)),
+                None => {}
+            }
+            Ok(())
+        })?;
+        if cursor.errors() == before && !(1..=EXPRS_MAX).contains(&given.len()) {
+            cursor.report(Code::ParamOutOfRange, format!("{} takes 1 to {EXPRS_MAX} keys", param.name));
+        }
+        let is_good = cursor.errors() == before;
+        let mut exprs = KeyPrograms::with_capacity(given.len());
+        for (key, id, pointer) in &given {
+            exprs.extend(self.tables.expr(id, Some(*key), pointer, cursor.found()).map(|program| (*key, program)));
+        }
+        Ok((is_good && exprs.len() == given.len()).then_some(exprs))
     }
 
     /// A list parameter of the request: `{"param": name}`. Where ids are strings, an int of it is the id that its digits are.

@@ -73,6 +73,8 @@ impl Contract {
                         | ParamKind::KeyPairs
                         | ParamKind::KeyChoices(_)
                         | ParamKind::Aggregates(_)
+                        | ParamKind::KeyPerInput(_)
+                        | ParamKind::Exprs
                         | ParamKind::Columns { .. },
                     ) => {}
                     Some(_) => return Some("what `writes` refers to does not take a key"),

@@ -111,6 +111,13 @@ impl ParamKind {
             }
             ParamKind::Then => row("what is done to the rows of each reserve", &[], "(rows: Rows) => Rows", "then"),
             ParamKind::Ids { .. } => row("list of ids", &[Array], "readonly (number | bigint | string)[]", "ids"),
+            ParamKind::KeyPerInput(types) => {
+                row(&format!("{} for each input", types.of("key")), &[Array], "readonly {key}[]", "keys")
+            }
+            ParamKind::Exprs => {
+                let types = "{ readonly [name in keyof typeof Key]?: ValueOf<(typeof Key)[name]> | null }";
+                row("expressions by key", &[Object], types, "exprs")
+            }
             ParamKind::IdsParam => row(
                 "parameter that is a list of ids",
                 &[Object],
@@ -158,6 +165,8 @@ impl ParamKind {
         ParamKind::Then,
         ParamKind::Fills,
         ParamKind::Ids { rows: None },
+        ParamKind::KeyPerInput(KeyTypes::Ints),
+        ParamKind::Exprs,
         ParamKind::IdsParam,
         ParamKind::Columns { rows: None },
     ];

@@ -213,6 +213,10 @@ pub enum ParamKind {
     KeyChoices(&'static [(&'static str, KeyTypes)]),
     /// Keys that are written, each with what is made of the values of another key.
     Aggregates(&'static [Made]),
+    /// A key of one of these types for each input, each once.
+    KeyPerInput(KeyTypes),
+    /// Keys that are written, each with the expression that is computed for it. All of them read the rows as they came in.
+    Exprs,
     /// A parameter of the request that is a list of ids.
     IdsParam,
     /// A number for each input, which may have to be whole.

@@ -6,7 +6,7 @@
 
 use super::{KeyTypes, Literal, Param, ParamKind, ParamRef};
 pub use crate::plan::Dial;
-use crate::plan::{Arg, ColumnData, Fill, GroupRule, KeyPair, NamedKeys};
+use crate::plan::{Arg, ColumnData, Fill, GroupRule, KeyPair, KeyPrograms, NamedKeys};
 use crate::template::Template;
 use rankd_column::expr::Program;
 use rankd_column::kernel::sort::SortKey;
@@ -479,6 +479,15 @@ pub enum Then {}
 /// Ids of rows; `#[rows(row_count)]` says how many, and follows from them where a plan does not give it.
 pub enum IdList {}
 
+/// A key that is an int for each input.
+pub enum IntKeyPerInput {}
+
+/// A key that is a float for each input.
+pub enum FloatKeyPerInput {}
+
+/// Keys with the expressions that are written to them.
+pub enum Exprs {}
+
 /// A parameter of the request that is a list of ids: its position in the registry.
 pub enum IdsParam {}
 
@@ -538,6 +547,9 @@ types! {
     Then as (): ParamKind::Then, Arg::Absent => ();
     Fills as Vec<Fill>: ParamKind::Fills, Arg::Fills(value) => value.clone();
     IdList as Vec<Id>: ParamKind::Ids { rows: None }, Arg::Ids(value) => value.clone();
+    IntKeyPerInput as Vec<Key>: ParamKind::KeyPerInput(KeyTypes::Ints), Arg::Keys(value) => value.clone();
+    FloatKeyPerInput as Vec<Key>: ParamKind::KeyPerInput(KeyTypes::Floats), Arg::Keys(value) => value.clone();
+    Exprs as KeyPrograms: ParamKind::Exprs, Arg::Exprs(value) => value.clone();
     IdsParam as u32: ParamKind::IdsParam, Arg::Param(value) => *value;
     Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();
 }

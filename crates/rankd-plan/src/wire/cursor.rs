@@ -105,6 +105,11 @@ impl<'a, 'd> Cursor<'a, 'd> {
         self.reported.as_ref().is_some_and(|pointer| *pointer == format!("{}/{field}", self.pointer()))
     }
 
+    /// What was found so far, for those who find more elsewhere.
+    pub(crate) fn found(&mut self) -> &mut Diagnostics {
+        self.found
+    }
+
     /// How many errors have been reported so far.
     pub(crate) fn errors(&self) -> usize {
         self.found.errors()

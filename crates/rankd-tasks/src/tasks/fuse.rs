@@ -4,7 +4,8 @@
 //! counted from 1; or "sum" or "max" of the weighted scores, each input's `score` scaled so that its lowest is 0 and its highest 1, or all
 //! 0.5 where they are equal. An input that does not have the row adds nothing. `out_key` gets the result, by which the rows are
 //! sorted, the highest first; of equal ones the row with the best rank in an input, and then that of the first input, comes first. Each row is
-//! there once, with the values of the first input that has it. Cost: about linear in the rows of all inputs, which are copied.
+//! there once, with the values of the first input that has it. `rank_keys` and `score_keys`, a key for each input, get its rank and its `score` in each, or null where it is not
+//! there. Cost: about linear in the rows of all inputs, which are copied.
 //!
 //! ```text
 //! with {"how": "rrf", "k": 1, "out_key": "score"}
@@ -22,8 +23,26 @@
 //! | 1 | 0.5 | DE |
 //! | 3 | 0.3333333333333333 | FR |
 //! ```
+//!
+//! ```text
+//! with {"how": "sum", "score": "score", "out_key": "final_score", "rank_keys": ["likes", "views"], "score_keys": ["score", "quality"]}
+//! given
+//! | id | score |
+//! | 1 | 5.0 |
+//! | 2 | 3.0 |
+//! given
+//! | id | score |
+//! | 2 | 0.5 |
+//! | 3 | 0.25 |
+//! gives
+//! | id | score | final_score | quality | likes | views |
+//! | 1 | 5.0 | 1.0 | | 1 | |
+//! | 2 | 3.0 | 1.0 | 0.5 | 2 | 1 |
+//! | 3 | | 0.0 | 0.25 | | 2 |
+//! ```
 
-use rankd_column::kernel::fuse::{Together, fused};
+use rankd_column::kernel::fuse::{FusedRow, Together, fused, positions};
+use rankd_column::kernel::gather::NO_ROW;
 use rankd_column::kernel::groups::groups;
 use rankd_column::kernel::merge::end_to_end;
 use rankd_column::kernel::numbers::{cells_of_view, numbers};
@@ -32,7 +51,7 @@ use rankd_column::stop::ROWS_A_LOOK;
 use rankd_column::{Column, Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
-use rankd_plan::signature::typed::{FloatKey, NumberKey, WeightPerInput};
+use rankd_plan::signature::typed::{FloatKey, FloatKeyPerInput, IntKeyPerInput, NumberKey, WeightPerInput};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
 use std::sync::Arc;
@@ -41,7 +60,7 @@ pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::Several,
     rows: RowEffect::Appended,
     reads: &[Task::score],
-    writes: Writes::Params(&[Task::out_key]),
+    writes: Writes::Params(&[Task::rank_keys, Task::score_keys, Task::out_key]),
     params: Task::PARAMS,
     cost: Cost::About { fixed_ns: 1_000.0, per_row_ns: 60.0 },
 };
@@ -73,6 +92,11 @@ params! {
         weights: Option<WeightPerInput>,
         /// The key that gets the fused score
         out_key: FloatKey,
+        /// The keys that get the row's rank in each input, counted from 1; null where it is not in it
+        rank_keys: Option<IntKeyPerInput>,
+        /// The keys that get the row's score in each input, as it is there
+        #[only(score: "given")]
+        score_keys: Option<FloatKeyPerInput>,
     }
 }
 
@@ -85,6 +109,7 @@ impl Compute for Task {
         let sets: Vec<RowSet> = inputs.iter().cloned().collect();
         let lengths: Vec<usize> = sets.iter().map(RowSet::len).collect();
         let mut terms = Vec::with_capacity(lengths.iter().sum());
+        let mut plain_scores = Vec::new();
         for (input, rows) in sets.iter().enumerate() {
             let weight = self.weights.as_ref().and_then(|weights| weights.get(input)).copied().unwrap_or(1.0);
             match (self.how, self.score) {
@@ -97,11 +122,17 @@ impl Compute for Task {
                     }
                 }
                 (Fusion::Sum | Fusion::Max, Some(score)) => {
-                    let scores = scaled(&numbers(rows, score, stop)?, Scale::MinMax, FLAT, stop)?;
+                    let scores = numbers(rows, score, stop)?;
+                    let scores = scaled(&scores, Scale::MinMax, FLAT, stop)?;
                     terms.extend(scores.into_iter().map(|score| score.map(|score| weight * score)));
                 }
                 // The checks want a score for these.
                 (Fusion::Sum | Fusion::Max, None) => terms.extend(rows.ids().map(|_| None)),
+            }
+        }
+        if let (Some(_), Some(score)) = (&self.score_keys, self.score) {
+            for rows in &sets {
+                plain_scores.extend(numbers(rows, score, stop)?);
             }
         }
         let rows = end_to_end(sets, stop)?;
@@ -111,7 +142,27 @@ impl Compute for Task {
             Fusion::Max => Together::Max,
         };
         let found = fused(&groups, &lengths, &terms, together, stop)?;
-        let rows = rows.positions(found.iter().map(|row| row.position));
+        let mut rows = rows.positions(found.iter().map(|row| row.position));
+        if self.rank_keys.is_some() || self.score_keys.is_some() {
+            let (by_input, mut start) = (positions(&groups, &lengths, stop)?, 0);
+            for (input, firsts) in by_input.iter().enumerate() {
+                let first = |row: &FusedRow| {
+                    let at = firsts[groups.of_rows[row.position] as usize];
+                    (at != NO_ROW).then_some(at as usize)
+                };
+                if let Some(key) = self.rank_keys.as_ref().and_then(|keys| keys.get(input)) {
+                    let ranks: Vec<Option<i64>> =
+                        found.iter().map(|row| first(row).map(|at| (at - start + 1) as i64)).collect();
+                    rows = rows.with(*key, Arc::new(Column::Int(cells_of_view(&rows, &ranks, stop)?)));
+                }
+                if let Some(key) = self.score_keys.as_ref().and_then(|keys| keys.get(input)) {
+                    let score = |at: usize| plain_scores.get(at).copied().flatten();
+                    let scores: Vec<Option<f64>> = found.iter().map(|row| first(row).and_then(score)).collect();
+                    rows = rows.with(*key, Arc::new(Column::Float(cells_of_view(&rows, &scores, stop)?)));
+                }
+                start += lengths[input];
+            }
+        }
         let scores: Vec<Option<f64>> = found.iter().map(|row| row.score).collect();
         Ok(rows.with(self.out_key, Arc::new(Column::Float(cells_of_view(&rows, &scores, stop)?))))
     }
