@@ -2,8 +2,9 @@
 //! `rankd_column::expr::operations`. What an operation means is not decided here.
 
 use rankd_column::expr::operation::{Function, Gives, Holds, Home, Rule, names_in};
-use rankd_column::expr::{Compare, OPERATIONS, Operation};
+use rankd_column::expr::{Compare, Form, OPERATIONS, Operation};
 use rankd_plan::json::Writer;
+use rquickjs::{Ctx, Function as Native, Object};
 use std::fmt::Write;
 
 /// What plans find beside the functions.
@@ -21,7 +22,7 @@ pub(crate) fn config(writer: &mut Writer) {
     writer.field("operations").array(|w| {
         for operation in OPERATIONS {
             let takes = match operation.script.function {
-                Function::Exact(_) => "exact",
+                Function::Exact(_) | Function::Computed => "exact",
                 Function::Folded(_) => "folded",
                 Function::SpeltOut => "spelt_out",
                 Function::Built(_) => "built",
@@ -55,16 +56,45 @@ fn strings(writer: &mut Writer, list: impl Iterator<Item = &'static str>) {
     }
 }
 
+/// The global under which the runtime, and nothing else, finds what the host computes: it is gone before plan code runs.
+const HOST_NUMBERS: &str = "$numbers";
+
+/// Gives the engine the functions of numbers whose results must have the bits of a run. They take numbers and give a number, and
+/// nothing else: the host has no other function for the engine.
+pub(crate) fn give_numbers(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    let numbers = Object::new(ctx.clone())?;
+    for operation in OPERATIONS.iter().filter(|operation| matches!(operation.script.function, Function::Computed)) {
+        match operation.form {
+            Form::Unary(op) => numbers.set(operation.name, Native::new(ctx.clone(), move |x: f64| op.float(x))?)?,
+            Form::Binary(op) => {
+                numbers.set(operation.name, Native::new(ctx.clone(), move |a: f64, b: f64| op.float(a, b))?)?;
+            }
+            // Their rows have no function of numbers.
+            Form::Call(_) | Form::Special(_) => {}
+        }
+    }
+    ctx.globals().set(HOST_NUMBERS, numbers)
+}
+
 /// The code of a module: by name, the functions that compute with numbers that are known when a plan is compiled.
 pub(crate) fn natives() -> String {
     let mut code = "export const natives = {\n  __proto__: null,\n".to_owned();
+    let mut computed = Vec::new();
     for operation in OPERATIONS {
-        if let Function::Exact(native) | Function::Folded(native) = operation.script.function {
-            // Writing to a string cannot fail.
-            let _ = writeln!(code, "  {}: {native},", operation.name);
+        // Writing to a string cannot fail.
+        match operation.script.function {
+            Function::Exact(native) | Function::Folded(native) => {
+                let _ = writeln!(code, "  {}: {native},", operation.name);
+            }
+            Function::Computed => {
+                let _ = writeln!(code, "  {0}: {HOST_NUMBERS}.{0},", operation.name);
+                computed.push(format!("{:?}", operation.name));
+            }
+            Function::SpeltOut | Function::Built(_) | Function::ByHand(_) => {}
         }
     }
-    code + "};\n"
+    let _ = writeln!(code, "}};\n// Those that the host computes.\nexport const computed = [{}];", computed.join(", "));
+    code
 }
 
 /// The declarations of the functions that are globals.
@@ -103,7 +133,7 @@ fn typed_names(operation: &Operation, home: Home) -> Vec<(&'static str, Vec<Stri
             return is_here.then_some((built.name, types)).into_iter().collect();
         }
         Function::Folded(_) => "...values: number[]".to_owned(),
-        Function::Exact(_) | Function::SpeltOut => {
+        Function::Exact(_) | Function::Computed | Function::SpeltOut => {
             operation.fields.iter().map(|field| format!("{}: number", field.name)).collect::<Vec<_>>().join(", ")
         }
     };

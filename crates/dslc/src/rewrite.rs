@@ -95,7 +95,9 @@ impl<'a, 'p> Rewrite<'a, 'p> {
     fn binary(&mut self, it: &mut Expression<'a>) {
         let Expression::BinaryExpression(binary) = it else { return };
         let (name, other) = binary_call(binary.operator);
-        if is_plain(&binary.left) && is_plain(&binary.right) {
+        // A power is computed as in a run, whatever it is of.
+        let is_power = binary.operator == BinaryOperator::Exponential;
+        if is_plain(&binary.left) && is_plain(&binary.right) && !is_power {
             return;
         }
         let span = binary.span;

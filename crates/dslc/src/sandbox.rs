@@ -1,7 +1,7 @@
 //! Runs plan code in a JavaScript engine that has nothing but the language and the DSL, for a bounded time and in bounded memory.
 //!
-//! The host gives the engine no function at all: what a plan computes comes back as text when it has ended. Each run has an engine of
-//! its own. These limits are for mistakes and abuse in plan code; they do not protect from a bug in the engine itself.
+//! The host gives the engine functions from numbers to a number and no other: what a plan computes comes back as text when it has
+//! ended. Each run has an engine of its own. These limits are for mistakes and abuse in plan code; they do not protect from a bug in the engine itself.
 
 use crate::resolve::{Import, RUNTIME_MODULE, resolve};
 use crate::{operations, runtime};
@@ -130,7 +130,9 @@ pub(crate) fn start(modules: Modules, late: Rc<Cell<bool>>, asked: Arc<AtomicU64
         late.get()
     })));
     runtime.set_loader(Specifiers, modules);
-    Context::custom::<(Eval, RegExpCompiler, RegExp, Json, Proxy, MapSet, Promise)>(&runtime)
+    let context = Context::custom::<(Eval, RegExpCompiler, RegExp, Json, Proxy, MapSet, Promise)>(&runtime)?;
+    context.with(|ctx| operations::give_numbers(&ctx))?;
+    Ok(context)
 }
 
 /// Evaluates a module and gives what it exports.

@@ -2,7 +2,8 @@
 //!
 //! This crate makes sense with no plan: it knows no JSON, no registry, no task and nothing that waits.
 //! Reading order: [`value`], [`dictionary`], [`flat`], [`mod@column`], [`id`], [`id_texts`], [`batch`], [`rowset`], [`index`], [`stop`], then
-//! [`kernel`] (the loops over rows), [`expr`] (tree → types → program → evaluation) and [`model`] (trained trees).
+//! [`math`] (functions of numbers that are the same everywhere), [`kernel`] (the loops over rows), [`expr`] (tree → types → program →
+//! evaluation) and [`model`] (trained trees).
 
 pub mod batch;
 pub mod column;
@@ -13,6 +14,7 @@ pub mod id;
 pub mod id_texts;
 pub mod index;
 pub mod kernel;
+pub mod math;
 pub mod model;
 pub mod rowset;
 pub mod stop;

@@ -80,7 +80,7 @@ fn typescript(operation: &Operation) -> String {
         ways.push(operation.script.syntax.to_owned());
     }
     match operation.script.function {
-        Function::Exact(_) => ways.push(format!("{}({})", operation.name, operands())),
+        Function::Exact(_) | Function::Computed => ways.push(format!("{}({})", operation.name, operands())),
         Function::Folded(_) => ways.push(format!("{}({}, …)", operation.name, operands())),
         Function::Built(built) => ways.push(format!("{}({})", built.name, operands())),
         Function::SpeltOut => ways.push(format!("E.{}({})", operation.name, operands())),

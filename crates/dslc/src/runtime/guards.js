@@ -5,7 +5,7 @@
 // listed: functions that only move a value from one place to another, and those that mean something for expressions.
 // What reads a property of an expression, or makes a text or number of it, is stopped by the expression itself (`expressions.js`).
 export function guardLanguage(runtime) {
-  const { isExpression, given, now, contains, tooLong, listMax, math, hidden, globals } = runtime;
+  const { isExpression, given, now, contains, tooLong, listMax, math, mathNatives, hidden, globals } = runtime;
   const { defineProperties, defineProperty, getOwnPropertyDescriptor, getOwnPropertyDescriptors, getOwnPropertyNames, hasOwn, keys } = Object;
   const { isArray } = Array;
   const { apply, construct } = Reflect;
@@ -102,7 +102,8 @@ export function guardLanguage(runtime) {
       },
     }).guarded;
 
-  function guarded(name, native, owner) {
+  function guarded(name, engines, owner) {
+    const native = (owner === "Math" ? mathNatives[name] : undefined) ?? engines;
     const label = labelOf(owner, name);
     const inArray = owner === "Array.prototype";
     const loops = inArray && LOOPING[name];

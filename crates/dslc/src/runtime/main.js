@@ -8,7 +8,8 @@ import { calls, math, regex, tests } from "rankd:functions";
 import { guardLanguage } from "rankd:guards";
 import { Plan } from "rankd:handles";
 import { EP, Key, P, U } from "rankd:names";
-import { operators } from "rankd:operators";
+import { computed, natives } from "rankd:natives";
+import { operators, raised } from "rankd:operators";
 import { dial } from "rankd:options";
 import { definePlan, usage } from "rankd:plan";
 import { HERE, REPORTED, argument, current, limits, problems, stop } from "rankd:problems";
@@ -41,9 +42,12 @@ const given = (x, label, help) => {
   if (irOf(x) === BROKEN_IR) throw REPORTED;
   return stop("D011", HERE, `${describe(x)} is given to ${label}, but its value is known only when the plan runs`, { help });
 };
+// Functions of `Math` that the engine would leave to the machine's C library.
+const mathNatives = { __proto__: null, pow: raised };
+for (const name of computed) mathNatives[name] ??= (x) => natives[name](+x);
 const contains = (list, x) => among(x, list, current.at, argument(current.at, current.count, 0), current.at);
 const tooLong = () => stop("D008", current.at, `a list may have ${limits.list} items`);
-guardLanguage({ isExpression, given, now: (x) => now(x, HERE, "as a JavaScript condition"), contains, tooLong, listMax: limits.list, math, hidden, globals: config.globals });
+guardLanguage({ isExpression, given, now: (x) => now(x, HERE, "as a JavaScript condition"), contains, tooLong, listMax: limits.list, math, mathNatives, hidden, globals: config.globals });
 for (const name of getOwnPropertyNames(globalThis)) {
   if (!config.globals.includes(name)) delete globalThis[name];
 }

@@ -2,6 +2,7 @@
 //
 // With plain values each does what JavaScript does; with an expression it builds a larger one, or refuses.
 import { BROKEN_IR, describe, irOf, isExpression, make, now, wrap } from "rankd:expressions";
+import { natives } from "rankd:natives";
 import { pred, value } from "rankd:operands";
 import { current, REPORTED, stop } from "rankd:problems";
 
@@ -59,13 +60,18 @@ function isInstance(a, b, at) {
   return own === undefined || own === null || own === ordinary ? a instanceof b : !!now(own.call(b, a), at, "as a JavaScript condition");
 }
 export const coalesced = (a, b, at) => make("coalesce", "value", a.type ?? b.type, at, ["a", a, "b", b]);
+// JavaScript's power, but with the bits of a run: the engine's own has those of the machine's C library.
+export const raised = (a, b) => {
+  const [x, y] = [+a, +b];
+  return (x === 1 || x === -1) && !isFinite(y) ? NaN : natives.pow(x, y);
+};
 export const operators = {
   add: binary("add", (a, b) => a + b),
   sub: binary("sub", (a, b) => a - b),
   mul: binary("mul", (a, b) => a * b),
   div: binary("div", (a, b) => a / b),
   mod: binary("mod", (a, b) => a % b),
-  pow: binary("pow", (a, b) => a ** b),
+  pow: binary("pow", (a, b) => (typeof a === "bigint" || typeof b === "bigint" ? a ** b : raised(a, b))),
   lt: compare("<", (a, b) => a < b),
   le: compare("<=", (a, b) => a <= b),
   gt: compare(">", (a, b) => a > b),

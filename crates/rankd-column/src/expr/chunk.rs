@@ -209,7 +209,11 @@ impl<'a> Chunk<'a> {
             Step::FloatUnary(op, x) => self.write(at, |chunk, out: &mut Register<f64>| {
                 let x = f64::source(chunk, *x);
                 vector::both(x.valid, Valid::All, n, out);
+                let start = out.values.len();
                 op.with_floats(Map { x: x.values, n, out: &mut out.values });
+                if let Some(far) = op.far() {
+                    vector::map_far(x.values, &mut out.values[start..], far);
+                }
                 false
             }),
             Step::FloatBinary(op, a, b) => self.write(at, |chunk, out: &mut Register<f64>| {
@@ -490,6 +494,11 @@ impl WithUnary<f64, f64> for Map<'_> {
     fn with(self, f: impl Fn(f64) -> f64) {
         vector::map(self.x, self.n, self.out, f);
     }
+
+    #[inline(always)]
+    fn with_long(self, f: impl Fn(f64) -> f64) {
+        vector::map_long(self.x, self.n, self.out, f);
+    }
 }
 
 struct Zip<'a> {
@@ -505,6 +514,11 @@ impl WithBinary<f64, f64> for Zip<'_> {
     #[inline(always)]
     fn with(self, f: impl Fn(f64, f64) -> f64) {
         vector::zip(self.a, self.b, self.n, self.out, f);
+    }
+
+    #[inline(always)]
+    fn with_long(self, f: impl Fn(f64, f64) -> f64) {
+        vector::zip_long(self.a, self.b, self.n, self.out, f);
     }
 }
 

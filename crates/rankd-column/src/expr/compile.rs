@@ -523,11 +523,13 @@ fn mirrored(compare: Compare) -> Compare {
     }
 }
 
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 /// The int equal to a number, if there is one: nothing else in a list can equal an int.
 pub(super) fn exact_int(value: &Value) -> Option<i64> {
     match value {
         Value::Int(v) => Some(*v),
-        Value::Float(v) if v.fract() == 0.0 && (-(2f64.powi(63))..2f64.powi(63)).contains(v) => Some(*v as i64),
+        Value::Float(v) if v.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(v) => Some(*v as i64),
         _ => None,
     }
 }

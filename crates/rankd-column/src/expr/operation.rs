@@ -3,6 +3,7 @@
 //! The rows are in [`crate::expr::operations`], and a new one belongs there. No meaning is decided here.
 
 pub use crate::expr::call::{CallResult, Gives, Meaning, Takes};
+use crate::math::NEAR_MAX;
 
 /// One operation. An operation is infallible, and keeps numbers finite, only where its row says so.
 #[derive(Debug)]
@@ -147,6 +148,8 @@ pub struct Script {
 pub enum Function {
     /// Takes the operands: `sqrt(x)` and `E.sqrt(x)`.
     Exact(&'static str),
+    /// The same, but known numbers are computed by the row's own function: JavaScript's has the bits of a machine's C library.
+    Computed,
     /// Takes two operands or more: `min(a, b, c)` and `E.min(a, b, c)`.
     Folded(&'static str),
     /// Takes the operands, in `E` only: `E.add(a, b)`.
@@ -191,6 +194,10 @@ impl Script {
         Script { syntax: "", function: Function::Exact(native) }
     }
 
+    pub(super) const fn computed() -> Script {
+        Script { syntax: "", function: Function::Computed }
+    }
+
     pub(super) const fn folded(native: &'static str) -> Script {
         Script { syntax: "", function: Function::Folded(native) }
     }
@@ -221,7 +228,9 @@ impl Operation {
     /// The names under which plans find the operation.
     pub fn names(&self) -> Vec<(Home, &'static str)> {
         match self.script.function {
-            Function::Exact(_) | Function::Folded(_) => vec![(Home::Global, self.name), (Home::E, self.name)],
+            Function::Exact(_) | Function::Computed | Function::Folded(_) => {
+                vec![(Home::Global, self.name), (Home::E, self.name)]
+            }
             Function::SpeltOut => vec![(Home::E, self.name)],
             Function::Built(built) => {
                 vec![(Home::Global, built.name), (if self.is_truth() { Home::Pred } else { Home::E }, built.name)]
@@ -248,6 +257,15 @@ pub(super) trait WithUnary<A, R> {
     type Output;
 
     fn with(self, f: impl Fn(A) -> R) -> Self::Output;
+
+    /// The same for a function of many steps, which is inlined wherever it is called.
+    #[inline(always)]
+    fn with_long(self, f: impl Fn(A) -> R) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.with(f)
+    }
 }
 
 /// The same for functions of two operands.
@@ -255,6 +273,14 @@ pub(super) trait WithBinary<A, R> {
     type Output;
 
     fn with(self, f: impl Fn(A, A) -> R) -> Self::Output;
+
+    #[inline(always)]
+    fn with_long(self, f: impl Fn(A, A) -> R) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.with(f)
+    }
 }
 
 /// Calls the function.
@@ -281,7 +307,10 @@ impl<A, R> WithBinary<A, R> for Apply<(A, A)> {
 impl super::Unary {
     #[inline(always)]
     pub fn float(self, x: f64) -> f64 {
-        self.with_floats(Apply(x))
+        match self.far() {
+            Some(far) if x.abs() > NEAR_MAX => far(x),
+            _ => self.with_floats(Apply(x)),
+        }
     }
 }
 
@@ -316,7 +345,7 @@ macro_rules! operations {
             examples: $ui_examples:expr, doc: $ui_doc:literal,
         } )* }
         unary_on_floats { $( $UF:ident {
-            name: $uf_name:literal, float: $uf_float:expr, finite: $uf_finite:ident, script: $uf_script:expr,
+            name: $uf_name:literal, float: $uf_float:expr, $( far: $uf_far:expr, )? finite: $uf_finite:ident, script: $uf_script:expr,
             examples: $uf_examples:expr, doc: $uf_doc:literal,
         } )* }
         binary_on_ints { $( $BI:ident {
@@ -338,10 +367,21 @@ macro_rules! operations {
             examples: $s_examples:expr, doc: $s_doc:literal,
         } )* }
     ) => {
-        operations!(@numbers Unary, IntUnary, WithUnary, UNARY,
+        operations!(@numbers Unary, IntUnary, WithUnary, UNARY, (x),
             [$( $UI { $ui_name, $ui_int, $ui_overflow, $ui_float, $ui_finite, $ui_script, $ui_examples, $ui_doc } )*]
             [$( $UF { $uf_name, $uf_float, $uf_finite, $uf_script, $uf_examples, $uf_doc } )*]);
-        operations!(@numbers Binary, IntBinary, WithBinary, BINARY,
+
+        impl Unary {
+            /// What takes the place of the function where the argument is greater than [`NEAR_MAX`](crate::math::NEAR_MAX) in size.
+            pub(super) const fn far(self) -> Option<fn(f64) -> f64> {
+                match self {
+                    $( Unary::$UI => None, )*
+                    $( Unary::$UF => operations!(@far $( $uf_far )?), )*
+                }
+            }
+        }
+
+        operations!(@numbers Binary, IntBinary, WithBinary, BINARY, (a, b),
             [$( $BI { $bi_name, $bi_int, $bi_overflow, $bi_float, $bi_finite, $bi_script, $bi_examples, $bi_doc } )*]
             [$( $BF { $bf_name, $bf_float, $bf_finite, $bf_script, $bf_examples, $bf_doc } )*]);
 
@@ -421,7 +461,13 @@ macro_rules! operations {
         ];
     };
 
-    (@numbers $Enum:ident, $IntEnum:ident, $With:ident, $fields:ident,
+    (@inlined (x) $f:expr) => { #[inline(always)] |x| $f(x) };
+    (@inlined (a, b) $f:expr) => { #[inline(always)] |a, b| $f(a, b) };
+
+    (@far) => { None };
+    (@far $far:expr) => { Some($far) };
+
+    (@numbers $Enum:ident, $IntEnum:ident, $With:ident, $fields:ident, $operands:tt,
         [$( $I:ident { $i_name:literal, $i_int:expr, $i_overflow:ident, $i_float:expr, $i_finite:ident, $i_script:expr, $i_examples:expr, $i_doc:literal } )*]
         [$( $F:ident { $f_name:literal, $f_float:expr, $f_finite:ident, $f_script:expr, $f_examples:expr, $f_doc:literal } )*]
     ) => {
@@ -448,7 +494,7 @@ macro_rules! operations {
             pub(super) fn with_floats<W: $With<f64, f64>>(self, with: W) -> W::Output {
                 match self {
                     $( $Enum::$I => with.with($i_float), )*
-                    $( $Enum::$F => with.with($f_float), )*
+                    $( $Enum::$F => with.with_long(operations!(@inlined $operands $f_float)), )*
                 }
             }
 

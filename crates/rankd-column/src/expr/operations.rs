@@ -17,6 +17,7 @@ use crate::expr::compile::exact_int;
 use crate::expr::hash;
 use crate::expr::operation::*;
 use crate::kernel::similarity::Similarity;
+use crate::math;
 use crate::value::Value;
 
 const UNARY: &[Field] = &[Field::new("x", Holds::Value)];
@@ -77,48 +78,48 @@ operations! {
             doc: "square root; NaN of a negative number",
         }
         Log {
-            name: "log", float: f64::ln, finite: Lost, script: Script::function("Math.log"),
+            name: "log", float: math::log, finite: Lost, script: Script::computed(),
             examples: &[(&[1.0], 0.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
             doc: "natural logarithm; minus infinity of 0, NaN of a negative number",
         }
         Log1p {
-            name: "log1p", float: f64::ln_1p, finite: Lost, script: Script::function("Math.log1p"),
+            name: "log1p", float: math::log1p, finite: Lost, script: Script::computed(),
             examples: &[(&[0.0], 0.0), (&[-1.0], -INFINITY), (&[-2.0], NAN)],
             doc: "natural logarithm of 1 + `x`",
         }
         Log2 {
-            name: "log2", float: f64::log2, finite: Lost, script: Script::function("Math.log2"),
+            name: "log2", float: math::log2, finite: Lost, script: Script::computed(),
             examples: &[(&[8.0], 3.0), (&[0.25], -2.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
             doc: "logarithm to base 2; minus infinity of 0, NaN of a negative number",
         }
         Log10 {
-            name: "log10", float: f64::log10, finite: Lost, script: Script::function("Math.log10"),
+            name: "log10", float: math::log10, finite: Lost, script: Script::computed(),
             examples: &[(&[1000.0], 3.0), (&[1.0], 0.0), (&[0.0], -INFINITY), (&[-1.0], NAN)],
             doc: "logarithm to base 10; minus infinity of 0, NaN of a negative number",
         }
         Exp {
-            name: "exp", float: f64::exp, finite: Lost, script: Script::function("Math.exp"),
+            name: "exp", float: math::exp, finite: Lost, script: Script::computed(),
             examples: &[(&[0.0], 1.0), (&[1000.0], INFINITY), (&[-1000.0], 0.0)],
             doc: "exponential: e to the power of `x`",
         }
         Sigmoid {
-            name: "sigmoid", float: |x| 1.0 / (1.0 + (-x).exp()), finite: Kept,
-            script: Script::function("(x) => 1 / (1 + Math.exp(-x))"),
+            name: "sigmoid", float: math::sigmoid, finite: Kept,
+            script: Script::computed(),
             examples: &[(&[0.0], 0.5), (&[1000.0], 1.0), (&[-1000.0], 0.0)],
             doc: "1 / (1 + e^-`x`)",
         }
         Tanh {
-            name: "tanh", float: f64::tanh, finite: Kept, script: Script::function("Math.tanh"),
+            name: "tanh", float: math::tanh, finite: Kept, script: Script::computed(),
             examples: &[(&[0.0], 0.0), (&[1000.0], 1.0), (&[-1000.0], -1.0)],
             doc: "hyperbolic tangent: from -1 to 1",
         }
         Sin {
-            name: "sin", float: f64::sin, finite: Kept, script: Script::function("Math.sin"),
+            name: "sin", float: math::sin_near, far: math::sin, finite: Kept, script: Script::computed(),
             examples: &[(&[0.0], 0.0), (&[-0.0], -0.0)],
             doc: "sine of an angle in radians",
         }
         Cos {
-            name: "cos", float: f64::cos, finite: Kept, script: Script::function("Math.cos"),
+            name: "cos", float: math::cos_near, far: math::cos, finite: Kept, script: Script::computed(),
             examples: &[(&[0.0], 1.0), (&[-0.0], 1.0)],
             doc: "cosine of an angle in radians",
         }
@@ -167,18 +168,15 @@ operations! {
             doc: "remainder of floats, with the sign of `a`",
         }
         Pow {
-            name: "pow", float: f64::powf, finite: Lost,
-            // As IEEE 754 defines it; JavaScript's differs in two places.
-            script: Script {
-                syntax: "a ** b",
-                function: Function::Exact("(a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : Math.pow(a, b))"),
-            },
+            name: "pow", float: math::pow, finite: Lost,
+            // As IEEE 754 defines it; JavaScript's operator differs in two places.
+            script: Script { syntax: "a ** b", function: Function::Computed },
             examples: &[(&[2.0, 10.0], 1024.0), (&[1.0, NAN], 1.0), (&[-1.0, INFINITY], 1.0), (&[-8.0, 0.5], NAN)],
             doc: "`a` to the power of `b`",
         }
         Decay {
-            name: "decay", float: |age, half_life| f64::powf(0.5, age / half_life), finite: Lost,
-            script: Script::function("(age, halfLife) => Math.pow(0.5, age / halfLife)"),
+            name: "decay", float: math::decay, finite: Lost,
+            script: Script::computed(),
             examples: &[(&[0.0, 7.0], 1.0), (&[14.0, 7.0], 0.25), (&[-7.0, 7.0], 2.0), (&[1.0, 0.0], 0.0), (&[0.0, 0.0], NAN)],
             doc: "what is left of 1 at the age `a` with the half-life `b`: 0.5 to the power of `a` / `b`",
         }

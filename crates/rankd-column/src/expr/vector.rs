@@ -5,6 +5,7 @@
 //! Values are appended, validity is replaced. Values of null cells are computed like all others and mean nothing.
 
 use crate::kernel::wide::wide;
+use crate::math::NEAR_MAX;
 
 /// The values of an operand: one a row, or one for all.
 #[derive(Clone, Copy)]
@@ -105,6 +106,84 @@ pub(super) fn zip<A: Copy, B: Copy, T: Copy>(
         (Values::Each(a), Values::All(b)) => extend(out, a[..n].iter().map(|&a| f(a, b))),
         (Values::All(a), Values::Each(b)) => extend(out, b[..n].iter().map(|&b| f(a, b))),
         (Values::All(a), Values::All(b)) => out.resize(out.len() + n, f(a, b)),
+    }
+}
+
+/// `map` for a function of many steps. What an iterator calls is inlined only if it is short: a function that is not would stay at
+/// the baseline width. So the room comes first, and a plain loop writes to it.
+#[inline(always)]
+pub(super) fn map_long(x: Values<'_, f64>, n: usize, out: &mut Vec<f64>, f: impl Fn(f64) -> f64) {
+    match x {
+        Values::Each(x) => {
+            let (x, out) = (&x[..n], room(out, n));
+            wide(
+                #[inline(always)]
+                || {
+                    for row in 0..x.len().min(out.len()) {
+                        out[row] = f(x[row]);
+                    }
+                },
+            );
+        }
+        Values::All(x) => out.resize(out.len() + n, f(x)),
+    }
+}
+
+/// `zip` for a function of many steps.
+#[inline(always)]
+pub(super) fn zip_long(
+    a: Values<'_, f64>,
+    b: Values<'_, f64>,
+    n: usize,
+    out: &mut Vec<f64>,
+    f: impl Fn(f64, f64) -> f64,
+) {
+    match (a, b) {
+        (Values::Each(a), Values::Each(b)) => {
+            let (a, b, out) = (&a[..n], &b[..n], room(out, n));
+            wide(
+                #[inline(always)]
+                || {
+                    for row in 0..a.len().min(b.len()).min(out.len()) {
+                        out[row] = f(a[row], b[row]);
+                    }
+                },
+            );
+        }
+        (x, Values::All(b)) => map_long(
+            x,
+            n,
+            out,
+            #[inline(always)]
+            |a| f(a, b),
+        ),
+        (Values::All(a), x) => map_long(
+            x,
+            n,
+            out,
+            #[inline(always)]
+            |b| f(a, b),
+        ),
+    }
+}
+
+/// As many more cells.
+fn room(out: &mut Vec<f64>, n: usize) -> &mut [f64] {
+    let start = out.len();
+    out.resize(start + n, 0.0);
+    &mut out[start..]
+}
+
+/// Replaces what stands for arguments that are greater than [`NEAR_MAX`] in size.
+pub(super) fn map_far(x: Values<'_, f64>, out: &mut [f64], f: fn(f64) -> f64) {
+    match x {
+        Values::Each(x) => {
+            for (cell, &x) in out.iter_mut().zip(x).filter(|(_, x)| x.abs() > NEAR_MAX) {
+                *cell = f(x);
+            }
+        }
+        Values::All(x) if x.abs() > NEAR_MAX => out.fill(f(x)),
+        Values::All(_) => {}
     }
 }
 

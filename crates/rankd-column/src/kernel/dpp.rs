@@ -14,6 +14,7 @@
 
 use crate::kernel::row_vectors::{BLOCK, BLOCKS_A_LOOK, BlockOf, Highest, RowVectors, each, in_blocks, products};
 use crate::kernel::wide::wide;
+use crate::math;
 use crate::stop::{Picking, ROWS_A_LOOK, Stop, Stopped};
 
 /// What is picked by.
@@ -108,7 +109,7 @@ impl Weights {
             let some = start..self.logs.len().min(start + ROWS_A_LOOK);
             most = some.filter_map(log).fold(most, f64::max);
         }
-        self.now = in_blocks(self.logs.len(), |row| log(row).map(|log| (log - most).exp()), stop)?;
+        self.now = in_blocks(self.logs.len(), |row| log(row).map(|log| math::exp(log - most)), stop)?;
         Ok(())
     }
 }
@@ -305,7 +306,7 @@ mod tests {
                 _ if a == b => 1.0,
                 _ => 0.0,
             };
-            let quality = |row: usize| (by.alpha * self.scores[row].unwrap_or(0.0)).exp();
+            let quality = |row: usize| math::exp(by.alpha * self.scores[row].unwrap_or(0.0));
             let cell = |a: usize, b: usize| {
                 let ridge = if a == b { f64::from(by.ridge) } else { 0.0 };
                 quality(a) * (product(a, b) + ridge) * quality(b)

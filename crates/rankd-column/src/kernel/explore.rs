@@ -13,6 +13,7 @@
 
 use crate::kernel::draws::unit;
 use crate::kernel::sort::{arrange, rank_float};
+use crate::math;
 use crate::stop::{Picking, ROWS_A_LOOK, Stop, Stopped};
 
 /// How chance takes part.
@@ -147,7 +148,7 @@ fn in_order(ranks: &[u64], stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
 }
 
 fn gumbel(unit: f64) -> f64 {
-    -(-unit.ln()).ln()
+    -math::log(-math::log(unit))
 }
 
 /// A sum of `exp(log)`, kept beside the highest of the logarithms so that nothing overflows, and the highest never becomes nothing.
@@ -163,14 +164,14 @@ impl WeightSum {
         if self.sum == 0.0 {
             (self.sum, self.highest) = (1.0, log);
         } else if log > self.highest {
-            (self.sum, self.highest) = (self.sum * (self.highest - log).exp() + 1.0, log);
+            (self.sum, self.highest) = (self.sum * math::exp(self.highest - log) + 1.0, log);
         } else {
-            self.sum += (log - self.highest).exp();
+            self.sum += math::exp(log - self.highest);
         }
     }
 
     fn part(&self, log: f64) -> f64 {
-        (log - self.highest).exp() / self.sum
+        math::exp(log - self.highest) / self.sum
     }
 }
 
@@ -199,7 +200,7 @@ mod tests {
         };
         match how {
             Exploring::Softmax { tau } => {
-                1.0 / scored.iter().map(|(_, score)| ((score - own) / tau).exp()).sum::<f64>()
+                1.0 / scored.iter().map(|(_, score)| math::exp((score - own) / tau)).sum::<f64>()
             }
             Exploring::Epsilon(epsilon) => {
                 let best = scored.iter().copied().reduce(|best, row| if row.1 > best.1 { row } else { best });

@@ -157,7 +157,7 @@ mod tests {
         let n = there.len() as f64;
         let (low, high) = there.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
         let mean = there.iter().sum::<f64>() / n;
-        let deviation = (there.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let deviation = (there.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
         let of = |score: f64| {
             let x = score / unit;
             let (below, equal) =
@@ -211,8 +211,8 @@ mod tests {
                             _ => false,
                         }
                 };
-                let place = (0..cells.len()).filter(before).count() as i32;
-                let by = if groups.of_rows[at] == NO_GROUP { 1.0 } else { factor.powi(place).max(floor) };
+                let place = (0..cells.len()).filter(before).count();
+                let by = if groups.of_rows[at] == NO_GROUP { 1.0 } else { (0..place).fold(1.0, |by, _| by * factor).max(floor) };
                 prop_assert!(near(found[at], scores[at].map(|score| score * by)), "{at}: {found:?} of {cells:?}");
             }
         }

@@ -3,7 +3,7 @@
 //! Knows no file format: readers hand trees to a [`Builder`]. At load each split becomes a byte column and a rank, a byte column being a
 //! feature with what its splits make of missing values, so that a missing value is decided once. Reading order: [`feature`],
 //! [`source`] (trees as readers hand them over), [`build`], `forest` (the compiled form), `ranks`, `members` and `derive` (values to
-//! bytes), `program` and `walk` (bytes to leaves), `total` (leaves to sums), [`response`], `transcendental`, [`score`], [`input`], [`contributions`].
+//! bytes), `program` and `walk` (bytes to leaves), `total` (leaves to sums), [`response`], [`score`], [`input`], [`contributions`].
 
 pub mod build;
 pub mod contributions;
@@ -20,7 +20,6 @@ pub mod source;
 #[cfg(test)]
 mod tests;
 mod total;
-mod transcendental;
 mod walk;
 
 pub use build::Builder;

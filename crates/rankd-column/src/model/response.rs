@@ -3,7 +3,7 @@
 //! Raw scores have the library's bits. Here our own functions take the place of a C library's, so a result may be the next float but one.
 
 use super::forest::BLOCK;
-use super::transcendental::{exp, ln_1p};
+use crate::math::{exp, log1p};
 
 /// Which numbers a row gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Response {
             },
             Link::Exp => each(sums, |x, _| exp(x), 1.0),
             Link::SignedSquare => each(sums, |x, _| if x < 0.0 { -(x * x) } else { x * x }, 1.0),
-            Link::Softplus => each(sums, |x, _| ln_1p(exp(x)), 1.0),
+            Link::Softplus => each(sums, |x, _| log1p(exp(x)), 1.0),
             Link::IsPositive => each(sums, |x, _| f64::from(u8::from(x > 0.0)), 1.0),
             Link::Softmax => (0..len).for_each(|row| softmax(sums, row, single)),
             Link::Argmax => (0..len).for_each(|row| argmax(sums, row)),

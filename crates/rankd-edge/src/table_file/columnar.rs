@@ -5,6 +5,7 @@ use super::builder::{TableBuilder, Target, null_id};
 use super::inspect::Proposed;
 use super::problem::TableProblem;
 use rankd_column::column::{ColumnBuilder, OpenCell, There};
+use rankd_column::math;
 use rankd_column::{Element, Type};
 
 /// What one value of a column in a file is.
@@ -356,10 +357,10 @@ fn push_element(piece: &Piece<'_>, cell: &mut OpenCell<'_>, at: usize) -> bool {
 pub(super) fn half_float(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
     let value = match exponent {
-        0 => fraction * 2_f64.powi(-24),
+        0 => fraction * math::exp2(-24.0),
         31 if fraction == 0.0 => f64::INFINITY,
         31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
+        _ => (1024.0 + fraction) * math::exp2(f64::from(exponent - 25)),
     };
     if bits >> 15 == 1 { -value } else { value }
 }

@@ -152,7 +152,7 @@ mod tests {
         let two53 = (1_i64 << 53) as f64;
         let mut values = vec![0.0, -0.0, 1e15, 1e16, 1e17, 5e-324, f64::MIN_POSITIVE, f64::MAX, 0.1, 20.3, 1e-5, 1e-7];
         values.extend([two53 - 1.0, two53, two53 + 2.0, 9.3e18, 123_456_789_012_345_680.0, 999_999_999_999_999.9]);
-        values.extend((0..=400).map(|at| 1e15 * 10_f64.powf(f64::from(at) / 200.0)));
+        values.extend((0..=400).map(|at| 1e15 * rankd_column::math::pow(10.0, f64::from(at) / 200.0)));
         values.extend((0..=10_000).map(|at| f64::from(at) / 8.0));
         for value in values.iter().flat_map(|value| [*value, -value, value.next_up(), value.next_down(), value.trunc()])
         {

@@ -201,7 +201,7 @@ impl Machine {
                     return;
                 }
                 if let Source::Rate(rate) = source {
-                    let next = self.now + (-self.random().ln() * SECOND as f64 / rate) as Ns;
+                    let next = self.now + (-rankd_column::math::log(self.random()) * SECOND as f64 / rate) as Ns;
                     self.at(next, Event::Comes { load });
                 }
                 let request = self.requests.len();

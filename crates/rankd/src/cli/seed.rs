@@ -7,6 +7,7 @@ use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::CommandError;
 use crate::cli::{DONE, WRONG, say};
 use clap::Args;
+use rankd_column::math;
 use rankd_edge::library::Library;
 use rankd_edge::{endpoints, files};
 use rankd_engine::store::closing;
@@ -168,7 +169,7 @@ impl Random {
 
     /// Small numbers often, large ones rarely: the density falls with the square.
     fn skewed(&mut self, bound: u64) -> u64 {
-        ((bound as f64).powf(self.unit()) - 1.0) as u64 % bound
+        (math::pow(bound as f64, self.unit()) - 1.0) as u64 % bound
     }
 
     fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
