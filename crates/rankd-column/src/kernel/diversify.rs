@@ -7,7 +7,7 @@
 //! because a rule counts the whole list, are looked at after all others.
 
 use crate::kernel::groups::Groups;
-use crate::stop::{Picking, Stop, Stopped};
+use crate::stop::{Picking, ROWS_A_LOOK, Stop, Stopped};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -57,11 +57,85 @@ impl RuleState<'_> {
     }
 }
 
-/// Rows that are alike to all rules.
-struct Queue {
-    /// By rule.
+/// No further row.
+const END: u32 = u32::MAX;
+
+/// Rows that are alike to all rules, in queues.
+struct Queues {
+    rules: usize,
+    /// By queue and rule.
     groups: Vec<u32>,
-    positions: VecDeque<u32>,
+    /// By queue: the first row that is left.
+    first: Vec<u32>,
+    /// By row: the one after it in its queue.
+    next: Vec<u32>,
+}
+
+impl Queues {
+    fn new(rules: &[GroupLimit], count: usize, stop: Stop<'_>) -> Result<Queues, Stopped> {
+        let numbers = numbers(rules, count, stop)?;
+        let mut queues = Queues { rules: rules.len(), groups: Vec::new(), first: Vec::new(), next: vec![END; count] };
+        let mut last: Vec<u32> = Vec::new();
+        for start in stop.starts(count) {
+            let start = start?;
+            for (position, number) in numbers.iter().enumerate().skip(start).take(ROWS_A_LOOK) {
+                let number = *number as usize;
+                // Numbers are given in the order of rows.
+                if number == last.len() {
+                    queues.groups.extend(rules.iter().map(|rule| rule.groups.of_rows[position]));
+                    queues.first.push(position as u32);
+                    last.push(position as u32);
+                } else {
+                    queues.next[last[number] as usize] = position as u32;
+                    last[number] = position as u32;
+                }
+            }
+        }
+        Ok(queues)
+    }
+
+    fn groups(&self, number: usize) -> &[u32] {
+        &self.groups[number * self.rules..][..self.rules]
+    }
+
+    /// The first row of a queue, if there is one.
+    fn first(&self, number: usize) -> Option<u32> {
+        Some(self.first[number]).filter(|first| *first != END)
+    }
+
+    fn take(&mut self, number: usize) {
+        self.first[number] = self.next[self.first[number] as usize];
+    }
+}
+
+/// The queue of each row; a queue has its number by its first row.
+fn numbers(rules: &[GroupLimit], count: usize, stop: Stop<'_>) -> Result<Vec<u32>, Stopped> {
+    let mut numbers = vec![0u32; count];
+    for rule in rules {
+        let (mut known, mut by_group): (HashMap<(u32, u32), u32>, Vec<u32>) = Default::default();
+        let is_first = std::ptr::eq(rule, &rules[0]);
+        if is_first {
+            by_group = vec![END; rule.groups.count + 1];
+        }
+        let mut next = 0;
+        for start in stop.starts(count) {
+            let start = start?;
+            let some = start..count.min(start + ROWS_A_LOOK);
+            for (number, group) in numbers[some.clone()].iter_mut().zip(&rule.groups.of_rows[some]) {
+                // So far all rows are alike, and the group alone tells them apart.
+                let slot = match is_first {
+                    true => &mut by_group[(*group as usize).min(rule.groups.count)],
+                    false => known.entry((*number, *group)).or_insert(END),
+                };
+                if *slot == END {
+                    *slot = next;
+                    next += 1;
+                }
+                *number = *slot;
+            }
+        }
+    }
+    Ok(numbers)
 }
 
 /// Picks `size` of `count` rows, or fewer where there is no time for more; `lookahead` 0 is all.
@@ -72,14 +146,12 @@ pub fn diversified(
     lookahead: usize,
     picking: Picking<'_>,
 ) -> Result<Picks, Stopped> {
-    let mut queues = queues(rules, count, picking.stop)?;
+    let mut queues = Queues::new(rules, count, picking.stop)?;
     let state = |rule| RuleState { rule, counts: vec![0; rule.groups.count], recent: VecDeque::new() };
     let mut states: Vec<RuleState<'_>> = rules.iter().map(state).collect();
     // By how many rules, counted from the first, a queue can still keep: its first row and its number.
     let mut waiting: Vec<BinaryHeap<Reverse<(u32, usize)>>> = (0..=rules.len()).map(|_| BinaryHeap::new()).collect();
-    for (number, queue) in queues.iter().enumerate() {
-        waiting[rules.len()].extend(queue.positions.front().map(|first| Reverse((*first, number))));
-    }
+    waiting[rules.len()] = queues.first.iter().enumerate().map(|(number, first)| Reverse((*first, number))).collect();
     let mut left = (lookahead > 0).then(|| Left::new(count));
     let (mut picks, mut is_picked) = (Picks::default(), vec![false; count]);
     let mut aside = Vec::new();
@@ -91,8 +163,8 @@ pub fn diversified(
                 break;
             }
             while let Some(Reverse((position, number))) = waiting[level].pop() {
-                let queue = &queues[number];
-                let broken = (0..level).find(|rule| states[*rule].forbids(queue.groups[*rule]));
+                let groups = queues.groups(number);
+                let broken = (0..level).find(|rule| states[*rule].forbids(groups[*rule]));
                 // What a rule forbids for good waits where only the rules before it count.
                 if let Some(rule) = broken.filter(|rule| rules[*rule].window == 0) {
                     waiting[rule].push(Reverse((position, number)));
@@ -116,10 +188,9 @@ pub fn diversified(
         for (level, position, other) in aside.drain(..).filter(|(.., other)| *other != number) {
             waiting[level].push(Reverse((position, other)));
         }
-        let queue = &mut queues[number];
-        queue.positions.pop_front();
-        waiting[level].extend(queue.positions.front().map(|next| Reverse((*next, number))));
-        states.iter_mut().zip(&queue.groups).for_each(|(state, group)| state.pick(*group));
+        queues.take(number);
+        waiting[level].extend(queues.first(number).map(|next| Reverse((next, number))));
+        states.iter_mut().zip(queues.groups(number)).for_each(|(state, group)| state.pick(*group));
         left.iter_mut().for_each(|left| left.remove(position));
         is_picked[position as usize] = true;
         picks.order.push(position as usize);
@@ -128,22 +199,6 @@ pub fn diversified(
     }
     picks.order.extend((0..count).filter(|position| !is_picked[*position]));
     Ok(picks)
-}
-
-fn queues(rules: &[GroupLimit], count: usize, stop: Stop<'_>) -> Result<Vec<Queue>, Stopped> {
-    let (mut numbers, mut queues): (HashMap<Vec<u32>, usize>, Vec<Queue>) = Default::default();
-    for start in stop.starts(count) {
-        let start = start?;
-        for position in start..count.min(start + crate::stop::ROWS_A_LOOK) {
-            let groups: Vec<u32> = rules.iter().map(|rule| rule.groups.of_rows[position]).collect();
-            let number = *numbers.entry(groups).or_insert_with_key(|groups| {
-                queues.push(Queue { groups: groups.clone(), positions: VecDeque::new() });
-                queues.len() - 1
-            });
-            queues[number].positions.push_back(position as u32);
-        }
-    }
-    Ok(queues)
 }
 
 /// How many of the rows before a position are left: a Fenwick tree.
