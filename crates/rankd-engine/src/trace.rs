@@ -106,7 +106,8 @@ impl NodeTrace {
     /// By the names of [`ROW_COUNTS`]: how many rows went in and did not come out, were put where a rule is against it, and lack what the
     /// task works by.
     pub fn row_counts(&self) -> [u64; ROW_COUNTS.len()] {
-        let dropped = if self.end == End::Done { self.rows_in.saturating_sub(self.rows_out) } else { 0 };
+        let passed_on = self.rows_out + self.counts.aside as u64;
+        let dropped = if self.end == End::Done { self.rows_in.saturating_sub(passed_on) } else { 0 };
         [dropped, self.counts.relaxed as u64, self.counts.lacking as u64]
     }
 
@@ -323,7 +324,8 @@ impl Recorder {
         record.commands = tally.commands.get();
         record.bytes = tally.bytes.get();
         record.skipped = tally.skipped.get();
-        record.counts = counts;
+        // A computation counts by itself, a read by its tally.
+        record.counts = RowCounts { lacking: counts.lacking.max(tally.lacking.get()), ..counts };
         record.detail = tally.detail.borrow().clone();
         if let Some(rows) = rows {
             record.keys_out = on.keys.of(rows);

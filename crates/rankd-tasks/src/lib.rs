@@ -8,6 +8,7 @@ mod data_endpoint;
 mod fan_out;
 mod json_fields;
 mod json_rows;
+mod lacking;
 mod membership;
 mod misread;
 mod picked_rows;

@@ -2,6 +2,7 @@
 //!
 //! With rows or a list it is a computation, with an endpoint a read.
 
+use crate::lacking::lacking_all;
 use crate::row_keys::{NO_KEY, RowKeys, RowMembers, fill, members};
 use rankd_column::kernel::gather::NO_ROW;
 use rankd_column::kernel::join::{is_among, matches};
@@ -91,10 +92,12 @@ struct Compared {
 impl Compute for Compared {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
+        cx.count(|| (0, lacking_all(rows, &self.by)));
         let mut is_named = vec![false; rows.len()];
         for key in &self.by {
             let found: Vec<bool> = match self.among {
                 Among::Rows(others) => {
+                    cx.count_aside(inputs[others].len());
                     let found = matches(rows, *key, &inputs[others], Key::ID, stop)?;
                     found.into_iter().map(|other| other != NO_ROW).collect()
                 }
@@ -138,6 +141,7 @@ impl Fetch for Asked {
         if rows.is_empty() {
             return Ok(rows.clone());
         }
+        cx.count_lacking(|| lacking_all(rows, &self.by));
         let RowKeys { keys, of_row } = fill(&self.template, Some(rows), cx)?;
         let RowMembers { asked, of_cell } = members(rows, &self.by, &of_row)?;
         let is_there = cx.keyed(self.endpoint).members(self.of, &keys, asked).await?;

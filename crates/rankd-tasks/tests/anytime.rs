@@ -84,13 +84,15 @@ fn a_node_that_has_time_is_not_cut() {
 
 /// What a traced run counts of the last node, by name.
 fn counted(rig: &Rig, op: &str, params: &str) -> Vec<(&'static str, u64)> {
-    let columns = r#""columns":{"country":["US","US",null,"US"],"score":[1,null,null,2],"example_vector":[[1,0],null,null,[0,1]]}"#;
+    let columns = r#""columns":{"country":["US","US",null,"US"],"score":[1,null,null,2],"parent_id":[1,null,null,8],"example_vector":[[1,0],null,null,[0,1]]}"#;
     let nodes = [
         format!(r#"{{"node_id":"s","op":"fixed_source","inputs":[],"params":{{"row_count":4,{columns}}}}}"#),
         format!(r#"{{"node_id":"x","op":"{op}","inputs":["s"],"params":{params}}}"#),
     ];
     let trace = run(rig, &rig.plan(&nodes), None, false).trace.unwrap();
-    trace.nodes[1].noted_rows().collect()
+    let last = trace.nodes.iter().find(|record| record.node == 1).unwrap();
+    assert_eq!(last.rows_in, if params.contains("\"s\"") { 8 } else { 4 }, "{op}");
+    last.noted_rows().collect()
 }
 
 #[test]
@@ -107,6 +109,25 @@ fn a_trace_counts_what_became_of_rows() {
             ("dpp", r#"{"score":"score","vector":"example_vector","k":2,"alpha":1}"#, vec![("lacking", 2)]),
             ("explore", r#"{"score":"score","how":"softmax","tau":1,"k":2}"#, vec![("lacking", 2)]),
             ("sample", r#"{"count":3}"#, vec![("dropped", 1)]),
+            ("rank", r#"{"rank_key":"likes","by":"country"}"#, vec![("lacking", 1)]),
+            ("group", r#"{"by":["country"],"aggregate":{"likes":["count"]}}"#, vec![("dropped", 2), ("lacking", 1)]),
+            ("group", r#"{"by":["country"],"aggregate":{"likes":["count"]},"as":"columns"}"#, vec![("lacking", 1)]),
+            ("fuse", r#"{"how":"max","score":"score","out_key":"quality"}"#, vec![("lacking", 2)]),
+            ("merge", "{}", vec![]),
+            ("exclude", r#"{"list":{"param":"hidden_ids"},"by":["parent_id"]}"#, vec![("lacking", 2)]),
+            ("exclude", r#"{"rows":"s","by":["parent_id"]}"#, vec![("dropped", 1), ("lacking", 2)]),
+            (
+                "only",
+                r#"{"endpoint":"redis_default","key":"none","from":"set","by":["parent_id"]}"#,
+                vec![("dropped", 4), ("lacking", 2)],
+            ),
+            ("join", r#"{"rhs":"s","keys":{"score":"quality"},"on":"parent_id"}"#, vec![("lacking", 3)]),
+            (
+                "join",
+                r#"{"rhs":"s","keys":{"score":"quality"},"on":"parent_id","how":"inner"}"#,
+                vec![("dropped", 3), ("lacking", 3)],
+            ),
+            ("only", r#"{"list":{"param":"hidden_ids"}}"#, vec![("dropped", 4)]),
         ] {
             assert_eq!(counted(rig, op, params), counts, "{op}");
         }

@@ -104,6 +104,8 @@ pub struct RowCounts {
     pub relaxed: usize,
     /// Rows that lack what the task works by, such as a score, a group or a vector.
     pub lacking: usize,
+    /// Rows of inputs that are only looked at: they come in, and are not meant to come out.
+    pub aside: usize,
     /// How many rows it wants, where it has fewer.
     pub wanted: Option<usize>,
     /// How many rows an anytime task had picked when it had to hand over what it had; nothing where it came to its end.
@@ -168,6 +170,11 @@ impl<'a> ComputeContext<'a> {
         }
     }
 
+    /// Says how many rows of its inputs the task only looks at, so that they do not count as dropped.
+    pub fn count_aside(&mut self, rows: usize) {
+        self.counts.aside = rows;
+    }
+
     /// Says whether nobody waits for the result any more. Kernels take it and look by themselves; a loop of a task's own looks between
     /// chunks of work.
     pub fn stop(&self) -> Stop<'a> {
@@ -202,6 +209,13 @@ impl FetchContext<'_> {
         &self.request.dials
     }
 
+    /// Says how many rows lack what the task works by. Counted only where somebody wants to know.
+    pub fn count_lacking(&self, lacking: impl FnOnce() -> usize) {
+        if self.request.trace {
+            self.tally.lacking.set(lacking());
+        }
+    }
+
     pub async fn sleep(&self, duration: Duration) {
         clock::sleep(duration).await;
     }
@@ -213,6 +227,8 @@ pub struct Tally {
     pub commands: Cell<u64>,
     pub bytes: Cell<u64>,
     pub skipped: Cell<u64>,
+    /// Rows that lack what the task works by.
+    pub lacking: Cell<usize>,
     /// When something that it read was decoded on the pool.
     pub pool_trip: Cell<Option<PoolTrip>>,
     /// What is known of a read that failed and is not for callers.

@@ -130,6 +130,7 @@ impl Compute for Task {
                 (Fusion::Sum | Fusion::Max, None) => terms.extend(rows.ids().map(|_| None)),
             }
         }
+        cx.count(|| (0, terms.iter().filter(|term| term.is_none()).count()));
         if let (Some(_), Some(score)) = (&self.score_keys, self.score) {
             for rows in &sets {
                 plain_scores.extend(numbers(rows, score, stop)?);

@@ -38,6 +38,7 @@
 //! | 6 | 3.5 | DE | 4 |
 //! ```
 
+use crate::lacking::lacking_one;
 use rankd_column::kernel::aggregate::{Aggregate, aggregated, spread};
 use rankd_column::kernel::combine::CombineError;
 use rankd_column::kernel::groups::groups_with_nulls;
@@ -114,7 +115,7 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
         let groups = groups_with_nulls(rows, &self.by, stop)?;
-        cx.count(|| (0, lacking(rows, &self.by)));
+        cx.count(|| (0, lacking_one(rows, &self.by)));
         let mut out = match self.shape {
             Shape::Rows => rows.positions(groups.firsts()).gathered(|key| self.by.contains(&key), stop)?,
             Shape::Columns => rows.clone(),
@@ -131,18 +132,6 @@ impl Compute for Task {
         }
         Ok(out)
     }
-}
-
-/// How many rows lack one of the keys.
-fn lacking(rows: &RowSet, keys: &[Key]) -> usize {
-    let mut columns = Vec::new();
-    for key in keys.iter().filter(|key| **key != Key::ID) {
-        match rows.batch().column(*key) {
-            None => return rows.len(),
-            Some(column) => columns.extend(column.valid()),
-        }
-    }
-    rows.rows().iter().filter(|row| columns.iter().any(|valid| !valid[*row])).count()
 }
 
 fn too_large(rows: &RowSet, error: CombineError, type_of: Type) -> TaskError {

@@ -98,6 +98,8 @@ impl Compute for Task {
             Some(on) => matches(left, on.left, right, on.right, stop)?,
             None => vec![only_row(right)?; left.len()],
         };
+        cx.count_aside(right.len());
+        cx.count(|| (0, found.iter().filter(|other| **other == NO_ROW).count()));
         let mut rows = match self.unmatched {
             Unmatched::Kept => left.clone(),
             Unmatched::Dropped => left.looking_at(matched(left, &found, stop)?),

@@ -17,6 +17,7 @@
 //! | 6 | DE | 1 |
 //! ```
 
+use crate::lacking::lacking_one;
 use rankd_column::kernel::groups::groups;
 use rankd_column::kernel::numbers::cells_of_view;
 use rankd_column::{Column, RowSet};
@@ -49,6 +50,7 @@ impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (rows, stop) = (&inputs[0], cx.stop());
         let groups = groups(rows, self.by.as_slice(), stop)?.with_one_for_nulls();
+        cx.count(|| (0, lacking_one(rows, self.by.as_slice())));
         let (mut next, mut ranks) = (vec![0; groups.count], Vec::with_capacity(rows.len()));
         for chunk in stop.slices(&groups.of_rows) {
             for group in chunk? {
