@@ -138,6 +138,14 @@ fn numbers(rules: &[GroupLimit], count: usize, stop: Stop<'_>) -> Result<Vec<u32
     Ok(numbers)
 }
 
+/// The first row of a queue and the queue's number, as one number so that comparing two is one comparison.
+type Waiting = Reverse<u64>;
+
+fn waiting_queue(first: u32, number: usize) -> Waiting {
+    // There are no more queues than rows, which are numbered with 32 bits.
+    Reverse(u64::from(first) << 32 | number as u64)
+}
+
 /// Picks `size` of `count` rows, or fewer where there is no time for more; `lookahead` 0 is all.
 pub fn diversified(
     rules: &[GroupLimit],
@@ -150,8 +158,9 @@ pub fn diversified(
     let state = |rule| RuleState { rule, counts: vec![0; rule.groups.count], recent: VecDeque::new() };
     let mut states: Vec<RuleState<'_>> = rules.iter().map(state).collect();
     // By how many rules, counted from the first, a queue can still keep: its first row and its number.
-    let mut waiting: Vec<BinaryHeap<Reverse<(u32, usize)>>> = (0..=rules.len()).map(|_| BinaryHeap::new()).collect();
-    waiting[rules.len()] = queues.first.iter().enumerate().map(|(number, first)| Reverse((*first, number))).collect();
+    let mut waiting: Vec<BinaryHeap<Waiting>> = (0..=rules.len()).map(|_| BinaryHeap::new()).collect();
+    waiting[rules.len()] =
+        queues.first.iter().enumerate().map(|(number, first)| waiting_queue(*first, number)).collect();
     let mut left = (lookahead > 0).then(|| Left::new(count));
     let (mut picks, mut is_picked) = (Picks::default(), vec![false; count]);
     let mut aside = Vec::new();
@@ -162,12 +171,13 @@ pub fn diversified(
             if best.is_some_and(|(keeps, ..)| keeps > level) {
                 break;
             }
-            while let Some(Reverse((position, number))) = waiting[level].pop() {
+            while let Some(Reverse(queue)) = waiting[level].pop() {
+                let (position, number) = ((queue >> 32) as u32, queue as u32 as usize);
                 let groups = queues.groups(number);
                 let broken = (0..level).find(|rule| states[*rule].forbids(groups[*rule]));
                 // What a rule forbids for good waits where only the rules before it count.
                 if let Some(rule) = broken.filter(|rule| rules[*rule].window == 0) {
-                    waiting[rule].push(Reverse((position, number)));
+                    waiting[rule].push(waiting_queue(position, number));
                     continue;
                 }
                 aside.push((level, position, number));
@@ -186,10 +196,10 @@ pub fn diversified(
         // There is a row left, and the first of them is never out of reach.
         let Some((keeps, position, number, level)) = best else { break };
         for (level, position, other) in aside.drain(..).filter(|(.., other)| *other != number) {
-            waiting[level].push(Reverse((position, other)));
+            waiting[level].push(waiting_queue(position, other));
         }
         queues.take(number);
-        waiting[level].extend(queues.first(number).map(|next| Reverse((next, number))));
+        waiting[level].extend(queues.first(number).map(|next| waiting_queue(next, number)));
         states.iter_mut().zip(queues.groups(number)).for_each(|(state, group)| state.pick(*group));
         left.iter_mut().for_each(|left| left.remove(position));
         is_picked[position as usize] = true;
