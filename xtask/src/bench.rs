@@ -13,6 +13,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("rows", &["--bin", "rows", "--features", "peers"]),
     ("tables", &["--bin", "tables"]),
     ("vectors", &["--bin", "vectors"]),
+    ("functions", &["--bin", "functions"]),
     ("operators", &["--bin", "operators"]),
     ("schedulers", &["--bin", "schedulers"]),
     ("redis", &["--bin", "redis", "--features", "redis-rs"]),
