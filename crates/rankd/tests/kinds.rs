@@ -12,8 +12,8 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::Text;
 use rankd_plan::signature::typed::{
-    Columns, Count, CountPerInput, Dial, Expr, Exprs, IdList, IdsParam, Input, IntKeyPerInput, KeyMap, KeyPairs,
-    Millis, On, PlainText, Pointer, Predicate, Rules, SortKeys, TemplateText, Texts, Where,
+    Columns, Count, CountPerInput, Dial, Expr, Exprs, Fills, IdList, IdsParam, Input, IntKeyPerInput, KeyMap, KeyPairs,
+    Millis, On, PlainText, Pointer, Predicate, Reserves, Rules, SortKeys, TemplateText, Texts, Then, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -105,6 +105,12 @@ params! {
         only: Option<Where>,
         /// More rows
         rhs: Input,
+        /// Rows to fill up from
+        reserves: Reserves,
+        /// What is done to them, which nobody said
+        each: Option<Then>,
+        /// Rows with their places
+        fills: Fills,
         /// Ids of rows
         #[rows(count)]
         ids: IdList,
@@ -138,7 +144,7 @@ impl Make for Every {
                 p.keys.iter().map(name).collect::<Vec<_>>(),
                 name(&p.out_key)
             ),
-            format!("{:?} {:?} {}", p.expr.keys(), p.pred.keys(), p.rhs),
+            format!("{:?} {:?} {} {} {}", p.expr.keys(), p.pred.keys(), p.rhs, p.reserves, p.fills.len()),
             format!("{:?} {} {columns:?}", p.ids, cx.registry.params.get(p.list).name),
             format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
             format!("{:?} {:?}", p.template.parts(), p.place),
@@ -231,7 +237,7 @@ const OPTIONS: &str = r#"
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, made: { final_score: ["mean", Key.age], likes: ["count"] }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
-    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, rhs: ctx.first(), ids: [5, 6n], list: P.hidden_ids, columns: { views: [1, 2] },"#;
+    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, rhs: ctx.first(), reserves: [ctx.first()], fills: [{ rows: ctx.first(), at: [3] }], ids: [5, 6n], list: P.hidden_ids, columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
 fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
@@ -258,7 +264,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     assert_eq!(made[2], "age [\"country\", \"age\"] [(\"title\", \"title\"), (\"/meta/likes\", \"likes\")] score");
     let registry = registry();
     let key = |name| Key(registry.keys.named(name).unwrap());
-    assert_eq!(made[3], format!("{:?} {:?} 1", [key("likes")], [key("age")]));
+    assert_eq!(made[3], format!("{:?} {:?} 1 1 1", [key("likes")], [key("age")]));
     assert_eq!(made[4], "[Int(5), Int(6)] hidden_ids [(\"views\", Values([Int(1), Int(2)]))]");
     assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
     assert_eq!(made[6], "[Text(\"a:\"), Id, Text(\"{\")] Some(\"/a/b\")");
