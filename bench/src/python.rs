@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Says which libraries are there; what follows it answers questions.
 const PRELUDE: &str = r#"
-import importlib, os, sys
+import importlib, importlib.metadata, os, sys
 # A library may print whatever it likes, such as how far it is: what this prints are answers, and the rest goes to stderr.
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
@@ -17,7 +17,8 @@ for name in sys.argv[1].split(","):
         there[name] = importlib.import_module(name)
     except ImportError:
         pass
-print(" ".join(f"{name}={library.__version__}" for name, library in there.items()), file=answers, flush=True)
+version = lambda name, library: getattr(library, "__version__", None) or importlib.metadata.version(name)
+print(" ".join(f"{name}={version(name, library)}" for name, library in there.items()), file=answers, flush=True)
 def answer(respond):
     for line in sys.stdin:
         try:

@@ -14,6 +14,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("tables", &["--bin", "tables"]),
     ("vectors", &["--bin", "vectors"]),
     ("functions", &["--bin", "functions"]),
+    ("models", &["--bin", "models"]),
     ("operators", &["--bin", "operators"]),
     ("schedulers", &["--bin", "schedulers"]),
     ("redis", &["--bin", "redis", "--features", "redis-rs"]),

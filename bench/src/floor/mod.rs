@@ -1,13 +1,14 @@
 //! Floors: the pipeline written by hand for exactly this query, as fast as we can.
 //!
 //! Nothing of rankd is used. Where a node hands a column or a list of rows on, the floor allocates it anew for each call,
-//! as any node must; what is only working space is kept. Reading order: [`vm`], [`filter`], [`top`], [`sort`], [`fused`].
+//! as any node must; what is only working space is kept. Reading order: [`vm`], [`filter`], [`top`], [`sort`], [`fused`]; [`trees`] for models.
 
 pub mod filter;
 pub mod fused;
 pub mod multiply_adds;
 pub mod sort;
 pub mod top;
+pub mod trees;
 pub mod vm;
 
 use crate::data::Table;
