@@ -51,7 +51,7 @@ impl Default for DeriveScratch {
 
 /// Values as the trees of a dialect see them.
 #[inline(always)]
-pub(super) fn prepare(dialect: Dialect, values: &mut [f64; BLOCK]) {
+pub(super) fn prepare(dialect: Dialect, values: &mut [f64]) {
     match dialect {
         Dialect::LightGbm => {
             values.iter_mut().for_each(|value| *value = if value.abs() <= NEARLY_ZERO { 0.0 } else { *value });
@@ -63,26 +63,29 @@ pub(super) fn prepare(dialect: Dialect, values: &mut [f64; BLOCK]) {
 }
 
 impl UsedFeature {
-    /// Fills the byte columns of this feature from prepared values, of which the first `len` count.
+    /// Fills the byte columns of this feature from prepared values: whole strips, of which the first `len` count.
     #[inline(always)]
     pub(super) fn derive(
         &self,
         dialect: Dialect,
-        values: &[f64; BLOCK],
+        values: &[f64],
         len: usize,
         scratch: &mut DeriveScratch,
         columns: &mut [ByteLane],
     ) {
+        let rows = values.len();
+        let (filled, counts) = (&mut scratch.filled[..rows], &mut scratch.counts[..rows]);
         for number in &self.numbers {
-            number.missing.fill(values, &mut scratch.filled);
-            number.ranks.count(&scratch.filled, &mut scratch.counts, len);
-            number.put(&scratch.counts, columns);
+            number.missing.fill(values, filled);
+            number.ranks.count(filled, counts, len);
+            number.put(counts, columns);
         }
+        let found = &mut scratch.categories[..rows];
         if !self.sets.is_empty() {
-            categories(dialect, values, &mut scratch.categories);
+            categories(dialect, values, found);
         }
         for set in &self.sets {
-            set.members.sides(&scratch.categories, columns[set.column].as_flattened_mut());
+            set.members.sides(found, columns[set.column].as_flattened_mut());
         }
     }
 
@@ -100,7 +103,7 @@ impl NumberColumn {
     }
 
     #[inline(always)]
-    fn put(&self, counts: &[u32; BLOCK], columns: &mut [ByteLane]) {
+    fn put(&self, counts: &[u32], columns: &mut [ByteLane]) {
         for (part, lane) in columns[self.column..][..self.columns()].iter_mut().enumerate() {
             let from = (part * RANKS_MAX) as u32;
             let lane = lane.as_flattened_mut().iter_mut();
@@ -112,7 +115,7 @@ impl NumberColumn {
 impl Missing {
     /// Values without NaN that go where the rule says: an infinity is below or above every threshold.
     #[inline(always)]
-    fn fill(self, values: &[f64; BLOCK], filled: &mut [f64; BLOCK]) {
+    fn fill(self, values: &[f64], filled: &mut [f64]) {
         let side = |right: bool| if right { f64::INFINITY } else { f64::NEG_INFINITY };
         let pairs = filled.iter_mut().zip(values);
         match self {

@@ -1,6 +1,5 @@
 //! Which side the categories of a set go to, for a block of values at a time.
 
-use super::forest::BLOCK;
 use super::source::Dialect;
 
 /// What a value is that is no category of any set, and one that is missing.
@@ -83,7 +82,7 @@ fn table_fits(low: i32, high: i32, members: usize) -> bool {
 
 /// The category that each value stands for.
 #[inline(always)]
-pub(super) fn categories(dialect: Dialect, values: &[f64; BLOCK], categories: &mut [i32; BLOCK]) {
+pub(super) fn categories(dialect: Dialect, values: &[f64], categories: &mut [i32]) {
     for (category, value) in categories.iter_mut().zip(values) {
         let there = match dialect {
             // Cut off towards zero, so that -0.5 is 0.
@@ -101,6 +100,7 @@ pub(super) fn categories(dialect: Dialect, values: &[f64; BLOCK], categories: &m
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::forest::BLOCK;
 
     fn side(dialect: Dialect, members: &Members, value: f64) -> u8 {
         let (mut found, mut sides) = ([0; BLOCK], [9; BLOCK]);

@@ -4,8 +4,6 @@
 //! go to the end. All ways count exactly: buckets are made by a function that never falls, of thresholds and of values alike, so all
 //! thresholds in lower buckets are below a value, and none in higher ones. Values are never NaN; they may be infinite.
 
-use super::forest::BLOCK;
-
 /// Up to so many thresholds are compared one by one.
 const FEW: usize = 8;
 /// More steps from the start of a bucket than this, and a search takes no longer.
@@ -62,9 +60,9 @@ impl Ranks {
         size_of_val(&*self.thresholds) + if let Way::Buckets { .. } = self.way { 2 * BUCKETS_MAX } else { 0 }
     }
 
-    /// Counts for each value.
+    /// Counts for each value, of which there are whole strips; only the first `len` matter.
     #[inline(always)]
-    pub(super) fn count(&self, values: &[f64; BLOCK], counts: &mut [u32; BLOCK], len: usize) {
+    pub(super) fn count(&self, values: &[f64], counts: &mut [u32], len: usize) {
         match &self.way {
             Way::Few => self.compare(values, counts),
             Way::Buckets { buckets, starts, steps } => {
@@ -85,7 +83,7 @@ impl Ranks {
     }
 
     #[inline(always)]
-    fn compare(&self, values: &[f64; BLOCK], counts: &mut [u32; BLOCK]) {
+    fn compare(&self, values: &[f64], counts: &mut [u32]) {
         const LANES: usize = 16;
         let (values, _) = values.as_chunks::<LANES>();
         let (counts, _) = counts.as_chunks_mut::<LANES>();
@@ -100,13 +98,7 @@ impl Ranks {
 
     /// From the starts of buckets on. There are at most `STEPS` thresholds in a bucket.
     #[inline(always)]
-    fn step<const STEPS: usize>(
-        &self,
-        values: &[f64; BLOCK],
-        starts: &[u16; BUCKETS_MAX],
-        counts: &mut [u32; BLOCK],
-        len: usize,
-    ) {
+    fn step<const STEPS: usize>(&self, values: &[f64], starts: &[u16; BUCKETS_MAX], counts: &mut [u32], len: usize) {
         for (count, value) in counts[..len].iter_mut().zip(values) {
             let mut at = usize::from(starts[*count as usize % BUCKETS_MAX]);
             for _ in 0..STEPS {
@@ -166,7 +158,7 @@ impl Buckets {
     }
 
     #[inline(always)]
-    fn of_all(self, values: &[f64; BLOCK], buckets: &mut [u32; BLOCK]) {
+    fn of_all(self, values: &[f64], buckets: &mut [u32]) {
         match self {
             Buckets::Even { low, scale } => {
                 buckets.iter_mut().zip(values).for_each(|(bucket, value)| *bucket = even_bucket(*value, low, scale));
@@ -218,6 +210,7 @@ fn search(thresholds: &[f64], value: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::forest::BLOCK;
 
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);

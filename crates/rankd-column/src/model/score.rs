@@ -167,6 +167,8 @@ fn derive(
     scratch: &mut DeriveScratch,
     columns: &mut [ByteLane],
 ) {
+    // What is behind the last row is worked on, too, as far as the strip goes.
+    let values = &mut values[..len.next_multiple_of(STRIP)];
     wide(
         #[inline(always)]
         || {
