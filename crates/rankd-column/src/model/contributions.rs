@@ -8,7 +8,7 @@ use super::Model;
 use super::forest::{ByteLane, CompiledTree, Forest, Shape, TreeNode};
 use super::input::Inputs;
 use super::score::ScoreScratch;
-use crate::stop::{Stop, Stopped};
+use crate::stop::{Looks, Stop, Stopped};
 use std::fmt;
 
 /// Deeper trees are not explained: the work grows with the square of the depth.
@@ -78,7 +78,7 @@ impl Model {
             .map(|start| Contributions { expected: *start, features: vec![0.0; self.features.len()] });
         let mut all: Vec<Contributions> = start.collect();
         let features = column_features(forest);
-        let mut walk = PathWalk::default();
+        let (mut walk, mut looks) = (PathWalk::default(), stop.looks());
         for group in &forest.groups {
             for tree in forest.trees_of(group, iterations) {
                 stop.check()?;
@@ -87,7 +87,7 @@ impl Model {
                     let values = tree.leaves + output * tree.leaf_count as usize;
                     let value = |leaf: usize| forest.leaves.value(values + leaf);
                     into.expected += plain.expected(value);
-                    walk.explain(&plain, &features, scratch.columns(), value, into)?;
+                    walk.explain(&plain, &features, scratch.columns(), value, into, &mut looks)?;
                 }
             }
         }
@@ -200,6 +200,7 @@ impl PathWalk {
         columns: &[ByteLane],
         value: impl Fn(usize) -> f64,
         into: &mut Contributions,
+        looks: &mut Looks<'_>,
     ) -> Result<(), NoContributions> {
         /// No feature, for the root.
         const NONE: usize = usize::MAX;
@@ -213,6 +214,7 @@ impl PathWalk {
             if visit.depth > DEPTH_MAX {
                 return Err(NoContributions::TooDeep);
             }
+            looks.before(1 + visit.len * visit.len)?;
             let start = visit.start + visit.len;
             self.paths.truncate(start);
             self.paths.extend_from_within(visit.start..);

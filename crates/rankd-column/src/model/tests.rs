@@ -338,6 +338,8 @@ fn a_stop_leaves_whole_blocks_only() {
     let mut scratch = ScoreScratch::default();
     let picking = Picking { stop: Stop::when(&stopped), until: Stop::default() };
     assert!(model.score(&mut inputs(&rows), 600, scoring, &mut slices, &mut scratch, picking).is_err());
+    let explained = model.contributions(&mut inputs(&rows), 0, usize::MAX, &mut scratch, Stop::when(&stopped));
+    assert_eq!(explained, Err(NoContributions::Stopped));
     // The time is up after the first block was read.
     let until = std::sync::atomic::AtomicBool::new(false);
     let mut asked = |feature: usize, from: usize, values: &mut [f64]| {
