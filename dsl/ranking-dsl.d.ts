@@ -574,6 +574,8 @@ declare module "@ranking-dsl/runtime" {
       size?: number | bigint;
       /** How many of the rows that are left to look at for a pick; 0 is all (default 0) */
       lookahead?: number | bigint;
+      /** The parameter with the cursor of a page: the rows of earlier pages count, too */
+      counts?: ParamOf<string>;
     } & TaskOptions): Rows;
     /** Reorder the first rows so that they have high scores and their vectors point in many directions. */
     dpp<Score extends Expr, Vector extends AnyArray, RankKey extends Expr>(options: {
@@ -788,6 +790,13 @@ declare module "@ranking-dsl/runtime" {
       /** The keys in which the ids are looked for; the row's own id when not given */
       by?: readonly KeyArg<By>[];
     } & TaskOptions): Rows;
+    /** Keep the rows of the next page. */
+    page(options: {
+      /** How many rows a page has */
+      size: number | bigint;
+      /** The parameter with the cursor of the last answer */
+      cursor: ParamOf<string>;
+    } & TaskOptions): Rows;
     /** Write each row's position to a key. */
     rank<RankKey extends Expr, By extends Expr>(options: {
       /** The key that gets the position */
@@ -902,6 +911,8 @@ declare module "@ranking-dsl/runtime" {
     readonly allow_nsfw: ParamOf<boolean>;
     /** Ids of rows that the caller does not want to see */
     readonly hidden_ids: ParamOf<List<number>>;
+    /** The cursor of the last answer, for the page after it */
+    readonly cursor: ParamOf<string>;
   };
 
   /** The user that a request is for. */

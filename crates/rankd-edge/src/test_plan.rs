@@ -109,6 +109,7 @@ pub(crate) fn outcome() -> Outcome {
         took: Duration::from_micros(50),
         cpu: Cpu::default(),
         dials: Vec::new(),
+        cursor: None,
         seed: None,
     }
 }

@@ -174,6 +174,10 @@ codes! {
         "the request sets a dial that the plan does not have, or beyond its ends"
         "Correct the name, which is that of the node and its parameter, or the value: a dial goes from its first value down to its `min`."
         "the dial \"n2.fanout\" goes from 100 to 20, not to 200"
+    E114 WRONG_CURSOR BadRequest Mistake false
+        "the cursor of the request is not one that this plan gave this user"
+        "Send the `cursor` of the last answer as it is, to the same plan and for the same user; leave it out for the first page."
+        "the parameter \"cursor\" is the cursor of another user"
 
     E121 UNKNOWN_PATH BadRequest Mistake false
         "the server has no such path on this listener"

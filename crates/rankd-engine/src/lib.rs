@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`dials`] | numbers of a plan that follow the load |
-//! | [`request`], [`seed`], [`task`] | what a caller asks; what random choices follow from; what a task is to the engine |
+//! | [`request`], [`seed`], [`cursor`], [`task`] | what a caller asks; what random choices follow from; what a user was served; what a task is to the engine |
 //! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
 //! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
@@ -19,10 +19,12 @@
 //! | [`sequential`], [`thread_pools`] | the other two schedulers |
 //! | [`loop_handle`], [`engine`] | a loop as services on it see it; the owner of the threads |
 
+mod base64;
 mod call;
 pub mod clock;
 pub mod codes;
 pub mod cost;
+pub mod cursor;
 pub mod deadline;
 pub mod decode;
 mod defaults;

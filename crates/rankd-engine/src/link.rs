@@ -3,6 +3,7 @@
 use crate::call::panicked;
 use crate::clock;
 use crate::codes;
+use crate::cursor::Paging;
 use crate::defaults::with_defaults;
 use crate::dials::{self, LinkedDial};
 use crate::error::{FailedNode, RunError, TaskError};
@@ -59,6 +60,8 @@ pub struct Linked {
     reads_now: bool,
     /// Whether a node draws random numbers.
     draws: bool,
+    /// How it pages, if it does.
+    pub(crate) paging: Option<Paging>,
     /// Runs so far, more or less: loops count over each other.
     runs: AtomicU32,
 }
@@ -150,6 +153,7 @@ impl Linked {
         let uses_endpoints = plan.nodes.iter().flat_map(|node| &node.args).any(|arg| matches!(arg, Arg::Endpoint(_)));
         let endpoints = uses_endpoints.then(|| registry.endpoints_id());
         let has_text_ids = registry.has_text_ids();
+        let paging = Paging::of(plan, registry);
         let (registry, runs) = (plan.registry, AtomicU32::new(0));
         let indexes = indexes.into_inner();
         Ok(Linked {
@@ -169,6 +173,7 @@ impl Linked {
             required,
             reads_now,
             draws: plan_draws,
+            paging,
             runs,
         })
     }
@@ -192,6 +197,7 @@ impl Linked {
         if self.reads_now {
             request.now_ms.get_or_insert_with(clock::since_1970_ms);
         }
+        request.cursor = self.paging.as_ref().map(|paging| paging.read(&self.name, &request));
         let own = request.seed.take();
         request.seed = self.draws.then(|| own.unwrap_or_else(|| Seed::of_request(&request.request_id)));
         Arc::new(request)
@@ -239,6 +245,9 @@ impl Linked {
             return Err(RunError::new(codes::DIFFERENT_REGISTRY, message));
         }
         dials::check(&self.dials, &request.asked_dials)?;
+        if let (Some(paging), Some(Err(fault))) = (&self.paging, &request.cursor) {
+            return Err(paging.error(*fault));
+        }
         let missing = |(at, _): &&(u32, String)| request.params.get(*at as usize).is_none_or(|v| *v == Value::Null);
         match self.required.iter().find(missing) {
             None => Ok(()),

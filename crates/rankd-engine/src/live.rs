@@ -109,6 +109,7 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::IdsParam
         | ParamKind::KeyPerInput(_)
         | ParamKind::Exprs
+        | ParamKind::Cursor { .. }
         | ParamKind::Template
         | ParamKind::Path
         | ParamKind::Pointer

@@ -1,5 +1,6 @@
 //! What a caller asks for, already typed and checked.
 
+use crate::cursor::{CursorFault, Served};
 use crate::deadline::Allowed;
 use crate::seed::Seed;
 use crate::store::TableVersions;
@@ -25,6 +26,8 @@ pub struct Request {
     pub now_ms: Option<i64>,
     /// What random choices follow from, where the request says it. A run of a plan that draws random numbers always has one, and others have none.
     pub seed: Option<Seed>,
+    /// What the user was served on earlier pages, where the plan pages. A run gets this when it begins, whatever is here.
+    pub cursor: Option<Result<Arc<Served>, CursorFault>>,
     pub deadline: Option<Duration>,
     pub node_timeout: Option<Duration>,
     /// The dials that the request sets, by name.

@@ -38,20 +38,11 @@ impl Sequential {
         let began = clock::now();
         let mut recorder = Recorder::new(plan, request.trace, began);
         let mut progress = Progress::of(&plan.written, limits.run_bytes_max);
-        let result = self.walk(plan, request, limits, &mut progress, &mut recorder).map_err(RunFailure::into_error);
+        let result = self.walk(plan, request, limits, &mut progress, &mut recorder);
         let now = clock::now();
         let trace = recorder.take(plan, &plan.written, now);
-        let (degraded, short) = progress.take_shortcomings();
-        Outcome {
-            result,
-            degraded,
-            short,
-            dials: request.dials.clone(),
-            seed: request.seed.clone(),
-            trace,
-            took: now.saturating_duration_since(began),
-            cpu: Cpu::default(),
-        }
+        let took = now.saturating_duration_since(began);
+        Outcome::of(plan, request, result, &mut progress, (trace, took, Cpu::default()))
     }
 
     fn walk(

@@ -194,6 +194,9 @@ pub(crate) fn note_counts(progress: &mut Progress, node: NodeIx, counts: RowCoun
     if let Some(picked) = counts.picked {
         progress.hand_over(node, picked, now);
     }
+    if counts.has_more {
+        progress.has_more = true;
+    }
     if let Some(wanted) = counts.wanted {
         progress.wants(node, wanted);
     }

@@ -109,21 +109,12 @@ pub fn run(
         over,
         recorder,
     };
-    let result = dispatch.walk().map_err(RunFailure::into_error);
+    let result = dispatch.walk();
     dispatch.close();
     let now = clock::now();
     let trace = dispatch.recorder.take(plan, &plan.written, now);
-    let (degraded, short) = dispatch.progress.take_shortcomings();
-    Outcome {
-        result,
-        degraded,
-        short,
-        dials: request.dials.clone(),
-        seed: request.seed.clone(),
-        trace,
-        took: now.saturating_duration_since(began),
-        cpu: Cpu::default(),
-    }
+    let took = now.saturating_duration_since(began);
+    Outcome::of(plan, request, result, &mut dispatch.progress, (trace, took, Cpu::default()))
 }
 
 struct Dispatch<'a> {

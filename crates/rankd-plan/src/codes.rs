@@ -157,6 +157,10 @@ codes! {
         "Remove the node, or add it to the outputs. It is not run.";
     P603 UnusedTable Warning "an expression or predicate that no node uses"
         "Remove it from its table, or use it. The plan still runs.";
+    P604 WrongPage Error "a node that pages and is no output, or is not the only one"
+        "Let the plan return what `page` gives, and page once.";
+    P605 NoSuchCursor Error "a node goes by a cursor that no node pages by"
+        "Give it the parameter that `page` has as its `cursor`, or leave it out.";
 
     P701 NeverWritten Error "a node reads a key that nothing upstream can have written"
         "Write the key in a node before this one, for example with `hydrate` or `vm`, or read another key.";

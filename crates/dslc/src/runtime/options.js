@@ -314,9 +314,9 @@ export const readers = {
     }
     return `[${ids.join(",")}]`;
   },
-  list_param(x, { at, option }) {
+  param(x, { at, option }) {
     if (isExpression(x) && irOf(x).op === "param_ref") return `{"param":${json(irOf(x).name)}}`;
-    return wrongOption(at, option, `${option} takes a parameter, not ${describe(x)}`, "P.hidden_ids is one");
+    return wrongOption(at, option, `${option} takes a parameter, not ${describe(x)}`, "P.NAME is one");
   },
   columns(x, { at, option }) {
     const text = isPlain(x) ? plainData(x, 0) : null;

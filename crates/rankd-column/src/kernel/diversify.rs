@@ -18,6 +18,8 @@ pub struct GroupLimit {
     pub groups: Groups,
     pub max: usize,
     pub window: usize,
+    /// The groups of the rows before the list, such as those of earlier pages, in their order.
+    pub before: Vec<u32>,
 }
 
 /// What came of it.
@@ -157,6 +159,9 @@ pub fn diversified(
     let mut queues = Queues::new(rules, count, picking.stop)?;
     let state = |rule| RuleState { rule, counts: vec![0; rule.groups.count], recent: VecDeque::new() };
     let mut states: Vec<RuleState<'_>> = rules.iter().map(state).collect();
+    for state in &mut states {
+        state.rule.before.iter().for_each(|group| state.pick(*group));
+    }
     // By how many rules, counted from the first, a queue can still keep: its first row and its number.
     let mut waiting: Vec<BinaryHeap<Waiting>> = (0..=rules.len()).map(|_| BinaryHeap::new()).collect();
     waiting[rules.len()] =
@@ -249,11 +254,13 @@ mod tests {
         let mut left: Vec<usize> = (0..count).collect();
         let forbids = |rule: &GroupLimit, order: &[usize], position: usize| {
             let group = rule.groups.of_rows[position];
+            let of_order = order.iter().map(|other| rule.groups.of_rows[*other]);
+            let all: Vec<u32> = rule.before.iter().copied().chain(of_order).collect();
             let recent = match rule.window {
-                0 => order,
-                window => &order[order.len().saturating_sub(window - 1)..],
+                0 => &all[..],
+                window => &all[all.len().saturating_sub(window - 1)..],
             };
-            group != NO_GROUP && recent.iter().filter(|other| rule.groups.of_rows[**other] == group).count() >= rule.max
+            group != NO_GROUP && recent.iter().filter(|other| **other == group).count() >= rule.max
         };
         while picks.picked < size.min(count) {
             let reach = if lookahead == 0 { left.len() } else { lookahead.min(left.len()) };
@@ -271,11 +278,13 @@ mod tests {
     }
 
     fn rule(count: usize) -> impl Strategy<Value = GroupLimit> {
-        let group = prop_oneof![5 => 0..4u32, 1 => Just(NO_GROUP)];
-        (proptest::collection::vec(group, count), 1..4usize, 0..6usize).prop_map(|(of_rows, max, window)| GroupLimit {
+        let group = || prop_oneof![5 => 0..4u32, 1 => Just(NO_GROUP)];
+        let groups = (proptest::collection::vec(group(), count), proptest::collection::vec(group(), 0..8));
+        (groups, 1..4usize, 0..6usize).prop_map(|((of_rows, before), max, window)| GroupLimit {
             groups: Groups { of_rows, count: 4 },
             max,
             window,
+            before,
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`wide`] (one body, compiled for several vector widths), [`gather`], [`compact`], [`sort`], `texts`, [`top`],
 //! [`mod@concat`], [`merge`], [`similarity`], [`join`], [`numbers`], [`groups`] and what is made of them: [`aggregate`], [`cap`], [`combine`], [`diversify`],
-//! [`ensure`], [`fuse`], [`scores`], [`mod@slots`], [`row_vectors`] with [`mod@mmr`] and [`mod@dpp`]; and [`draws`], the random numbers of rows, with
+//! [`ensure`], [`fuse`], [`mod@page`], [`scores`], [`mod@slots`], [`row_vectors`] with [`mod@mmr`] and [`mod@dpp`]; and [`draws`], the random numbers of rows, with
 //! [`sample`] and [`explore`].
 
 pub mod aggregate;
@@ -22,6 +22,7 @@ pub mod join;
 pub mod merge;
 pub mod mmr;
 pub mod numbers;
+pub mod page;
 pub mod row_vectors;
 pub mod sample;
 pub mod scores;

@@ -143,6 +143,9 @@ impl Answer<'_> {
                     }
                 });
             }
+            if let Some(cursor) = &outcome.cursor {
+                w.field("cursor").string(&cursor.text);
+            }
             write_seed(outcome, w);
             self.trace(outcome, w);
         });
@@ -182,6 +185,9 @@ impl Answer<'_> {
         w.field("trace").object(|w| {
             w.field("total_us").float(micros(trace.total_ns));
             write_seed(outcome, w);
+            if let Some(cursor) = outcome.cursor.as_ref().filter(|cursor| cursor.forgotten > 0) {
+                w.field("cursor_forgets").int(cursor.forgotten as i64);
+            }
             w.field("nodes").array(|w| {
                 for node in &trace.nodes {
                     w.object(|w| self.node(node, taken.get(&node.node), w));

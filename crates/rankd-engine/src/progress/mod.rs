@@ -25,6 +25,8 @@ pub(crate) struct Progress {
     bytes_max: usize,
     bytes_left: usize,
     substitution: Substitution,
+    /// Whether the node that pages has rows for another page.
+    pub(crate) has_more: bool,
 }
 
 impl Progress {
@@ -43,6 +45,7 @@ impl Progress {
         self.slots.resize_with(steps.waits.len(), || None);
         self.left = steps.eager_count;
         (self.bytes_max, self.bytes_left) = (bytes_max, bytes_max);
+        self.has_more = false;
     }
 
     /// Forgets the rows of a run that ended early.

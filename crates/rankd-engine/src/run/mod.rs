@@ -17,12 +17,14 @@ pub(crate) use job::BegunSteps;
 pub use usage::Cpu;
 
 use crate::clock;
+use crate::cursor::NextCursor;
 use crate::deadline::Limits;
 use crate::degraded::{Degraded, Short};
 use crate::error::RunError;
 use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext};
 use crate::place::Way;
+use crate::progress::Progress;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::settle::RunFailure;
@@ -49,6 +51,8 @@ pub struct Outcome {
     pub short: Vec<Short>,
     /// Where the plan's dials stood, in its order.
     pub dials: Vec<i64>,
+    /// For the next page, where the plan pages and there is one.
+    pub cursor: Option<NextCursor>,
     /// What random choices followed from, where the plan draws random numbers.
     pub seed: Option<Seed>,
     pub trace: Option<Trace>,
@@ -57,6 +61,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of a run that is over.
+    pub(crate) fn of(
+        plan: &Linked,
+        request: &Request,
+        result: Result<Vec<RowSet>, RunFailure>,
+        progress: &mut Progress,
+        (trace, took, cpu): (Option<Trace>, Duration, Cpu),
+    ) -> Outcome {
+        let (degraded, short) = progress.take_shortcomings();
+        let result = result.map_err(RunFailure::into_error);
+        let paging = plan.paging.as_ref().filter(|_| progress.has_more).zip(result.as_ref().ok());
+        let cursor = paging.and_then(|(paging, rows)| paging.next(&plan.name, &plan.outputs, request, rows));
+        let (dials, seed) = (request.dials.clone(), request.seed.clone());
+        Outcome { result, degraded, short, dials, cursor, seed, trace, took, cpu }
+    }
+
     /// Of a request that did not come to run.
     pub fn failed(error: RunError) -> Outcome {
         Outcome {
@@ -64,6 +84,7 @@ impl Outcome {
             degraded: Vec::new(),
             short: Vec::new(),
             dials: Vec::new(),
+            cursor: None,
             seed: None,
             trace: None,
             took: Duration::ZERO,
@@ -104,7 +125,7 @@ pub async fn run(
     buffers.begin(steps, limits.run_bytes_max, recorder.is_on() || may_go_too_deep);
     let limits_nodes = limits.node_timeout.is_some() || steps.has_timeouts;
     let sample = plan.count_run();
-    let timed = sample || recorder.is_on() || limits_nodes || steps.has_reserves;
+    let timed = sample || recorder.is_on() || limits_nodes || steps.has_reserves || plan.paging.is_some();
     let mut run = Run {
         plan: &plan,
         way,
@@ -130,18 +151,8 @@ pub async fn run(
     let now = clock::now();
     let trace = run.recorder.take(&plan, steps, now);
     let cpu = run.usage.cpu(run.results.as_deref(), now);
-    let result = result.map_err(RunFailure::into_error);
-    let (degraded, short) = run.buffers.progress.take_shortcomings();
-    Outcome {
-        result,
-        degraded,
-        short,
-        dials: request.dials.clone(),
-        seed: request.seed.clone(),
-        trace,
-        took: now.saturating_duration_since(began),
-        cpu,
-    }
+    let took = now.saturating_duration_since(began);
+    Outcome::of(&plan, &request, result, &mut run.buffers.progress, (trace, took, cpu))
 }
 
 struct Run<'r> {
@@ -161,7 +172,7 @@ struct Run<'r> {
     /// This run is one of those that measure costs.
     sample: bool,
     /// Every step is called and timed by itself: for the trace, because this run is a sample, because nodes have limits, or because one may
-    /// ask for more inputs.
+    /// ask for more inputs or has more rows than a page.
     timed: bool,
     /// Steps that ran on the loop, without those that are still in the ready list, and steps that went on in a job of another.
     inlined: u64,

@@ -1,6 +1,7 @@
 //! What a task may use besides its inputs: when it is made, when it computes, and when it reads.
 
 use crate::clock::{self, Instant};
+use crate::cursor::Served;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::stats::Stats;
@@ -87,6 +88,7 @@ pub struct ComputeContext<'a> {
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) tables: Option<&'a TableVersions>,
     pub(crate) seed: Option<&'a Seed>,
+    served: Option<&'a Served>,
     pub(crate) stop: Stop<'a>,
     /// For a task that can hand over what it has: when it must.
     until: Stop<'a>,
@@ -108,6 +110,8 @@ pub struct RowCounts {
     pub aside: usize,
     /// How many rows it wants, where it has fewer.
     pub wanted: Option<usize>,
+    /// Whether there are rows for another page.
+    pub has_more: bool,
     /// How many rows an anytime task had picked when it had to hand over what it had; nothing where it came to its end.
     pub picked: Option<usize>,
 }
@@ -130,6 +134,7 @@ impl<'a> ComputeContext<'a> {
             id_texts: request.id_texts.as_ref(),
             tables: request.tables.as_deref(),
             seed: request.seed.as_ref(),
+            served: request.cursor.as_ref().and_then(|cursor| cursor.as_deref().ok()),
             stop,
             until: Stop::default(),
             dials: &request.dials,
@@ -160,6 +165,16 @@ impl<'a> ComputeContext<'a> {
     /// next of them; otherwise its rows stand, and the answer says that they are short.
     pub fn wants(&mut self, rows: usize) {
         self.counts.wanted = Some(rows);
+    }
+
+    /// What the user was served on earlier pages, where the plan pages.
+    pub fn served(&self) -> Option<&'a Served> {
+        self.served
+    }
+
+    /// Says that there are rows for another page, for the task that pages: the answer has a cursor then.
+    pub fn has_more(&mut self) {
+        self.counts.has_more = true;
     }
 
     /// Says how many rows were put against a rule, and how many lack what the task works by. Counted only where somebody wants to

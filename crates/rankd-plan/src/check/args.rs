@@ -150,7 +150,22 @@ impl Reading<'_, '_, '_, '_> {
             ParamKind::Ids { rows } => self.ids(&mut cursor, param, rows)?.map(Arg::Ids),
             ParamKind::KeyPerInput(types) => self.key_per_input(&mut cursor, param, types)?.map(Arg::Keys),
             ParamKind::Exprs => self.exprs(&mut cursor, param)?.map(Arg::Exprs),
-            ParamKind::IdsParam => self.ids_param(&mut cursor, param)?.map(Arg::Param),
+            ParamKind::IdsParam => {
+                let has_text_ids = self.checker.names.registry.has_text_ids();
+                let types = if has_text_ids { "list<string> or list<int>" } else { "list<int>" };
+                let fits = |type_of| match type_of {
+                    Type::List(Element::Int) => true,
+                    Type::List(Element::Str) => has_text_ids,
+                    Type::List(Element::Float) | Type::Vector(_) | Type::Int | Type::Float | Type::Bool | Type::Str => {
+                        false
+                    }
+                };
+                self.request_param(&mut cursor, param, fits, types)?.map(Arg::Param)
+            }
+            ParamKind::Cursor { .. } => {
+                let fits = |type_of| type_of == Type::Str;
+                self.request_param(&mut cursor, param, fits, "string")?.map(Arg::Param)
+            }
             ParamKind::Columns { rows } => self.columns(&mut cursor, rows)?.map(Arg::Columns),
             ParamKind::Expr { into } => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
@@ -346,24 +361,24 @@ impl Reading<'_, '_, '_, '_> {
         Ok((is_good && exprs.len() == given.len()).then_some(exprs))
     }
 
-    /// A list parameter of the request: `{"param": name}`. Where ids are strings, an int of it is the id that its digits are.
-    fn ids_param(&self, cursor: &mut Cursor<'_, '_>, param: &Param) -> Result<Option<u32>, Fault> {
+    /// A parameter of the request, of a type that fits: `{"param": name}`.
+    fn request_param(
+        &self,
+        cursor: &mut Cursor<'_, '_>,
+        param: &Param,
+        fits: impl Fn(Type) -> bool,
+        types: &str,
+    ) -> Result<Option<u32>, Fault> {
         let (before, mut found) = (cursor.errors(), None);
         let names = &self.checker.names;
         cursor.object(&["param"], |cursor, _| {
             found = names.param(cursor)?;
             let Some(entry) = found.map(|at| names.registry.params.get(at)) else { return Ok(()) };
-            let fits = match entry.type_of {
-                Type::List(Element::Int) => true,
-                Type::List(Element::Str) => names.registry.has_text_ids(),
-                Type::List(Element::Float) | Type::Vector(_) | Type::Int | Type::Float | Type::Bool | Type::Str => {
-                    false
-                }
-            };
-            if !fits {
-                let id = if names.registry.has_text_ids() { "list<string> or list<int>" } else { "list<int>" };
-                let message =
-                    format!("{} takes a parameter of type {id}, and {:?} is {}", param.name, entry.name, entry.type_of);
+            if !fits(entry.type_of) {
+                let message = format!(
+                    "{} takes a parameter of type {types}, and {:?} is {}",
+                    param.name, entry.name, entry.type_of
+                );
                 cursor.report(Code::WrongParamType, message);
             }
             Ok(())

@@ -12,6 +12,7 @@ mod keys;
 mod literals;
 pub(crate) mod names;
 mod node_args;
+mod paging;
 mod substitute_flow;
 mod substitutes;
 mod table_fields;
@@ -176,6 +177,7 @@ impl<'a> Checker<'a> {
         }
         tables.report_unused(found);
         let outputs = self.outputs(found);
+        paging::check(self.wire, &drafts, &outputs, found);
         let order = graph::order(self.wire, &drafts, found);
         let reach = graph::reach(self.wire, &drafts, &outputs, found);
         if let Some(order) = &order {

@@ -122,8 +122,9 @@ impl ParamKind {
                 "parameter that is a list of ids",
                 &[Object],
                 "ParamOf<List<number>> | ParamOf<List<string>>",
-                "list_param",
+                "param",
             ),
+            ParamKind::Cursor { .. } => row("parameter that is a cursor", &[Object], "ParamOf<string>", "param"),
             ParamKind::Columns { .. } => row("columns", &[Object], "Columns", "columns"),
         }
     }
@@ -168,6 +169,7 @@ impl ParamKind {
         ParamKind::KeyPerInput(KeyTypes::Ints),
         ParamKind::Exprs,
         ParamKind::IdsParam,
+        ParamKind::Cursor { pages: true },
         ParamKind::Columns { rows: None },
     ];
 }

@@ -219,6 +219,10 @@ pub enum ParamKind {
     Exprs,
     /// A parameter of the request that is a list of ids.
     IdsParam,
+    /// A parameter of the request, by name, that is the cursor of an earlier page. The task that pages is an output; others may look at it.
+    Cursor {
+        pages: bool,
+    },
     /// A number for each input, which may have to be whole.
     PerInput {
         whole: bool,

@@ -491,6 +491,12 @@ pub enum Exprs {}
 /// A parameter of the request that is a list of ids: its position in the registry.
 pub enum IdsParam {}
 
+/// The parameter with the cursor of an earlier page, of the task that pages.
+pub enum PageCursor {}
+
+/// The same, of a task that goes by what earlier pages had.
+pub enum SeenCursor {}
+
 /// Columns of literal data; `#[rows(row_count)]` says how many rows they have.
 pub enum Columns {}
 
@@ -551,6 +557,8 @@ types! {
     FloatKeyPerInput as Vec<Key>: ParamKind::KeyPerInput(KeyTypes::Floats), Arg::Keys(value) => value.clone();
     Exprs as KeyPrograms: ParamKind::Exprs, Arg::Exprs(value) => value.clone();
     IdsParam as u32: ParamKind::IdsParam, Arg::Param(value) => *value;
+    PageCursor as u32: ParamKind::Cursor { pages: true }, Arg::Param(value) => *value;
+    SeenCursor as u32: ParamKind::Cursor { pages: false }, Arg::Param(value) => *value;
     Columns as Vec<(Key, ColumnData)>: ParamKind::Columns { rows: None }, Arg::Columns(value) => value.clone();
 }
 

@@ -133,6 +133,7 @@ const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan"],"an
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
   "short":{"type":"array","minItems":1,"items":{"type":"object","required":["node","wanted","got"],"additionalProperties":false,"properties":{"node":{"type":"string"},"wanted":{"type":"integer","minimum":1},"got":{"type":"integer","minimum":0}}},"description":"The nodes that have fewer rows than they want, after all that they could ask for"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"The dials that are not at their first value"},
+  "cursor":{"type":"string","description":"For the next page. Absent where the plan does not page, and on the last page"},
   "seed":{"type":["integer","string"],"description":"What random choices followed from. Absent where the plan makes none"},
   "trace":{"type":"object"}}}"##;
 
