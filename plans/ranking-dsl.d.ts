@@ -891,6 +891,10 @@ declare module "@ranking-dsl/runtime" {
     readonly nsfw: KeyOf<boolean>;
     /** What quality was called before @deprecated use quality */
     readonly rank_hint: KeyOf<number>;
+    /** Where a row of a feed came from */
+    readonly source: KeyOf<string>;
+    /** The country of the user whom a list is for */
+    readonly viewer_country: KeyOf<string>;
   };
 
   /** The parameters that a request may set. */

@@ -5,7 +5,9 @@
 
 use rankd_bench::faults::overload::{self, WORK};
 use rankd_bench::faults::stage::{TEN, pin_load, unpin_load};
-use rankd_bench::faults::{ceiling, clock, degraded, dial, hog, learned, network, reload, slow, stop, upgrade};
+use rankd_bench::faults::{
+    ceiling, clock, degraded, dial, hog, learned, network, reload, reserve, slow, stop, upgrade,
+};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -27,8 +29,9 @@ fn main() {
     ];
     pinned.into_iter().filter(|(name, _)| wanted(name)).for_each(|(_, run)| run());
     unpin_load();
-    let anywhere: [(&str, fn()); 7] = [
+    let anywhere: [(&str, fn()); 8] = [
         ("sources", || network::inside("sources", degraded::run)),
+        ("reserve", reserve::run),
         ("learned", learned::run),
         ("reload", reload::run),
         ("stop", stop::run),

@@ -57,15 +57,16 @@ const FAULTS: [(&str, Fault, &[&str]); 11] = [
 ];
 
 /// Four servers, of which the sick one is behind a proxy, and a plan that reads from all of them.
-struct Stage {
-    redis: Vec<Redis>,
+pub(super) struct Stage {
+    pub(super) redis: Vec<Redis>,
     proxy: Proxy,
-    server: Server,
+    pub(super) server: Server,
     _folder: Folder,
 }
 
 impl Stage {
-    fn new() -> Stage {
+    /// With this plan.
+    pub(super) fn new(name: &str, plan: &str) -> Stage {
         let redis: Vec<Redis> = (0..SOURCES).map(|_| Redis::start()).collect();
         redis.iter().enumerate().for_each(|(source, redis)| fill(redis, source));
         let proxy = Proxy::to(redis[SICK].port);
@@ -83,7 +84,7 @@ impl Stage {
         };
         let endpoints: String = (0..SOURCES).map(endpoint).collect();
         std::fs::write(registry.join("endpoints.fault.toml"), endpoints).expect("a file can be written");
-        folder.plan(PLAN, &sources());
+        folder.plan(name, plan);
         let registry = registry.to_str().expect("a path in UTF-8").to_owned();
         let server = Server::rankd(folder.path(), &[&FLAGS[..], &["--registry", &registry, "--env", "fault"]].concat());
         Stage { redis, proxy, server, _folder: folder }
@@ -214,11 +215,18 @@ fn fill(redis: &Redis, source: usize) {
     }
 }
 
+fn node(id: &str, op: &str, inputs: &str, params: &str, more: &str) -> String {
+    format!(r#"{{"node_id":"{id}","op":"{op}","inputs":[{inputs}],"params":{{{params}}}{more}}}"#)
+}
+
 /// Four sources, each with a fallback to no rows, one after the other.
 fn sources() -> String {
-    let node = |id: &str, op: &str, inputs: &str, params: &str, more: &str| {
-        format!(r#"{{"node_id":"{id}","op":"{op}","inputs":[{inputs}],"params":{{{params}}}{more}}}"#)
-    };
+    let (nodes, last) = source_nodes();
+    plan(PLAN, &nodes, &last)
+}
+
+/// Their nodes, and the last of them.
+pub(super) fn source_nodes() -> (Vec<String>, String) {
     let mut nodes = vec![node("n0", "fixed_source", "", &format!(r#""row_count":{USERS}"#), "")];
     for source in 0..SOURCES {
         let params = format!(r#""endpoint":"source_{source}""#);
@@ -230,7 +238,7 @@ fn sources() -> String {
         nodes.push(node(&next, "concat", &format!("{all:?}"), &rhs, ""));
         all = next;
     }
-    plan(PLAN, &nodes, &all)
+    (nodes, all)
 }
 
 const REASONS: [&str; 3] = ["timeout", "upstream", "no_time"];
@@ -283,7 +291,7 @@ pub fn run() {
         "Four Redis servers, a source on each, `fallback: none`; the second is spoiled for 3 s, by itself, by a proxy in front of it, or by \
          packets that `nft` drops.\n"
     );
-    let mut stage = Stage::new();
+    let mut stage = Stage::new(PLAN, &sources());
     let capacity = Target { server: &stage.server, plan: PLAN, right: &|_, answer| is_consistent(answer) }.capacity();
     let rate = capacity.rate / 2.0;
     println!("{rate:.0} requests a second, half of what can be answered in time; a deadline of 100 ms.\n");

@@ -15,6 +15,7 @@ pub mod network;
 pub mod overload;
 pub mod proxy;
 pub mod reload;
+pub mod reserve;
 pub mod service;
 pub mod slow;
 pub mod stage;

@@ -12,6 +12,7 @@ const CASES: &[&str] = &[
     include_str!("../../../../../cases/parameters.md"),
     include_str!("../../../../../cases/registry.md"),
     include_str!("../../../../../cases/shape.md"),
+    include_str!("../../../../../cases/shelf.md"),
     include_str!("../../../../../cases/stored.md"),
     include_str!("../../../../../cases/tables.md"),
     include_str!("../../../../../cases/typescript.md"),
