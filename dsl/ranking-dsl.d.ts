@@ -3,6 +3,7 @@
 // Keys and parameters are numbers, strings and booleans with a brand: compute and compare with them as with what they stand for.
 
 declare const EP: typeof import("@ranking-dsl/runtime").EP;
+declare const M: typeof import("@ranking-dsl/runtime").M;
 declare const Key: typeof import("@ranking-dsl/runtime").Key;
 declare const U: typeof import("@ranking-dsl/runtime").U;
 declare const P: typeof import("@ranking-dsl/runtime").P;
@@ -60,6 +61,7 @@ declare module "@ranking-dsl/runtime" {
   const writeBrand: unique symbol;
   const paramBrand: unique symbol;
   const endpointBrand: unique symbol;
+  const modelBrand: unique symbol;
   const rowsBrand: unique symbol;
   const planBrand: unique symbol;
   const dialBrand: unique symbol;
@@ -103,6 +105,9 @@ declare module "@ranking-dsl/runtime" {
   export type AnyParam = ParamOf<number> | ParamOf<string> | ParamOf<boolean> | ParamOf<AnyArray>;
   export interface Endpoint<Kind extends string> {
     readonly [endpointBrand]: Kind;
+  }
+  export interface Model {
+    readonly [modelBrand]: true;
   }
   export interface Plan {
     readonly [planBrand]: true;
@@ -764,6 +769,19 @@ declare module "@ranking-dsl/runtime" {
       /** The key that gets the likeness to the rows picked before */
       maxSimKey?: OutKeyArg<MaxSimKey>;
     } & TaskOptions): Rows;
+    /** Score rows with a trained model and write the scores to keys. */
+    model<OutKey extends Expr, OutKeys extends Expr>(options: {
+      /** The model */
+      model: Model;
+      /** The key that gets the score */
+      outKey?: OutKeyArg<OutKey>;
+      /** The keys that get the scores, one for each class, in place of out_key */
+      outKeys?: readonly OutKeyArg<OutKeys>[];
+      /** Whether scores are what the library predicts, or the raw sums of the trees (default "response") */
+      output?: "response" | "raw";
+      /** How many boosting rounds to use; all where it is not given */
+      iterations?: number | bigint | Dial;
+    } & TaskOptions): Rows;
     /** Scale the numbers of a key to each other. */
     normalize<Key extends Expr, OutKey extends Expr>(options: {
       /** The key to scale */
@@ -930,5 +948,9 @@ declare module "@ranking-dsl/runtime" {
     readonly redis: {
       readonly redis_default: Endpoint<"redis">;
     };
+  };
+
+  /** The trained models that rows are scored with. */
+  export const M: {
   };
 }

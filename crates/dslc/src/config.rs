@@ -96,6 +96,11 @@ pub(crate) fn config(tasks: &[Signature], registry: &Registry) -> String {
                 });
             }
         });
+        w.field("models").array(|w| {
+            for model in registry.models.list() {
+                w.string(&model.name);
+            }
+        });
         operations::config(w);
         w.field("globals").array(|w| {
             for name in GLOBALS {

@@ -228,6 +228,9 @@ pub(crate) fn registry_digest(registry: &Registry) -> String {
     for endpoint in registry.endpoints.list() {
         let _ = writeln!(text, "endpoint {} {} {}", endpoint.endpoint_id, endpoint.name, endpoint.kind);
     }
+    for model in registry.models.list() {
+        let _ = writeln!(text, "model {}", model.name);
+    }
     hex(&Sha256::digest(text.as_bytes()))
 }
 

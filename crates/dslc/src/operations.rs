@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Function as Native, Object};
 use std::fmt::Write;
 
 /// What plans find beside the functions.
-const NAMES: &[&str] = &["definePlan", "Key", "P", "U", "EP", "E", "Pred", "dial"];
+const NAMES: &[&str] = &["definePlan", "Key", "P", "U", "EP", "M", "E", "Pred", "dial"];
 
 /// Every name that plans can import.
 pub(crate) fn exports() -> Vec<&'static str> {

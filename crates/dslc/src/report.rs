@@ -32,6 +32,7 @@ pub(crate) fn unknown_names(files: &[SourceFile], modules: &[Module], registry: 
                 "Key" => ("key", keys().collect()),
                 "P" => ("parameter", params().collect()),
                 "U" => ("value of the user", vec!["id"]),
+                "M" => ("model", registry.models.list().iter().map(|model| model.name.as_str()).collect()),
                 "E" => ("function", names_in(Home::E)),
                 "Pred" => ("function", names_in(Home::Pred)),
                 _ => ("endpoint", endpoints().collect()),

@@ -273,7 +273,7 @@ impl<'a, 'p> Rewrite<'a, 'p> {
     fn note_name(&mut self, it: &StaticMemberExpression<'a>) {
         let property = it.property.name.to_string();
         let path = match &it.object {
-            Expression::Identifier(root) if matches!(&*root.name, "Key" | "P" | "U" | "E" | "Pred") => {
+            Expression::Identifier(root) if matches!(&*root.name, "Key" | "P" | "U" | "M" | "E" | "Pred") => {
                 vec![root.name.to_string(), property]
             }
             Expression::StaticMemberExpression(inner) => match &inner.object {

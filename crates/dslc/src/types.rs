@@ -64,6 +64,13 @@ pub fn declarations(tasks: &[Signature], registry: &Registry) -> String {
         }
         out.push_str("    };\n");
     }
+    out.push_str("  };\n\n  /** The trained models that rows are scored with. */\n  export const M: {\n");
+    for model in registry.models.list() {
+        if !model.doc.is_empty() {
+            let _ = writeln!(out, "    /** {} */", comment(&model.doc));
+        }
+        let _ = writeln!(out, "    readonly {}: Model;", model.name);
+    }
     out.push_str("  };\n}\n");
     out
 }

@@ -3,6 +3,7 @@
 // Keys and parameters are numbers, strings and booleans with a brand: compute and compare with them as with what they stand for.
 
 declare const EP: typeof import("@ranking-dsl/runtime").EP;
+declare const M: typeof import("@ranking-dsl/runtime").M;
 declare const Key: typeof import("@ranking-dsl/runtime").Key;
 declare const U: typeof import("@ranking-dsl/runtime").U;
 declare const P: typeof import("@ranking-dsl/runtime").P;
@@ -16,6 +17,7 @@ declare module "@ranking-dsl/runtime" {
   const writeBrand: unique symbol;
   const paramBrand: unique symbol;
   const endpointBrand: unique symbol;
+  const modelBrand: unique symbol;
   const rowsBrand: unique symbol;
   const planBrand: unique symbol;
   const dialBrand: unique symbol;
@@ -59,6 +61,9 @@ declare module "@ranking-dsl/runtime" {
   export type AnyParam = ParamOf<number> | ParamOf<string> | ParamOf<boolean> | ParamOf<AnyArray>;
   export interface Endpoint<Kind extends string> {
     readonly [endpointBrand]: Kind;
+  }
+  export interface Model {
+    readonly [modelBrand]: true;
   }
   export interface Plan {
     readonly [planBrand]: true;

@@ -175,7 +175,7 @@ fn plans_find_the_names_of_the_table_and_no_others() {
         assert!(said.ends_with(&format!("names: {}", names.join(","))), "{said}");
     }
     let mut names = names_in(Home::Global);
-    names.extend(["definePlan", "Key", "P", "U", "EP", "E", "Pred", "dial"]);
+    names.extend(["definePlan", "Key", "P", "U", "EP", "M", "E", "Pred", "dial"]);
     names.sort_unstable();
     let said = said("\"names: \" + Object.keys((globalThis as any).$rankd.exports).sort().join()");
     assert!(said.ends_with(&format!("names: {}", names.join(","))), "{said}");

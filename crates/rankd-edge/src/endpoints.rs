@@ -1,6 +1,7 @@
 //! The registry's endpoints as stores that the engine can open.
 
 use crate::files;
+use crate::models::ModelError;
 use crate::tables::{TableError, TableFiles};
 use rankd_engine::store::http::{BadSite, HttpEndpoint, ProbeError, Site};
 use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
@@ -38,6 +39,8 @@ pub enum EndpointError {
     Service(ProbeError),
     /// The file of a table cannot be used.
     Table(TableError),
+    /// The file of a model cannot be used.
+    Model(ModelError),
 }
 
 /// What is wrong with the registry's entry of an endpoint on servers.
@@ -68,6 +71,7 @@ impl Error for EndpointError {
             EndpointError::Read(error) => error,
             EndpointError::Service(error) => error,
             EndpointError::Table(error) => error,
+            EndpointError::Model(error) => error,
         })
     }
 }
@@ -82,6 +86,7 @@ impl fmt::Display for EndpointError {
             EndpointError::Read(error) => error.fmt(f),
             EndpointError::Service(error) => error.fmt(f),
             EndpointError::Table(error) => error.fmt(f),
+            EndpointError::Model(error) => error.fmt(f),
         }
     }
 }

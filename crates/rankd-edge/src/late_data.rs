@@ -1,8 +1,9 @@
-//! Endpoints whose data files are read after the engine has started, so that a server answers for its health meanwhile.
+//! Endpoints and models whose files are read after the engine has started, so that a server answers for its health meanwhile.
 //!
 //! No plan is served before they are read, so nobody asks them earlier. Should somebody do so, the store is not available yet.
 
 use crate::endpoints::{self, EndpointError};
+use crate::models::ModelFiles;
 use crate::tables::TableFiles;
 use rankd_engine::store::{Answer, Keyed, Open, Opened, ReadBatch, StoreError};
 use rankd_plan::Registry;
@@ -18,12 +19,13 @@ pub struct LateData {
     /// By the endpoint's position.
     stores: Vec<(usize, LateSlot)>,
     tables: Option<Arc<TableFiles>>,
+    models: Option<Arc<ModelFiles>>,
 }
 
 /// One store for each endpoint, in registry order, without what takes long.
 pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), EndpointError> {
-    let tables = TableFiles::new(registry).map(Arc::new);
-    let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData { stores: Vec::new(), tables });
+    let (tables, models) = (TableFiles::new(registry).map(Arc::new), ModelFiles::new(registry).map(Arc::new));
+    let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData { stores: Vec::new(), tables, models });
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
         let settings = match &endpoint.settings {
             EndpointSettings::Redis(settings) => settings,
@@ -56,10 +58,18 @@ impl LateData {
         self.tables.as_ref()
     }
 
+    /// The models, to be looked after once they are read.
+    pub fn models(&self) -> Option<&Arc<ModelFiles>> {
+        self.models.as_ref()
+    }
+
     /// Reads the files. What is only worth knowing goes to `note`.
     pub fn read(self, registry: &Registry, note: &mut dyn FnMut(String)) -> Result<(), EndpointError> {
         if let Some(tables) = &self.tables {
             tables.load_all(registry, note).map_err(EndpointError::Table)?;
+        }
+        if let Some(models) = &self.models {
+            models.load_all(registry).map_err(EndpointError::Model)?;
         }
         if self.stores.is_empty() {
             return Ok(());

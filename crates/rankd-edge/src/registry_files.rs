@@ -1,10 +1,10 @@
-//! Registries on disk: reading the three files of an environment, and comparing environments.
+//! Registries on disk: reading the files of an environment, and comparing environments. There may be no file of models.
 
 use crate::{files, project};
 use rankd_plan::diagnostic::{Diagnostic, nearest};
 use rankd_plan::json::{Reader, Writer};
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
-use rankd_plan::registry::{FileProblems, NoValue, Reference, Surroundings, Text};
+use rankd_plan::registry::{AsWritten, FileProblems, NoValue, Reference, Surroundings, Text};
 use rankd_plan::{Code, Diagnostics, Registry};
 use std::ffi::OsString;
 use std::io;
@@ -17,6 +17,9 @@ pub type Variables = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 /// The largest file with a secret in it.
 const SECRET_BYTES_MAX: usize = 64 << 10;
 
+/// The file of models, which a registry need not have.
+const MODELS_FILE: &str = "models.toml";
+
 /// The registry of one environment and all that is wrong with it.
 pub struct LoadedRegistry {
     /// What could be read.
@@ -27,17 +30,18 @@ pub struct LoadedRegistry {
     pub texts: RegistryTexts,
     /// The name of the file of endpoints.
     pub endpoints_file: String,
+    /// The name of the file of models, which need not be there.
+    pub models_file: String,
 }
 
-/// What the files of a registry say: keys, parameters and endpoints. A file that cannot be read says nothing.
+/// What the files of a registry say: keys, parameters, endpoints and models. A file that cannot be read says nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegistryTexts(pub [String; 3]);
+pub struct RegistryTexts(pub [String; 4]);
 
 impl RegistryTexts {
     /// The registry that they describe, with whatever in them is right.
     pub fn parse(&self) -> Registry {
-        let text = |at: usize| Text { file: "", text: &self.0[at] };
-        Registry::parse(text(0), text(1), text(2)).0
+        Registry::parse_files(&AsWritten, self.0.each_ref().map(|text| Text { file: "", text })).0
     }
 
     /// As a JSON array, for a process that is to use the same registry.
@@ -66,19 +70,23 @@ impl RegistryTexts {
 
 impl LoadedRegistry {
     pub(crate) fn read(folder: &Path, env: &str, variables: &Variables) -> LoadedRegistry {
-        let names = ["keys.toml".to_owned(), "params.toml".to_owned(), format!("endpoints.{env}.toml")];
+        let [keys, params, models] = ["keys.toml", "params.toml", MODELS_FILE].map(str::to_owned);
+        let names = [keys, params, format!("endpoints.{env}.toml"), models];
         let paths = names.each_ref().map(|name| folder.join(name).display().to_string());
         let mut problems = Vec::new();
         if let Some(why) = missing(folder) {
             let mut found = Diagnostics::default();
             found.push(why);
             problems.push((folder.display().to_string(), None, found));
-            let [_, _, endpoints_file] = paths;
+            let [_, _, endpoints_file, models_file] = paths;
             let texts = RegistryTexts(Default::default());
-            return LoadedRegistry { registry: Registry::default(), problems, texts, endpoints_file };
+            return LoadedRegistry { registry: Registry::default(), problems, texts, endpoints_file, models_file };
         }
         let mut text_of = |name: &str| {
             let path = folder.join(name);
+            if name == MODELS_FILE && !path.exists() {
+                return String::new();
+            }
             files::read_text(&path, REGISTRY_BYTES_MAX).unwrap_or_else(|error| {
                 let mut found = Diagnostics::default();
                 let unreadable = Diagnostic::new(Code::UnreadableFile, "", format!("it cannot be read: {error}"));
@@ -90,10 +98,10 @@ impl LoadedRegistry {
                 String::new()
             })
         };
-        let texts = [text_of(&names[0]), text_of(&names[1]), text_of(&names[2])];
+        let texts = names.each_ref().map(|name| text_of(name));
         let text = |at: usize| Text { file: &paths[at], text: &texts[at] };
         let around = ProjectFiles { root: project::of_registry(folder), variables };
-        let (registry, found) = Registry::parse_in(&around, text(0), text(1), text(2));
+        let (registry, found) = Registry::parse_files(&around, [text(0), text(1), text(2), text(3)]);
         for FileProblems { file, diagnostics } in found {
             // What is wrong with an unreadable file is that it is unreadable.
             if problems.iter().all(|(path, ..)| *path != file) {
@@ -101,8 +109,8 @@ impl LoadedRegistry {
                 problems.push((file, text, diagnostics));
             }
         }
-        let [_, _, endpoints_file] = paths;
-        LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file }
+        let [_, _, endpoints_file, models_file] = paths;
+        LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file, models_file }
     }
 
     /// Adds what is wrong with the other environments of the folder, and how their endpoints differ from those of `env`. None of it

@@ -7,7 +7,7 @@
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`dials`] | numbers of a plan that follow the load |
 //! | [`request`], [`seed`], [`cursor`], [`task`] | what a caller asks; what random choices follow from; what a user was served; what a task is to the engine |
-//! | [`link`], `live` | a checked plan made ready to run; which columns are needed where |
+//! | [`link`], [`linked_models`], `live` | a checked plan made ready to run; the models that it names; which columns are needed where |
 //! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
 //! | [`cost`], [`place`], [`learned_times`] | what a step costs; where it runs; how long it takes, and the limits that follow |
@@ -38,6 +38,7 @@ mod expand_passes;
 mod fuse;
 pub mod learned_times;
 pub mod link;
+pub mod linked_models;
 mod live;
 pub mod loop_context;
 pub mod loop_handle;

@@ -8,6 +8,7 @@ use crate::defaults::with_defaults;
 use crate::dials::{self, LinkedDial};
 use crate::error::{FailedNode, RunError, TaskError};
 use crate::fuse::fuse;
+use crate::linked_models::LinkedModels;
 use crate::live::{Live, LiveKeys};
 use crate::place::Way;
 use crate::request::Request;
@@ -52,6 +53,7 @@ pub struct Linked {
     /// The tables that it names, each with the keys of its columns that are read by name.
     tables: Vec<(TableEndpoint, Vec<Key>)>,
     indexes: Vec<IndexNeed>,
+    models: LinkedModels,
     /// The numbers that follow the load.
     pub dials: Vec<LinkedDial>,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
@@ -143,6 +145,7 @@ impl Linked {
             });
         }
         let tables = tables_named(plan, registry, &live);
+        let models = LinkedModels::of(plan, registry);
         let substitutes = Substitutes::of(plan, registry);
         let fused = fuse(&parts, &live, &plan.order, &plan.outputs, substitutes.as_deref());
         let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs, substitutes.clone()));
@@ -169,6 +172,7 @@ impl Linked {
             has_text_ids,
             tables,
             indexes,
+            models,
             dials: LinkedDial::all(plan),
             required,
             reads_now,
@@ -178,11 +182,12 @@ impl Linked {
         })
     }
 
-    /// Gives a request what its run needs besides: the versions of tables, where the plan names one, and where ids are texts, the texts
+    /// Gives a request what its run needs besides: the versions of tables and of models, where the plan names one, and where ids are texts, the texts
     /// of the ids that the run will meet; where the plan asks for the time and the request does not say it, the present; and a seed where the plan
     /// draws random numbers.
     pub fn begin(&self, mut request: Request, tables: Option<&Tables>) -> Arc<Request> {
         request.tables = tables.filter(|_| !self.tables.is_empty()).map(Tables::versions);
+        request.models = self.models.versions();
         if self.has_text_ids {
             let known = request.tables.as_ref().map_or_else(IdDictionary::empty, |tables| tables.ids().clone());
             request.id_texts = Some(Arc::new(IdTexts::new(known)));
@@ -206,6 +211,11 @@ impl Linked {
     /// The tables that the plan names, each with the keys of its columns that the plan reads by name.
     pub fn tables(&self) -> &[(TableEndpoint, Vec<Key>)] {
         &self.tables
+    }
+
+    /// The models that the plan names.
+    pub fn models(&self) -> &LinkedModels {
+        &self.models
     }
 
     /// What its nodes read of stores by key. The registry is the one that it was linked with.

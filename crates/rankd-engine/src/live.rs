@@ -128,6 +128,7 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::Where
         | ParamKind::Then
         | ParamKind::Columns { .. } => false,
-        ParamKind::Node | ParamKind::Reserves | ParamKind::Fills => true,
+        // A model that takes the place of another may read whatever the rows have.
+        ParamKind::Model | ParamKind::Node | ParamKind::Reserves | ParamKind::Fills => true,
     }
 }

@@ -7,6 +7,7 @@ use crate::store::TableVersions;
 use rankd_column::expr::RunValues;
 use rankd_column::{Id, IdTexts, RowSet, Value};
 use rankd_plan::Registry;
+use rankd_plan::model::ModelVersions;
 use rankd_plan::registry::{Entry, RegistryId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct Request {
     pub id_texts: Option<Arc<IdTexts>>,
     /// The versions of tables that the run sees. A run whose plan names a table takes them when it begins, whatever is here.
     pub tables: Option<Arc<TableVersions>>,
+    /// The versions of models that the run scores with. A run whose plan names a model takes them when it begins, whatever is here.
+    pub models: Option<Arc<ModelVersions>>,
 }
 
 impl Request {

@@ -120,6 +120,9 @@ codes! {
     P311 NotWritable Error "a write to id or to a key whose registry entry forbids it"
         "Write to another key, or set `allow_write` in the registry. `id` is never written.";
 
+    P312 UnknownModel Error "a model that the registry does not have"
+        "Correct the name, or add the model to registry/models.toml.";
+
     P401 WrongInputs Error "a task with the wrong number of inputs"
         "Give the task as many inputs as it takes; `rankd tasks NAME` shows it.";
     P402 UnknownTaskParam Error "a parameter that the task does not have"
@@ -137,6 +140,9 @@ codes! {
 
     P408 BadDial Error "a dial whose least value is more than its first"
         "Give a `min` that is at most the first value: a dial goes down under load, and up again.";
+
+    P409 WrongOutputs Error "as many keys as the model does not give numbers for"
+        "Give `out_keys` one key for each number that the model gives a row, in the order of its classes, or `out_key` where it gives one; `rankd models` shows how many it gives.";
 
     P501 UnknownOperation Error "an operation that expressions do not have"
         "Correct the name; docs/expressions.md lists the operations.";
@@ -216,8 +222,8 @@ codes! {
         "Keep the value in the expression: use `coalesce`, `E.if` and the functions of the DSL instead of `if`, `typeof` or `Math` of JavaScript.";
     D012 NoExpression Error "something that cannot be part of an expression or predicate"
         "Use keys, parameters, literals and the operations of docs/expressions.md.";
-    D013 UnknownName Error "a key, parameter, endpoint or function of the DSL that does not exist"
-        "Correct the name; the message has the nearest one. Keys, parameters and endpoints come from the registry.";
+    D013 UnknownName Error "a key, parameter, endpoint, model or function of the DSL that does not exist"
+        "Correct the name; the message has the nearest one. Keys, parameters, endpoints and models come from the registry.";
     D014 UnknownMethod Error "a task that does not exist, or not on this object"
         "Correct the name; `rankd tasks` lists the tasks. Sources are methods of `ctx`, other tasks are methods of rows.";
     D015 UnknownOption Error "an option that a task or definePlan does not have"
@@ -261,6 +267,12 @@ codes! {
         "Change to a folder of a project, which has rankd.toml or registry/keys.toml, or create a project with `rankd init NAME`.";
     R016 MissingReference Error "an environment variable or a file that an endpoint refers to and that is not there"
         "Set the variable, or create the file, or correct its name in the registry. Values are never shown.";
+    R017 UnknownFormat Error "a model of a format that is not read"
+        "Give the model one of the formats that the message lists, or remove it.";
+    R018 BadModelFile Error "a model whose file is missing or cannot be used"
+        "Correct what the message names: the path in `file`, the `format`, the `sha256`, or export the model again; docs/models.md says how.";
+    R019 BadFeature Error "a feature of a model that no key can be"
+        "Name its key in `features`, add a key of its name and type to registry/keys.toml, or train the model without it.";
     R021 NoTableFile Warning "a table whose file is not there"
         "Create the file, or correct the path in `url`. Until then plans are checked as if the table had every key, and none of them runs.";
     R022 TableUnread Warning "columns or cells of a table that are not read"

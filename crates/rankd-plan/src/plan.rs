@@ -175,6 +175,17 @@ pub struct Fill {
     pub max: usize,
 }
 
+/// A model that a node scores rows with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelArg {
+    /// Position in the registry.
+    pub model: u32,
+    /// The keys that its features are, as far as somebody has read its file.
+    pub reads: Vec<Key>,
+    /// The keys that the rows of the node can have: a model that takes this one's place reads no others.
+    pub present: Vec<Key>,
+}
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
@@ -191,6 +202,7 @@ pub enum Arg {
     Template(Arc<Template>),
     /// Position in the registry.
     Endpoint(u32),
+    Model(ModelArg),
     Key(Key),
     Keys(Vec<Key>),
     KeyMap(NamedKeys),
@@ -239,6 +251,7 @@ impl Arg {
             | Arg::Numbers(_)
             | Arg::Template(_)
             | Arg::Endpoint(_)
+            | Arg::Model(_)
             | Arg::Expr(_)
             | Arg::Pred(_)
             | Arg::Node(_)
@@ -256,6 +269,7 @@ impl Arg {
             Arg::Exprs(list) => list.iter().flat_map(|(_, program)| program.keys()).collect(),
             Arg::Template(template) => template.keys(),
             Arg::Aggregates(list) => list.iter().filter_map(|made| made.of).collect(),
+            Arg::Model(model) => model.reads.clone(),
             Arg::Absent
             | Arg::Int(_)
             | Arg::Dial(_)
@@ -297,6 +311,7 @@ impl Arg {
             | Arg::Numbers(_)
             | Arg::Template(_)
             | Arg::Endpoint(_)
+            | Arg::Model(_)
             | Arg::Key(_)
             | Arg::Keys(_)
             | Arg::KeyMap(_)
@@ -328,6 +343,11 @@ impl Arg {
     /// The endpoint that it names.
     pub fn endpoint(&self) -> Option<u32> {
         if let Arg::Endpoint(at) = self { Some(*at) } else { None }
+    }
+
+    /// The model that it names.
+    pub fn model(&self) -> Option<&ModelArg> {
+        if let Arg::Model(model) = self { Some(model) } else { None }
     }
 
     /// The expressions and predicates that it is.

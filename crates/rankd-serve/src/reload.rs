@@ -233,7 +233,7 @@ impl Reloader {
 
     /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
     fn renew_registry(&mut self, changes: &Changes, current: &Catalog) -> Option<usize> {
-        let loaded = self.library.load_registry(&self.settings.registry, &self.settings.env);
+        let mut loaded = self.library.load_registry(&self.settings.registry, &self.settings.env);
         if loaded.texts == *self.texts {
             self.warn_of_registry(None);
             return None;
@@ -258,6 +258,14 @@ impl Reloader {
             // The columns of tables are those of the keys that they were loaded with.
             why = Some("keys.toml has changed, which requires a restart where there are tables".to_owned());
         }
+        let has_models = !current.registry.models.list().is_empty();
+        if why.is_none() && loaded.registry.models.list() != current.registry.models.list() {
+            why = Some("models.toml has changed, which requires a restart".to_owned());
+        }
+        if why.is_none() && has_models && loaded.texts.0[0] != self.texts.0[0] {
+            // The features of models are positions of the keys that they were loaded with.
+            why = Some("keys.toml has changed, which requires a restart where there are models".to_owned());
+        }
         if why.is_none() && changes.all.is_empty() && !current.list().is_empty() {
             why = Some("there are no plans in the plan folder to build with it".to_owned());
         }
@@ -268,6 +276,7 @@ impl Reloader {
         if let Some(tables) = &self.tables {
             tables.files().tell(&loaded.registry);
         }
+        loaded.registry.share_models(current.registry.models_in_use());
         let with = RegistryChoice { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
         let changed = self.load(&changes.all, &changes.gone, current, &with);
         // A plan that was made with one registry cannot answer requests that were read with another.

@@ -24,7 +24,8 @@ use rankd_engine::store::table::{OpenTable, TableData, TableIds};
 use rankd_engine::store::{Open, TableEndpoint, Tables};
 use rankd_engine::task::Definition;
 use rankd_engine::{Engine, Linked, Request, Scheduler, Settings, Tasks};
-use rankd_plan::registry::{Endpoint, EndpointSettings, Text};
+use rankd_plan::model::{self, Format, UsedModel};
+use rankd_plan::registry::{AsWritten, Endpoint, EndpointSettings, Text};
 use rankd_plan::signature::Signature;
 use rankd_plan::{Registry, check};
 use service::Service;
@@ -109,11 +110,15 @@ fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry:
 /// The table that examples can read from.
 const TABLE: &str = "example_table";
 
+/// The model that examples can score with: `quality` above 0.5, then `age_hours` up to 24 and `quality` again.
+const MODEL: &str = include_str!("example_model.txt");
+
 /// A key for vectors of three numbers.
 const VECTOR: &str = "example_vector";
 
 /// The registry in a folder, with the endpoints of the environment `local` one that is a table, `example_table`, and
-/// one that is an HTTP service, `service`; and with a key `example_vector`, of type `vector<3>`. One with mistakes fails the test.
+/// one that is an HTTP service, `service`; with a key `example_vector`, of type `vector<3>`; and with a
+/// model `example_model` of the keys `quality` and `age_hours`, where there are such keys. One with mistakes fails the test.
 pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let [keys, params, endpoints] = ["keys.toml", "params.toml", "endpoints.local.toml"].map(|name| {
         let path = folder.as_ref().join(name);
@@ -127,8 +132,17 @@ pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let keys =
         format!("{keys}\n[[key]]\nkey_id = 2000000000\nname = \"{VECTOR}\"\ntype = \"vector<3>\"\nnullable = true\n");
     let text = |text| Text { file: "", text };
-    let (registry, problems) = Registry::parse(text(&keys), text(&params), text(&endpoints));
+    let has_features = ["quality", "age_hours"].iter().all(|name| keys.contains(&format!("name = {name:?}")));
+    let models = "[[model]]\nname = \"example_model\"\nfile = \"example_model.txt\"\nformat = \"lightgbm\"\n";
+    let models = if has_features { models } else { "" };
+    let texts = [text(&keys), text(&params), text(&endpoints), text(models)];
+    let (registry, problems) = Registry::parse_files(&AsWritten, texts);
     let found: Vec<_> = problems.iter().flat_map(|file| file.diagnostics.list()).collect();
     assert!(found.is_empty(), "{found:?}");
+    if has_features {
+        let model = model::read(Format::LightGbm, MODEL.as_bytes()).unwrap_or_else(|problem| panic!("{problem}"));
+        let bound = UsedModel::bind(0, model, String::new(), &registry);
+        registry.models_in_use().swap(0, bound.unwrap_or_else(|found| panic!("{:?}", found.list())));
+    }
     registry
 }

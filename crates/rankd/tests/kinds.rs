@@ -10,10 +10,10 @@ use rankd_engine::store::KeyedEndpoint;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, LinkContext, Make};
 use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
-use rankd_plan::registry::Text;
+use rankd_plan::registry::{AsWritten, Text};
 use rankd_plan::signature::typed::{
     Columns, Count, CountPerInput, Dial, Expr, Exprs, Fills, IdList, IdsParam, Input, IntKeyPerInput, KeyMap, KeyPairs,
-    Millis, On, PlainText, Pointer, Predicate, Reserves, Rules, SortKeys, TemplateText, Texts, Then, Where,
+    Millis, ModelName, On, PlainText, Pointer, Predicate, Reserves, Rules, SortKeys, TemplateText, Texts, Then, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -116,6 +116,8 @@ params! {
         ids: IdList,
         /// A list of the request
         list: IdsParam,
+        /// A model
+        model: ModelName,
         /// Literal columns
         #[rows(count)]
         columns: Columns,
@@ -145,7 +147,12 @@ impl Make for Every {
                 name(&p.out_key)
             ),
             format!("{:?} {:?} {} {} {}", p.expr.keys(), p.pred.keys(), p.rhs, p.reserves, p.fills.len()),
-            format!("{:?} {} {columns:?}", p.ids, cx.registry.params.get(p.list).name),
+            format!(
+                "{:?} {} {columns:?} {}",
+                p.ids,
+                cx.registry.params.get(p.list).name,
+                cx.registry.models.get(p.model).name
+            ),
             format!("{:?} {:?} {:?}", p.pairs.iter().map(pair).collect::<Vec<_>>(), pair(&p.on), pair(&p.sides)),
             format!("{:?} {:?}", p.template.parts(), p.place),
             format!("{:?}", p.quota),
@@ -215,11 +222,13 @@ fn tasks() -> Tasks {
 
 fn registry() -> Registry {
     let text = |text| Text { file: "", text };
-    let (registry, problems) = Registry::parse(
+    let texts = [
         text(include_str!("../../../registry/keys.toml")),
         text(include_str!("../../../registry/params.toml")),
         text(include_str!("../../../registry/endpoints.local.toml")),
-    );
+        text("[[model]]\nname = \"ctr\"\nfile = \"ctr.txt\"\nformat = \"lightgbm\"\ndoc = \"Clicks\"\n"),
+    ];
+    let (registry, problems) = Registry::parse_files(&AsWritten, texts);
     assert!(problems.is_empty(), "the registry is good");
     registry
 }
@@ -237,7 +246,7 @@ const OPTIONS: &str = r#"
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, made: { final_score: ["mean", Key.age], likes: ["count"] }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
-    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, rhs: ctx.first(), reserves: [ctx.first()], fills: [{ rows: ctx.first(), at: [3] }], ids: [5, 6n], list: P.hidden_ids, columns: { views: [1, 2] },"#;
+    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, rhs: ctx.first(), reserves: [ctx.first()], fills: [{ rows: ctx.first(), at: [3] }], ids: [5, 6n], list: P.hidden_ids, model: M.ctr, columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
 fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
@@ -265,7 +274,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     let registry = registry();
     let key = |name| Key(registry.keys.named(name).unwrap());
     assert_eq!(made[3], format!("{:?} {:?} 1 1 1", [key("likes")], [key("age")]));
-    assert_eq!(made[4], "[Int(5), Int(6)] hidden_ids [(\"views\", Values([Int(1), Int(2)]))]");
+    assert_eq!(made[4], "[Int(5), Int(6)] hidden_ids [(\"views\", Values([Int(1), Int(2)]))] ctr");
     assert_eq!(made[5], "[\"views from likes\"] \"parent_id from id\" \"country from title\"");
     assert_eq!(made[6], "[Text(\"a:\"), Id, Text(\"{\")] Some(\"/a/b\")");
     assert_eq!(made[7], "[7]");
@@ -387,6 +396,9 @@ fn an_option_outside_its_kind_is_refused() {
         ["P404 list takes a parameter of type list<int>, and \"weight\" is float"]
     );
     assert_eq!(wrong("list: P.hidden_ids", "list: [1]"), ["D017 list takes a parameter, not a list"]);
+    assert_eq!(wrong("M.ctr", "\"ctr\""), ["D017 model takes a model, not \"ctr\""]);
+    assert_eq!(wrong("M.ctr", "EP.redis.redis_default"), ["D017 model takes a model, not an endpoint"]);
+    assert_eq!(wrong("M.ctr", "M.crt"), ["D013 there is no model M.crt"]);
     assert_eq!(wrong("[5, 6n]", "7"), ["D017 ids takes a list of ids, not 7"]);
 }
 
@@ -419,6 +431,8 @@ fn editors_know_the_type_of_every_kind() {
         "exprs: { readonly [name in keyof typeof Key]?: ValueOf<(typeof Key)[name]> | null };",
         "ranks: readonly OutKeyArg<Ranks>[];",
         "columns: Columns;",
+        "model: Model;",
+        "/** Clicks */\n    readonly ctr: Model;",
     ] {
         assert!(declared.contains(line), "{line}\n{declared}");
     }

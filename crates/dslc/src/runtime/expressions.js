@@ -3,7 +3,7 @@
 // For plan code an expression is a proxy that refuses every read. Operators, conditions and the like are rewritten to calls of
 // `operators.js` before the code runs, and the language's own functions refuse expressions (`guards.js`). So an expression never
 // passes for a plain value.
-import { Dial, Endpoint, Rows } from "rankd:handles";
+import { Dial, Endpoint, Model, Rows } from "rankd:handles";
 import { HERE, REPORTED, limits, record, stop } from "rankd:problems";
 
 const { create, freeze } = Object;
@@ -106,6 +106,7 @@ export function describe(x) {
   }
   if (Rows.is(x)) return "a set of rows";
   if (Endpoint.is(x)) return "an endpoint";
+  if (Model.is(x)) return "a model";
   if (Dial.is(x)) return "a dial";
   if (isArray(x)) return "a list";
   if (typeof x === "string") return x.length < 40 ? json(x) : "a text";

@@ -1,4 +1,4 @@
-// What plan code holds and cannot look into: rows, the context that starts them, endpoints, dials and plans.
+// What plan code holds and cannot look into: rows, the context that starts them, endpoints, models, dials and plans.
 //
 // The meaning is in private fields, and no class can be constructed from outside. `tasks.js` gives rows and contexts their methods.
 import { HERE, stop } from "rankd:problems";
@@ -56,6 +56,20 @@ export class Endpoint {
   }
 }
 
+export class Model {
+  #name;
+  constructor(name) {
+    this.#name = name;
+    freeze(this);
+  }
+  static is(x) {
+    return typeof x === "object" && x !== null && #name in x;
+  }
+  static nameOf(x) {
+    return x.#name;
+  }
+}
+
 // A number that follows the load. The texts are those of whole numbers.
 export class Dial {
   #first;
@@ -86,7 +100,7 @@ export class Plan {
     return x.#text;
   }
 }
-for (const type of [Endpoint, Dial, Plan]) {
+for (const type of [Endpoint, Model, Dial, Plan]) {
   delete type.prototype.constructor;
   freeze(type.prototype);
 }

@@ -7,7 +7,7 @@ import { BROKEN_IR, describe, irOf, isExpression, now, report } from "rankd:expr
 import { calls, math, regex, tests } from "rankd:functions";
 import { guardLanguage } from "rankd:guards";
 import { Plan } from "rankd:handles";
-import { EP, Key, P, U } from "rankd:names";
+import { EP, Key, M, P, U } from "rankd:names";
 import { computed, natives } from "rankd:natives";
 import { operators, raised } from "rankd:operators";
 import { dial } from "rankd:options";
@@ -19,7 +19,7 @@ import "rankd:tasks";
 const { defineProperty, freeze, getOwnPropertyNames, getPrototypeOf, keys } = Object;
 const json = JSON.stringify;
 
-const exported = { definePlan, Key, P, U, EP, E, Pred, dial, regex, ...math, ...calls, ...tests };
+const exported = { definePlan, Key, P, U, EP, M, E, Pred, dial, regex, ...math, ...calls, ...tests };
 for (const fn of Object.values({ ...math, ...calls, ...tests })) freeze(fn);
 const functions = [() => {}, async () => {}, function* () {}, async function* () {}];
 for (const fn of functions) delete getPrototypeOf(fn).constructor;

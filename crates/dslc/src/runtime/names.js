@@ -1,8 +1,8 @@
-// Names of the registry: Key, P and EP; and U, the user. An unknown one is reported, and what comes back is accepted everywhere, so that the rest of
+// Names of the registry: Key, P, EP and M; and U, the user. An unknown one is reported, and what comes back is accepted everywhere, so that the rest of
 // the plan is looked at.
 import { config } from "rankd:config";
 import { BROKEN, Expression, node, report } from "rankd:expressions";
-import { Endpoint } from "rankd:handles";
+import { Endpoint, Model } from "rankd:handles";
 import { current } from "rankd:problems";
 
 const { create, freeze, keys, setPrototypeOf } = Object;
@@ -38,3 +38,7 @@ for (const kind of keys(kinds)) {
 }
 const kindNames = keys(kinds);
 export const EP = guarded(kinds, (name) => (unknown("kind of endpoint", name, kindNames, "EP."), ANYTHING));
+const models = create(null);
+for (const name of config.models) models[name] = new Model(name);
+const modelNames = keys(models);
+export const M = guarded(models, (name) => unknown("model", name, modelNames, "M."));

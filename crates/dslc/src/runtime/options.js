@@ -1,6 +1,6 @@
 // The options of a task, read by their kind into the JSON text of a parameter.
 import { BROKEN, BROKEN_IR, describe, irOf, isBroken, isExpression, report } from "rankd:expressions";
-import { Dial, Endpoint, Rows } from "rankd:handles";
+import { Dial, Endpoint, Model, Rows } from "rankd:handles";
 import { intText, numberText, pred, written } from "rankd:operands";
 import { argument, current, limits, record, stop } from "rankd:problems";
 
@@ -11,7 +11,7 @@ const json = JSON.stringify;
 
 export const wrongOption = (at, option, message, help) => (record("D017", at, message, { option, help }), null);
 // An object that is neither an expression nor one of the handles.
-export const isPlain = (x) => typeof x === "object" && x !== null && !isExpression(x) && !Rows.is(x) && !Endpoint.is(x) && !Dial.is(x) && !isArray(x);
+export const isPlain = (x) => typeof x === "object" && x !== null && !isExpression(x) && !Rows.is(x) && !Endpoint.is(x) && !Model.is(x) && !Dial.is(x) && !isArray(x);
 
 // Plain data as JSON text; keys of objects are the author's.
 function plainData(x, depth) {
@@ -60,6 +60,10 @@ export const readers = {
   endpoint(x, { at, option }) {
     if (Endpoint.is(x)) return json(Endpoint.nameOf(x));
     return wrongOption(at, option, `${option} takes an endpoint, not ${describe(x)}`, "EP.redis.redis_default is one");
+  },
+  model(x, { at, option }) {
+    if (Model.is(x)) return json(Model.nameOf(x));
+    return wrongOption(at, option, `${option} takes a model, not ${describe(x)}`, "models are in registry/models.toml, and M.name is one");
   },
   int(x, { at, option }) {
     if (whole(x) !== null) return whole(x);

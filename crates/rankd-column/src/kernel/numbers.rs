@@ -2,7 +2,7 @@
 
 use crate::batch::Key;
 use crate::column::{Cells, Column};
-use crate::rowset::RowSet;
+use crate::rowset::{RowSet, Rows};
 use crate::stop::{Stop, Stopped};
 
 /// The numbers of a key in the order of the view, ints as floats. A key that is not there, or is no number, has none.
@@ -49,6 +49,24 @@ pub fn cells_of_view<T: Copy + Default>(
         }
     }
     Ok(Cells::new(values, (!is_full).then_some(valid)))
+}
+
+/// The same for a number of each row of the view. Where that is the whole batch, they are its cells as they are.
+pub fn cells_of_scores(rows: &RowSet, of_view: Vec<f64>, stop: Stop<'_>) -> Result<Cells<f64>, Stopped> {
+    let stored = rows.batch().len();
+    if let Rows::Range { start: 0, len } = rows.rows()
+        && len == stored
+    {
+        return Ok(Cells::new(of_view, None));
+    }
+    let (mut values, mut valid) = (vec![0.0; stored], vec![false; stored]);
+    let mut cells = of_view.iter();
+    for chunk in stop.chunks(rows.rows()) {
+        for (row, value) in chunk?.iter().zip(&mut cells) {
+            (values[row], valid[row]) = (*value, true);
+        }
+    }
+    Ok(Cells::new(values, Some(valid)))
 }
 
 #[cfg(test)]

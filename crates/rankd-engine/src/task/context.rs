@@ -12,6 +12,7 @@ use rankd_column::expr::{RunValues, Scratch};
 use rankd_column::stop::{Picking, Stop, TimeLimit};
 use rankd_column::{IdTexts, Key, Type};
 use rankd_plan::Registry;
+use rankd_plan::model::ModelVersions;
 use rankd_plan::plan::Node;
 use rankd_plan::registry::Status;
 use rankd_plan::signature::typed::Params;
@@ -87,6 +88,7 @@ pub struct ComputeContext<'a> {
     pub scratch: &'a mut Scratch,
     pub(crate) id_texts: Option<&'a Arc<IdTexts>>,
     pub(crate) tables: Option<&'a TableVersions>,
+    pub(crate) models: Option<&'a ModelVersions>,
     pub(crate) seed: Option<&'a Seed>,
     served: Option<&'a Served>,
     pub(crate) stop: Stop<'a>,
@@ -133,6 +135,7 @@ impl<'a> ComputeContext<'a> {
             scratch,
             id_texts: request.id_texts.as_ref(),
             tables: request.tables.as_deref(),
+            models: request.models.as_deref(),
             seed: request.seed.as_ref(),
             served: request.cursor.as_ref().and_then(|cursor| cursor.as_deref().ok()),
             stop,

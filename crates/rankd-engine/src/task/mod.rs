@@ -2,7 +2,7 @@
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
 //! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed` with `members`, `calls`, `table`. `decode` makes rows of what was read,
-//! and `layout` says what is read of a store. `draws` has random numbers.
+//! and `layout` says what is read of a store. `draws` has random numbers, `model` trained models.
 
 mod calls;
 mod context;
@@ -13,6 +13,7 @@ mod inputs;
 mod keyed;
 mod layout;
 mod members;
+mod model;
 mod table;
 
 pub use calls::ServiceCalls;

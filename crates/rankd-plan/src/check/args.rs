@@ -138,6 +138,7 @@ impl Reading<'_, '_, '_, '_> {
                 }
                 choice.map(|choice| Arg::Text((*choice).into()))
             }
+            ParamKind::Model => self.checker.names.model(&mut cursor)?.map(Arg::Model),
             ParamKind::Key(types) => self.key(&mut cursor, param, types)?.map(Arg::Key),
             ParamKind::Keys(types) => self.keys(&mut cursor, param, types)?.map(Arg::Keys),
             ParamKind::KeyMap => self.key_map(&mut cursor, param)?.map(Arg::KeyMap),

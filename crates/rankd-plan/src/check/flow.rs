@@ -1,7 +1,7 @@
 //! Which keys can be present after each node, and so which reads nothing can satisfy, and where a value may be missing.
 
 use crate::check::keys::Keys;
-use crate::check::{Draft, table_fields};
+use crate::check::{Draft, models, table_fields};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{Arg, ColumnData, Generator, NodeIx};
@@ -39,6 +39,7 @@ pub(super) fn check(
             report_gaps(wire, at, draft, signature, registry, found);
             let before = found.list().len();
             table_fields::check(at, draft, registry, found);
+            models::check(at, draft, registry, found);
             found.place_since(before, draft.source.as_ref());
             if draft.rows().is_some_and(|rows| !rows.keeps_columns()) {
                 keys = Keys::none(registry);

@@ -10,6 +10,7 @@ mod graph;
 mod key_args;
 mod keys;
 mod literals;
+mod models;
 pub(crate) mod names;
 mod node_args;
 mod paging;
@@ -184,6 +185,7 @@ impl<'a> Checker<'a> {
             let after = flow::check(self.wire, &drafts, order, self.names.registry, found);
             substitute_flow::check(self.wire, &drafts, order, &after, self.names.registry, found);
             doubled::check(self.wire, &drafts, order, found);
+            models::note_present(&mut drafts, &after, self.names.registry);
         }
         if found.has_errors() {
             return None;

@@ -3,6 +3,7 @@
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::json::{Fault, Kind};
+use crate::plan::ModelArg;
 use crate::registry::{Entry, Named, Registry, Status};
 use crate::wire::cursor::Cursor;
 use rankd_column::{Key, Type};
@@ -107,6 +108,20 @@ impl Names<'_> {
             return Ok(None);
         }
         Ok(Some(at))
+    }
+
+    pub(crate) fn model(&self, cursor: &mut Cursor<'_, '_>) -> Result<Option<ModelArg>, Fault> {
+        let Some(name) = cursor.text()? else { return Ok(None) };
+        let models = &self.registry.models;
+        let Some(model) = models.named(&name) else {
+            let message = format!("there is no model {}", quoted(&name));
+            let unknown = Diagnostic::new(Code::UnknownModel, cursor.pointer(), message);
+            cursor.report_at(unknown.nearest(&name, models.list().iter().map(|model| model.name.as_str())));
+            return Ok(None);
+        };
+        let reads = self.registry.known_model(model).map(|model| model.reads()).unwrap_or_default();
+        // What the rows can have is known once all nodes are.
+        Ok(Some(ModelArg { model, reads, present: Vec::new() }))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One file a format; what a format has that we do not compute bit for bit is refused by name. Nothing recurses over a file, no tree of values
 //! is built, and memory is bounded by the size of the file. Reading order: `problem`; `lightgbm`, `lightgbm_tree`, `lightgbm_tail`; `pull` and `ubjson`,
-//! then `xgboost`, `xgboost_objective`, `xgboost_tree`; `catboost`, `catboost_tree`.
+//! then `xgboost`, `xgboost_objective`, `xgboost_tree`; `catboost`, `catboost_tree`; `used` (with the keys that features are).
 
 mod catboost;
 mod catboost_tree;
@@ -12,11 +12,13 @@ mod lightgbm_tree;
 mod problem;
 mod pull;
 mod ubjson;
+mod used;
 mod xgboost;
 mod xgboost_objective;
 mod xgboost_tree;
 
 pub use problem::{ModelPlace, ModelProblem};
+pub use used::{ModelVersions, Models, ScoringMemory, UsedModel};
 
 use rankd_column::model::Model;
 

@@ -1,4 +1,4 @@
-//! What plans may name: keys, parameters and endpoints, read from TOML at start.
+//! What plans may name: keys, parameters, endpoints and models, read from TOML at start.
 //!
 //! Positions in these lists are what the rest of the program uses; names and numeric ids are looked up once, at load.
 
@@ -6,6 +6,7 @@ mod endpoint;
 mod entry;
 mod fix;
 mod ids;
+mod model;
 mod surroundings;
 mod table;
 
@@ -15,10 +16,13 @@ pub use endpoint::{
 };
 pub use entry::{Absent, Entry, Status, is_identifier};
 pub use fix::{EndpointIds, Fixed, fix_keys, fix_params};
+pub(crate) use model::why_not;
+pub use model::{FeatureKeys, ModelEntry};
 pub use surroundings::{AsWritten, NoValue, Reference, Surroundings};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::model::{Models, UsedModel};
 use entry::EntryKind;
 use rankd_column::expr::Schema;
 use rankd_column::{Key, Type};
@@ -114,13 +118,16 @@ pub struct Registry {
     pub keys: Named<Entry>,
     pub params: Named<Entry>,
     pub endpoints: Named<Endpoint>,
+    pub models: Named<ModelEntry>,
     id: RegistryId,
     /// By the position of an endpoint that is a table: the keys that it has columns for, as far as somebody has looked.
     table_columns: Mutex<BTreeMap<u32, Arc<[Key]>>>,
+    /// The models that were read and handed in, by position. Registries with the same models may share them.
+    models_in_use: Arc<Models>,
 }
 
-/// Which registry something was made with: equal for registries whose keys, parameters and endpoints are the same, in the same
-/// order. Where an endpoint is does not matter.
+/// Which registry something was made with: equal for registries whose keys, parameters, endpoints and models are the same, in the
+/// same order. Where an endpoint is does not matter, nor what a model's file holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegistryId(u64);
 
@@ -143,17 +150,15 @@ pub struct FileProblems {
 }
 
 impl Registry {
-    /// Reads the three files, with paths and references as they are written: enough to judge plans.
+    /// Reads the three files that every registry has, with paths and references as they are written: enough to judge plans.
     pub fn parse(keys: Text<'_>, params: Text<'_>, endpoints: Text<'_>) -> (Registry, Vec<FileProblems>) {
-        Registry::parse_in(&AsWritten, keys, params, endpoints)
+        Registry::parse_files(&AsWritten, [keys, params, endpoints, Text { file: "", text: "" }])
     }
 
-    /// Reads the three files. What could be read is in the registry even where there are problems.
-    pub fn parse_in(
+    /// Reads all files: keys, parameters, endpoints and models. What could be read is in the registry even where there are problems.
+    pub fn parse_files(
         around: &dyn Surroundings,
-        keys: Text<'_>,
-        params: Text<'_>,
-        endpoints: Text<'_>,
+        [keys, params, endpoints, models]: [Text<'_>; 4],
     ) -> (Registry, Vec<FileProblems>) {
         let mut registry = Registry::default();
         let mut problems = Vec::new();
@@ -174,6 +179,9 @@ impl Registry {
         let mut found = Diagnostics::default();
         registry.endpoints = endpoint::parse(endpoints.text, &registry.keys, around, &mut found);
         keep(endpoints.file, found);
+        let mut found = Diagnostics::default();
+        registry.models = model::parse(models.text, &registry.keys, around, &mut found);
+        keep(models.file, found);
         registry.id = registry.identify();
         (registry, problems)
     }
@@ -197,6 +205,9 @@ impl Registry {
         for Endpoint { name, kind, .. } in self.endpoints.list() {
             (name, kind).hash(&mut hasher);
         }
+        for ModelEntry { name, .. } in self.models.list() {
+            name.hash(&mut hasher);
+        }
         RegistryId(hasher.finish())
     }
 
@@ -209,6 +220,21 @@ impl Registry {
     /// The keys that a table has columns for, in their order; `None` where nobody has looked.
     pub fn known_columns(&self, endpoint: u32) -> Option<Arc<[Key]>> {
         self.table_columns.lock().unwrap_or_else(PoisonError::into_inner).get(&endpoint).cloned()
+    }
+
+    /// The models that are in use. Plans are checked against them, and their runs score rows with them.
+    pub fn models_in_use(&self) -> &Arc<Models> {
+        &self.models_in_use
+    }
+
+    /// Takes over the models of another registry, which has the same.
+    pub fn share_models(&mut self, models: &Arc<Models>) {
+        self.models_in_use = models.clone();
+    }
+
+    /// The model at a position, as it is in use; `None` where nobody has read its file.
+    pub fn known_model(&self, model: u32) -> Option<Arc<UsedModel>> {
+        self.models_in_use.versions().get(model).cloned()
     }
 
     pub fn key(&self, key: Key) -> &Entry {

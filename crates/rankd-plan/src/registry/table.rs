@@ -199,6 +199,10 @@ impl<'a, 't> Table<'a, 't> {
         fits && cell.close()
     }
 
+    pub(super) fn is_list(&self, name: &str) -> bool {
+        self.field(name).is_some_and(|value| value.get_ref().as_array().is_some())
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.field(name).is_some()
     }

@@ -65,6 +65,7 @@ impl ParamKind {
                 let types: Vec<String> = choices.iter().map(|choice| format!("{choice:?}")).collect();
                 row(&choices.join(" | "), &[Text], &types.join(" | "), "text")
             }
+            ParamKind::Model => row("model", &[Text], "Model", "model"),
             ParamKind::Key(types) => row(&types.of("key"), &[Text, Number], "{key}", "key"),
             ParamKind::Keys(types) => row(&types.of("list of keys"), &[Array], "readonly {key}[]", "keys"),
             ParamKind::KeyMap => row("keys by name", &[Object], "{ readonly [name: string]: {key} }", "key_map"),
@@ -148,6 +149,7 @@ impl ParamKind {
         ParamKind::Path,
         ParamKind::Pointer,
         ParamKind::Choice(&["asc", "desc"]),
+        ParamKind::Model,
         ParamKind::Key(KeyTypes::Any),
         ParamKind::Key(KeyTypes::Scalars),
         ParamKind::Keys(KeyTypes::Any),

@@ -201,6 +201,9 @@ pub enum ParamKind {
     /// A place in a JSON document: the name of a member, or a JSON pointer, which begins with a slash or is empty.
     Pointer,
     Choice(&'static [&'static str]),
+    /// A model. The keys that its features are, are read; it gives as many numbers as the task writes keys, raw ones where a choice of the
+    /// task is "raw".
+    Model,
     /// A key of one of these types that is read or written, as `reads` and `writes` say.
     Key(KeyTypes),
     /// Such keys, each once.

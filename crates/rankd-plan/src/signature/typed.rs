@@ -500,6 +500,12 @@ pub enum SeenCursor {}
 /// Columns of literal data; `#[rows(row_count)]` says how many rows they have.
 pub enum Columns {}
 
+/// Keys that are floats.
+pub enum FloatKeys {}
+
+/// A model that scores rows: its position in the registry.
+pub enum ModelName {}
+
 /// One row for each type: what a field holds, what the parameter takes, how it is read.
 macro_rules! types {
     ($($type:ty as $value:ty: $kind:expr, $arg:pat => $read:expr;)*) => {$(
@@ -540,6 +546,8 @@ types! {
     Vec<Key> as Vec<Key>: ParamKind::Keys(KeyTypes::Any), Arg::Keys(value) => value.clone();
     KeysLikeIds as Vec<Key>: ParamKind::Keys(KeyTypes::LikeIds), Arg::Keys(value) => value.clone();
     ScalarKeys as Vec<Key>: ParamKind::Keys(KeyTypes::Scalars), Arg::Keys(value) => value.clone();
+    FloatKeys as Vec<Key>: ParamKind::Keys(KeyTypes::Floats), Arg::Keys(value) => value.clone();
+    ModelName as u32: ParamKind::Model, Arg::Model(value) => value.model;
     KeyMap as NamedKeys: ParamKind::KeyMap, Arg::KeyMap(value) => value.clone();
     KeyPairs as Vec<KeyPair>: ParamKind::KeyPairs, Arg::KeyPairs(value) => value.clone();
     Rules as Vec<GroupRule>: ParamKind::Rules, Arg::Rules(value) => value.clone();

@@ -6,6 +6,7 @@ use rankd_edge::endpoints;
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
+use rankd_edge::models::ModelFiles;
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::sample::{self, Cause, Sample, Unreadable};
 use rankd_edge::tables::TableFiles;
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
             loaded.problems.push((plan_dir.display().to_string(), None, no_plans()));
         }
         check_endpoints(&mut loaded);
+        check_models(&mut loaded);
         plans = load_plans(&paths, library, &loaded.registry);
     }
     loaded.check_other_environments(registry, env);
@@ -235,6 +237,24 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
     if !found.list().is_empty() {
         let (file, text) = (loaded.endpoints_file.clone(), loaded.texts.0[2].clone());
         loaded.problems.push((file, Some(text), found));
+    }
+}
+
+/// Reads the files of models, so that plans are checked against the features that there are.
+pub(crate) fn check_models(loaded: &mut LoadedRegistry) {
+    let Some(models) = ModelFiles::new(&loaded.registry) else { return };
+    let mut all = Diagnostics::default();
+    for source in models.sources() {
+        match source.load(&loaded.registry) {
+            Ok(model) => source.put(model, &loaded.registry),
+            Err(why) => {
+                why.diagnostics(source, &loaded.registry).list().iter().cloned().for_each(|found| all.push(found))
+            }
+        }
+    }
+    if !all.list().is_empty() {
+        let (file, text) = (loaded.models_file.clone(), loaded.texts.0[3].clone());
+        loaded.problems.push((file, Some(text), all));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::cli::{Places, say};
 use clap::{Args, ValueEnum};
 use rankd_edge::endpoints::{self, EndpointError};
 use rankd_edge::library::{self, Library, PlanFile};
+use rankd_edge::models::ModelFiles;
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::tables::TableFiles;
 use rankd_engine::{Engine, Linked, Scheduler, Settings};
@@ -93,6 +94,10 @@ impl PlanEngine {
         // First, because plans are checked against the columns that tables have.
         if let Some(Err(error)) = tables.as_ref().map(|tables| tables.load_all(&loaded.registry, &mut say::note)) {
             CommandError::from(EndpointError::Table(error)).report();
+            return None;
+        }
+        if let Some(Err(error)) = ModelFiles::new(&loaded.registry).map(|models| models.load_all(&loaded.registry)) {
+            CommandError::from(EndpointError::Model(error)).report();
             return None;
         }
         let (plan, file) = load_plan(&path, args.plan.is_none(), library, &loaded)?;
