@@ -1,7 +1,7 @@
 //! Requests in, answers out: what a program needs around the engine. No HTTP, no arguments, no terminal, no signals.
 //!
 //! Reading order: [`files`], [`project`], [`registry_files`] and [`library`] (plans and registries on disk), [`endpoints`], [`table_file`],
-//! [`tables`] and [`late_data`] (stores for the engine), [`models`] (trained models), [`sample`] (what stores hold),
+//! [`tables`] and [`late_data`] (stores for the engine), [`models`] and [`model_list`] (trained models), [`sample`] (what stores hold),
 //! [`input`], [`request_id`] and [`prepare`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`outputs`] (which nodes give them), [`explain`] (how a
 //! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
 //! [`process`] (what the system says).
@@ -18,6 +18,7 @@ pub mod input;
 pub mod late_data;
 pub mod library;
 pub mod listing;
+pub mod model_list;
 pub mod models;
 pub mod outputs;
 pub mod perfetto;

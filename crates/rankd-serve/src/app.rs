@@ -10,6 +10,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
 use arc_swap::ArcSwap;
+use rankd_edge::models::ModelFiles;
 use rankd_edge::tables::TableFiles;
 use rankd_engine::engine::Gauges;
 use rankd_engine::{RunError, Tasks, codes};
@@ -66,6 +67,8 @@ pub(crate) struct App {
     pub(crate) endpoints: Vec<String>,
     /// The tables among them.
     pub(crate) tables: Option<Arc<TableFiles>>,
+    /// The models of the registry.
+    pub(crate) models: Option<Arc<ModelFiles>>,
     pub(crate) started_ms: u64,
 }
 

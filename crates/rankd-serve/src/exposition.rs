@@ -26,6 +26,7 @@ pub(crate) async fn render(app: &App) -> String {
     ops(&mut page, app);
     engine(&mut page, app);
     tables(&mut page, app);
+    models(&mut page, app);
     itself(&mut page, app);
     page.out
 }
@@ -166,7 +167,7 @@ async fn plans(page: &mut MetricsText, app: &App) {
         page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
         slice.yield_if_over().await;
     }
-    let Warnings { plan_folder, registry, tables } = &*app.readiness.warnings();
+    let Warnings { plan_folder, registry, tables, models } = &*app.readiness.warnings();
     page.one(
         "rankd_plan_folder_problem",
         "gauge",
@@ -184,6 +185,12 @@ async fn plans(page: &mut MetricsText, app: &App) {
         "gauge",
         "1 while the file of a table is refused and an earlier version of it is in use.",
         u8::from(tables.is_some()),
+    );
+    page.one(
+        "rankd_models_problem",
+        "gauge",
+        "1 while the file of a model is refused and an earlier version of it is in use.",
+        u8::from(models.is_some()),
     );
     page.family("rankd_reloads_total", "counter", "Plan versions loaded or refused, by result.");
     page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
@@ -215,6 +222,23 @@ fn tables(page: &mut MetricsText, app: &App) {
         let (good, failed) = source.reloads();
         for (result, count) in [("ok", good), ("failed", failed)] {
             page.sample("rankd_table_reloads_total", &[("table", source.name()), ("result", result)], count);
+        }
+    }
+}
+
+fn models(page: &mut MetricsText, app: &App) {
+    let versions = app.catalog.load().registry.models_in_use().versions();
+    let all = app.models.as_ref().map(|models| models.sources()).unwrap_or_default();
+    page.family("rankd_model_rows_total", "counter", "Rows that a model has scored.");
+    for source in all {
+        let rows = versions.get(source.at()).map_or(0, |model| model.rows());
+        page.sample("rankd_model_rows_total", &[("model", source.name())], rows);
+    }
+    page.family("rankd_model_reloads_total", "counter", "Changed files of a model, by outcome.");
+    for source in all {
+        let (good, failed) = source.reloads();
+        for (outcome, count) in [("ok", good), ("failed", failed)] {
+            page.sample("rankd_model_reloads_total", &[("model", source.name()), ("outcome", outcome)], count);
         }
     }
 }

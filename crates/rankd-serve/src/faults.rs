@@ -139,6 +139,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
         admin: Mutex::default(),
         tables: None,
+        models: None,
         endpoints: Vec::new(),
         started_ms: 0,
     });

@@ -14,7 +14,7 @@
 //! | [`unread_request`], [`refusal_answer`] | refusing a request before it is read |
 //! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
-//! | [`reload_tables`], [`watched_tables`] | the tables that they read |
+//! | [`reload_tables`], [`watched_tables`], [`reload_models`] | the tables and models that they read |
 //! | [`metrics`], [`degraded_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 #![warn(missing_docs)]
@@ -50,6 +50,7 @@ mod pages;
 mod readiness;
 mod refusal_answer;
 mod reload;
+mod reload_models;
 mod reload_tables;
 mod reply;
 mod request_outcome;
@@ -210,6 +211,7 @@ impl Server {
             admin: Mutex::new(admin),
             endpoints,
             tables: late.tables().cloned(),
+            models: late.models().cloned(),
             started_ms: date::millis(),
         });
         let engine = Arc::new(engine);

@@ -44,6 +44,8 @@ pub(crate) struct Warnings {
     pub(crate) registry: Option<Warning>,
     /// Files of tables were refused: the versions before them are in use.
     pub(crate) tables: Option<Warning>,
+    /// Files of models were refused: the versions before them are in use.
+    pub(crate) models: Option<Warning>,
 }
 
 pub(crate) struct Readiness {
@@ -83,11 +85,12 @@ impl Readiness {
 
     /// What `/readyz` answers.
     pub(crate) fn to_json(&self) -> String {
-        let Warnings { plan_folder, registry, tables } = &**self.warnings.load();
-        let all: Vec<(&str, &Warning)> = [("plan_folder", plan_folder), ("registry", registry), ("tables", tables)]
-            .into_iter()
-            .filter_map(|(about, warning)| Some((about, warning.as_ref()?)))
-            .collect();
+        let Warnings { plan_folder, registry, tables, models } = &**self.warnings.load();
+        let all: Vec<(&str, &Warning)> =
+            [("plan_folder", plan_folder), ("registry", registry), ("tables", tables), ("models", models)]
+                .into_iter()
+                .filter_map(|(about, warning)| Some((about, warning.as_ref()?)))
+                .collect();
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("status").string(self.phase().name());

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::catalog::{Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
+use crate::reload_models::WatchedModels;
 use crate::reload_tables::{self, TableProblems};
 use crate::start_error::StartError;
 use crate::trial::{self, CurrentVersion};
@@ -52,6 +53,7 @@ pub(crate) struct Reloader {
     texts: Arc<RegistryTexts>,
     tables: Option<WatchedTables>,
     table_problems: TableProblems,
+    models: Option<WatchedModels>,
 }
 
 /// How far the thread has come with what it does first.
@@ -101,6 +103,7 @@ impl Reloader {
             settings,
             tables: None,
             table_problems: TableProblems::default(),
+            models: None,
         }
     }
 
@@ -116,6 +119,7 @@ impl Reloader {
         let attend = move || {
             let note = &mut |note| report(StartProgress::Note(note));
             self.tables = late.tables().cloned().map(WatchedTables::new);
+            self.models = late.models().cloned().map(WatchedModels::new);
             if let Err(error) = late.read(&self.app.catalog.load_full().registry, note) {
                 return report(StartProgress::Failed(error));
             }
@@ -157,7 +161,9 @@ impl Reloader {
 
     /// Whether something has changed that may still be changing.
     fn is_changing(&self) -> bool {
-        self.folder.is_changing() || self.tables.as_ref().is_some_and(WatchedTables::is_changing)
+        self.folder.is_changing()
+            || self.tables.as_ref().is_some_and(WatchedTables::is_changing)
+            || self.models.as_ref().is_some_and(WatchedModels::is_changing)
     }
 
     /// Takes changed files of tables into use.
@@ -170,6 +176,15 @@ impl Reloader {
         reload_tables::reload(tables, &due, &self.app, &mut self.table_problems);
         let message = self.table_problems.message();
         self.warn(|all| &mut all.tables, message.as_deref(), "the files of all tables are in use again");
+    }
+
+    /// Takes changed files of models into use.
+    fn look_at_models(&mut self, reason: LookReason) {
+        let Some(models) = &mut self.models else { return };
+        if models.look(reason, &self.app) {
+            let message = models.message();
+            self.warn(|all| &mut all.models, message.as_deref(), "the files of all models are in use again");
+        }
     }
 
     /// How long to wait before the next look at the whole folder.
@@ -188,8 +203,9 @@ impl Reloader {
 
     /// Looks at the folder and swaps in what is new. Says how many plans changed.
     fn look(&mut self, reason: LookReason) -> usize {
-        // First, because plans are checked against the columns of tables.
+        // First, because plans are checked against the columns of tables and the features of models.
         self.look_at_tables(reason);
+        self.look_at_models(reason);
         let current = self.app.catalog.load_full();
         let names = current.list().iter().map(|plan| plan.name.as_str());
         let changes = match self.folder.look(names, reason) {
@@ -217,6 +233,7 @@ impl Reloader {
     /// The same for what was changing.
     fn look_at_changing(&mut self) -> usize {
         self.look_at_tables(LookReason::Watch);
+        self.look_at_models(LookReason::Watch);
         let due = self.folder.look_at_changing();
         if due.is_empty() {
             return 0;

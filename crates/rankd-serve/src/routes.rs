@@ -4,6 +4,7 @@ use crate::audience::Listener;
 use crate::pages::explain::Explain;
 use crate::pages::healthz::Healthz;
 use crate::pages::metrics::MetricsPage;
+use crate::pages::models::ModelsPage;
 use crate::pages::openapi::OpenApi;
 use crate::pages::plan::PlanPage;
 use crate::pages::plans::PlansPage;
@@ -21,6 +22,7 @@ pub(crate) static ROUTES: &[Route] = &[
     Route::of::<PlansPage>(),
     Route::of::<PlanPage>(),
     Route::of::<TasksPage>(),
+    Route::of::<ModelsPage>(),
     Route::of::<Healthz>(),
     Route::of::<Readyz>(),
     Route::of::<MetricsPage>(),
@@ -93,7 +95,7 @@ mod tests {
         };
         let both = ["/healthz", "/readyz", "/openapi.json", "/version"];
         assert_eq!(served(Listener::Public), [&["/rank", "/rank/{plan}"][..], &both].concat());
-        let admin = ["/explain", "/plans", "/plans/{name}", "/tasks", "/healthz", "/readyz", "/metrics"];
+        let admin = ["/explain", "/plans", "/plans/{name}", "/tasks", "/models", "/healthz", "/readyz", "/metrics"];
         assert_eq!(served(Listener::Admin), [&admin[..], &both[2..]].concat());
         assert_eq!(served(Listener::Only), paths());
         assert_eq!(find(Listener::Public, &Method::GET, "/plans/feed"), RouteMatch::OtherListener);

@@ -2,7 +2,7 @@
 
 use crate::watched_folder::LookReason;
 use rankd_edge::files::Stamp;
-use rankd_edge::tables::{TableFiles, TableSource};
+use rankd_edge::tables::TableFiles;
 use std::sync::Arc;
 
 pub(crate) struct WatchedTables {
@@ -12,7 +12,7 @@ pub(crate) struct WatchedTables {
 }
 
 /// What a file looked like from outside.
-struct SeenFile {
+pub(crate) struct SeenFile {
     /// When it was last read.
     read: Option<Stamp>,
     /// When it was seen to have changed; it may still be changing.
@@ -22,7 +22,7 @@ struct SeenFile {
 impl WatchedTables {
     /// Made before the files are read for the first time: what changes meanwhile has changed.
     pub(crate) fn new(files: Arc<TableFiles>) -> WatchedTables {
-        let seen = files.sources().iter().map(|source| SeenFile { read: source.stamp(), changing: None }).collect();
+        let seen = files.sources().iter().map(|source| SeenFile::read_as(source.stamp())).collect();
         WatchedTables { files, seen }
     }
 
@@ -32,19 +32,28 @@ impl WatchedTables {
 
     /// Whether a file has changed that may still be changing.
     pub(crate) fn is_changing(&self) -> bool {
-        self.seen.iter().any(|seen| seen.changing.is_some())
+        self.seen.iter().any(SeenFile::is_changing)
     }
 
     /// The tables whose files should be read now, by position. They count as read.
     pub(crate) fn look(&mut self, reason: LookReason) -> Vec<usize> {
         let all = self.files.sources().iter().zip(&mut self.seen).enumerate();
-        all.filter_map(|(at, (source, seen))| seen.is_due(source, reason).then_some(at)).collect()
+        all.filter_map(|(at, (source, seen))| seen.is_due(source.stamp(), reason).then_some(at)).collect()
     }
 }
 
 impl SeenFile {
-    fn is_due(&mut self, source: &TableSource, reason: LookReason) -> bool {
-        let now = source.stamp();
+    /// A file that was read when it looked like this.
+    pub(crate) fn read_as(stamp: Option<Stamp>) -> SeenFile {
+        SeenFile { read: stamp, changing: None }
+    }
+
+    pub(crate) fn is_changing(&self) -> bool {
+        self.changing.is_some()
+    }
+
+    /// Whether it should be read now, as it looks. It counts as read.
+    pub(crate) fn is_due(&mut self, now: Option<Stamp>, reason: LookReason) -> bool {
         if now == self.read {
             self.changing = None;
             return false;

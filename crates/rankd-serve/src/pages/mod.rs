@@ -3,6 +3,7 @@
 pub(crate) mod explain;
 pub(crate) mod healthz;
 pub(crate) mod metrics;
+pub(crate) mod models;
 pub(crate) mod openapi;
 pub(crate) mod plan;
 pub(crate) mod plans;

@@ -13,6 +13,7 @@ mod explain;
 mod healthcheck;
 mod import;
 mod init;
+mod models;
 mod plan_engine;
 mod plans;
 mod registry;
@@ -81,6 +82,9 @@ enum Command {
     /// List the tasks that plans are made of
     #[command(after_help = "Example: rankd tasks sort")]
     Tasks(tasks::TasksArgs),
+    /// List the models that rows are scored with
+    #[command(after_help = "Example: rankd models --json")]
+    Models(models::ModelsArgs),
     /// List the plans in the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
@@ -151,6 +155,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Tasks(args) => tasks::run(&args, library),
         Command::Config(args) => settings::list::run(&args),
         Command::Code(args) => code::run(&args),
+        Command::Models(args) => models::run(&args, library),
         Command::Plans(args) => plans::run(&args, library),
         Command::Completions(args) => completions::run(&args),
         Command::Registry(args) => registry::run(&args),

@@ -26,6 +26,7 @@ mod lifecycle;
 mod logs;
 mod many_plans;
 mod metric_names;
+mod models;
 mod otlp;
 mod patterns;
 mod refusals;
