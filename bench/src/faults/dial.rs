@@ -1,7 +1,7 @@
 //! Twice as many requests as can be answered, of a plan whose work follows the load: does it take the place of refusals?
 
 use crate::faults::load::Step;
-use crate::faults::overload::{DEADLINE, FLAGS, Target, work};
+use crate::faults::overload::{DEADLINE, FLAGS, ROWS, Target, work};
 use crate::faults::stage::{Folder, PINNED, is_ten, noted, table, told};
 use crate::faults::tally::Tally;
 use crate::http::server::Server;
@@ -9,8 +9,7 @@ use std::time::Duration;
 
 const FIXED: &str = "fixed";
 const DIALLED: &str = "dialled";
-const ROWS: u32 = 40_000;
-const ROWS_LEAST: u32 = 8_000;
+const ROWS_LEAST: usize = ROWS / 5;
 const TIME: Duration = Duration::from_secs(10);
 
 pub fn run() {
