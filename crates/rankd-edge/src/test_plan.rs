@@ -111,5 +111,6 @@ pub(crate) fn outcome() -> Outcome {
         dials: Vec::new(),
         cursor: None,
         seed: None,
+        models: None,
     }
 }

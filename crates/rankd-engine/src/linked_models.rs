@@ -19,6 +19,8 @@ pub struct LinkedModels {
 pub struct ModelUse {
     /// The model's position in the registry.
     pub model: u32,
+    /// The model's name.
+    pub name: String,
     node: Arc<str>,
     /// The keys that its rows can have.
     present: Vec<Key>,
@@ -53,7 +55,8 @@ impl fmt::Display for Unfit {
 
 impl LinkedModels {
     pub(crate) fn of(plan: &Plan, registry: &Registry) -> LinkedModels {
-        let uses: Vec<ModelUse> = plan.nodes.iter().filter(|node| node.needed).filter_map(ModelUse::of).collect();
+        let uses: Vec<ModelUse> =
+            plan.nodes.iter().filter(|node| node.needed).filter_map(|node| ModelUse::of(node, registry)).collect();
         let models = (!uses.is_empty()).then(|| registry.models_in_use().clone());
         LinkedModels { uses, models }
     }
@@ -68,13 +71,14 @@ impl LinkedModels {
 }
 
 impl ModelUse {
-    fn of(node: &Node) -> Option<ModelUse> {
+    fn of(node: &Node, registry: &Registry) -> Option<ModelUse> {
         let model = node.args.iter().find_map(Arg::model)?;
         let is_raw = node.args.iter().any(|arg| matches!(arg, Arg::Text(word) if &**word == "raw"));
         let contract = node.signature.contract;
         let written = contract.params.iter().zip(&node.args).filter(|(param, _)| contract.writes_to(param));
         Some(ModelUse {
             model: model.model,
+            name: registry.models.get(model.model).name.clone(),
             node: node.id.clone(),
             present: model.present.clone(),
             output: if is_raw { ModelOutput::Raw } else { ModelOutput::Response },

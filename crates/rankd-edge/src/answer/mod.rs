@@ -188,6 +188,16 @@ impl Answer<'_> {
             if let Some(cursor) = outcome.cursor.as_ref().filter(|cursor| cursor.forgotten > 0) {
                 w.field("cursor_forgets").int(cursor.forgotten as i64);
             }
+            if let Some(versions) = &outcome.models {
+                w.field("models").object(|w| {
+                    let mut uses: Vec<_> = self.plan.models().uses().iter().map(|of| (&of.name, of.model)).collect();
+                    uses.sort_unstable();
+                    uses.dedup();
+                    for (name, version) in uses.into_iter().filter_map(|(name, at)| Some((name, versions.get(at)?))) {
+                        w.field(name).string(version.sha256());
+                    }
+                });
+            }
             w.field("nodes").array(|w| {
                 for node in &trace.nodes {
                     w.object(|w| self.node(node, taken.get(&node.node), w));

@@ -33,6 +33,7 @@ use crate::trace::{Recorder, Trace};
 use futures_util::task::AtomicWaker;
 use job::Results;
 use rankd_column::RowSet;
+use rankd_plan::model::ModelVersions;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ pub struct Outcome {
     pub cursor: Option<NextCursor>,
     /// What random choices followed from, where the plan draws random numbers.
     pub seed: Option<Seed>,
+    /// The models that it could score with, where a trace was asked for and the plan names one.
+    pub models: Option<Arc<ModelVersions>>,
     pub trace: Option<Trace>,
     pub took: Duration,
     pub cpu: Cpu,
@@ -74,7 +77,8 @@ impl Outcome {
         let paging = plan.paging.as_ref().filter(|_| progress.has_more).zip(result.as_ref().ok());
         let cursor = paging.and_then(|(paging, rows)| paging.next(&plan.name, &plan.outputs, request, rows));
         let (dials, seed) = (request.dials.clone(), request.seed.clone());
-        Outcome { result, degraded, short, dials, cursor, seed, trace, took, cpu }
+        let models = request.models.clone().filter(|_| request.trace);
+        Outcome { result, degraded, short, dials, cursor, seed, models, trace, took, cpu }
     }
 
     /// Of a request that did not come to run.
@@ -86,6 +90,7 @@ impl Outcome {
             dials: Vec::new(),
             cursor: None,
             seed: None,
+            models: None,
             trace: None,
             took: Duration::ZERO,
             cpu: Cpu::default(),

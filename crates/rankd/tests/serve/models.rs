@@ -38,8 +38,11 @@ fn a_changed_model_is_used_and_one_that_does_not_fit_is_not() {
         answer.json().list("candidates").iter().map(|row| row.number("score")).collect::<Vec<f64>>()
     };
     assert_eq!(scores(), [1.5, -0.25]);
+    let traced = post(&server.url("/rank/all"), r#"{"user_id":1,"trace":true}"#).body;
     let first = get(&server.url("/models")).body;
     assert!(first.contains("\"name\":\"ctr\"") && first.contains("\"key\":\"age_hours\""), "{first}");
+    let digest = first.split("\"sha256\":\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(traced.contains(&format!("\"models\":{{\"ctr\":\"{digest}\"}}")), "{traced}");
 
     change(&MODEL.replace("leaf_value=-0.5 1\n", "leaf_value=-1.5 2\n"));
     metrics_until(&server.address, |page| reloads(page) == [1.0, 0.0]);
@@ -60,5 +63,5 @@ fn a_changed_model_is_used_and_one_that_does_not_fit_is_not() {
     assert_eq!(scores(), [1.5, -0.25]);
     let page = get(&server.url("/metrics")).body;
     assert_eq!(metric(&page, "rankd_models_problem"), 0.0);
-    assert_eq!(metric(&page, "rankd_model_rows_total{model=\"ctr\"}"), 8.0);
+    assert_eq!(metric(&page, "rankd_model_rows_total{model=\"ctr\"}"), 10.0);
 }
