@@ -124,7 +124,9 @@ impl Compute for Task {
                 (Fusion::Sum | Fusion::Max, Some(score)) => {
                     let scores = numbers(rows, score, stop)?;
                     let scores = scaled(&scores, Scale::MinMax, FLAT, stop)?;
-                    terms.extend(scores.into_iter().map(|score| score.map(|score| weight * score)));
+                    for chunk in stop.slices(&scores) {
+                        terms.extend(chunk?.iter().map(|score| score.map(|score| weight * score)));
+                    }
                 }
                 // The checks want a score for these.
                 (Fusion::Sum | Fusion::Max, None) => terms.extend(rows.ids().map(|_| None)),
@@ -144,6 +146,10 @@ impl Compute for Task {
         };
         let found = fused(&groups, &lengths, &terms, together, stop)?;
         let mut rows = rows.positions(found.iter().map(|row| row.position));
+        // Columns are written for all stored rows: where few are left of many, for those alone.
+        if rows.is_narrow() {
+            rows = rows.gathered(|_| true, stop)?;
+        }
         if self.rank_keys.is_some() || self.score_keys.is_some() {
             let (by_input, mut start) = (positions(&groups, &lengths, stop)?, 0);
             for (input, firsts) in by_input.iter().enumerate() {

@@ -119,7 +119,7 @@ fn the_deepest_code_that_is_let_through_is_compiled() {
 fn plan_code_finds_the_language_and_the_dsl_and_nothing_else() {
     const NAMES: usize = 30;
     let workspace = Workspace::new();
-    let language = "$rankd AggregateError Array BigInt Boolean E EP Error EvalError Infinity JSON Key Map Math NaN Number Object P Pred \
+    let language = "$rankd AggregateError Array BigInt Boolean E EP Error EvalError Infinity JSON Key M Map Math NaN Number Object P Pred \
                     RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError TypeError U URIError WeakMap WeakSet \
                     dial globalThis isFinite isNaN parseFloat parseInt undefined";
     let mut expected: Vec<&str> = language.split(' ').chain(names_in(Home::Global)).collect();

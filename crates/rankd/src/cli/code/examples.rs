@@ -8,6 +8,7 @@ const CASES: &[&str] = &[
     include_str!("../../../../../cases/file.md"),
     include_str!("../../../../../cases/graph.md"),
     include_str!("../../../../../cases/limits.md"),
+    include_str!("../../../../../cases/models.md"),
     include_str!("../../../../../cases/names.md"),
     include_str!("../../../../../cases/parameters.md"),
     include_str!("../../../../../cases/registry.md"),
