@@ -422,3 +422,15 @@ fn an_engine_with_other_endpoints_than_the_plan_s_is_refused() {
         assert_eq!(code(&other), Some(codes::DIFFERENT_REGISTRY));
     });
 }
+
+#[test]
+fn a_fallback_that_one_run_took_is_no_business_of_the_next() {
+    Rig::on(EVERY, 1, |rig| {
+        let struck = sleep("n1", "n0", 200).replace("}}", r#"},"timeout_ms":1,"fallback":"input"}"#);
+        let seen = rig.run(&rig.plan(&[source("n0", 3), struck]), without_limits());
+        assert_eq!(seen.ids(), [1, 2, 3]);
+        // The same node of a plan without fallbacks, on the same loop.
+        let plain = rig.plan(&[source("n0", 2), sleep("n1", "n0", 0)]);
+        assert_eq!(rig.run(&plain, deadline(LONG_MS)).ids(), [1, 2]);
+    });
+}

@@ -115,6 +115,8 @@ impl Progress {
     pub(super) fn end_substitution(&mut self) {
         if self.substitution.substitutes.take().is_some() {
             self.slots.iter_mut().for_each(|slot| *slot = None);
+            // The next run may be of a plan without any of this, which does not begin with it.
+            self.substitution.given_up.clear();
         }
     }
 
