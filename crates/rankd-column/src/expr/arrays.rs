@@ -113,11 +113,11 @@ impl<'a> Arrays<'a> {
     /// The dimension and the numbers of vectors that lie one after the other, as those of a whole column do.
     fn side_by_side(&self, vectors: &[VectorRef]) -> Option<(usize, &[f32])> {
         let first = *vectors.first()?;
-        // Where a null cell says that it is may be anywhere.
-        let follows = |(after, vector): (usize, &VectorRef)| {
-            vector.pool == first.pool && vector.at as usize == first.at as usize + after
-        };
-        if !vectors.iter().enumerate().all(follows) {
+        // Where a null cell says that it is may be anywhere. All are looked at, because a loop that can end early is not vectorised.
+        let strays = vectors.iter().enumerate().fold(0, |strays, (after, vector)| {
+            strays | (vector.pool ^ first.pool) | (vector.at ^ first.at.wrapping_add(after as u32))
+        });
+        if strays != 0 {
             return None;
         }
         let VectorPool { dimension, values } =
@@ -371,19 +371,19 @@ impl<'a> Chunk<'a> {
                 || match (a.values, b.values) {
                     (Values::Each(a), Values::All(b)) => {
                         let b = arrays.vector(b);
-                        let square = Some(square(b));
+                        let with = (b, square(b));
                         match arrays.side_by_side(&a[..n]) {
-                            Some((dimension, values)) => similarity.of_rows(
+                            Some((dimension, values)) => similarity.with_one(
                                 slots,
                                 #[inline(always)]
-                                |row| (&values[row * dimension..][..dimension], b),
-                                square,
+                                |row| &values[row * dimension..][..dimension],
+                                with,
                             ),
-                            None => similarity.of_rows(
+                            None => similarity.with_one(
                                 slots,
                                 #[inline(always)]
-                                |row| (arrays.vector(a[row]), b),
-                                square,
+                                |row| arrays.vector(a[row]),
+                                with,
                             ),
                         }
                     }
@@ -391,7 +391,6 @@ impl<'a> Chunk<'a> {
                         slots,
                         #[inline(always)]
                         |row| (arrays.vector(a.at(row)), arrays.vector(b.at(row))),
-                        None,
                     ),
                 },
             );

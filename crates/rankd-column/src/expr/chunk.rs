@@ -473,7 +473,12 @@ fn load<T: Copy + Default>(slice: &Slice<'_, T>, needed: bool, rows: Rows<'_>, o
 fn load_as<A: Copy, T: Copy>(slice: &Slice<'_, A>, rows: Rows<'_>, out: &mut Register<T>, make: impl Fn(A) -> T) {
     out.values.clear();
     out.valid.clear();
-    out.values.extend(rows.iter().map(|row| make(slice.values[row])));
+    match rows {
+        Rows::Range { start, len } => {
+            out.values.extend(slice.values[start..start + len].iter().map(|cell| make(*cell)))
+        }
+        Rows::Listed(rows) => out.values.extend(rows.iter().map(|row| make(slice.values[*row as usize]))),
+    }
     out.nulls = slice.valid.is_some();
     if let Some(valid) = slice.valid {
         gather(valid, rows, &mut out.valid);

@@ -5,15 +5,17 @@
 //! rounded to `f32`, never both at once; then lanes are added in pairs, the first half to the second, until one is left. Sixteen lanes
 //! fill one or two wide registers. Vectors have the same length: what is beyond the shorter one is not looked at.
 //!
-//! The additions of one row wait for each other, so rows are summed four in turn. The last four lanes are put together for many rows at
-//! once: in a loop of its own, the compiler fills a register with many rows, and in the loop before it with many lanes.
+//! The additions of one row wait for each other, so several rows are summed in turn, and what is read of a row is read once for all its sums. The
+//! last four lanes are put together for many rows at once: in a loop of its own, the compiler fills a register with many rows, and in the
+//! loop before it with many lanes. Whatever gives the rows is taken by value: called through a reference, it would be called for each row.
 
-const LANES: usize = 16;
-const QUARTER: usize = LANES / 4;
-/// Rows that are summed in turn.
-const IN_TURN: usize = 4;
+pub(super) const LANES: usize = 16;
+pub(super) const QUARTER: usize = LANES / 4;
 /// Rows whose lanes are put together at once.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
+
+/// The numbers that are worked on at once.
+pub(super) type Lanes = [f32; LANES];
 
 /// How two vectors are compared. Which of them comes first makes no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,46 +35,112 @@ impl Similarity {
         }
     }
 
-    /// Of the vectors of many rows, which `pair` gives. `b_square` is the square of each second one, where that is the same for all. Call
-    /// it under [`wide`](crate::kernel::wide::wide).
+    /// Of the vectors of many rows, which `pair` gives. Call it under [`wide`](crate::kernel::wide::wide).
     #[inline(always)]
-    pub fn of_rows<'v>(self, out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]), b_square: Option<f64>) {
-        let mut squares = [[0.0; BLOCK]; 2];
+    pub fn of_rows<'v>(self, out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy) {
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-            let first = block * BLOCK;
+            let pair = at(block * BLOCK, pair);
             match self {
-                Similarity::Dot => sums(out, first, &pair, product),
+                Similarity::Dot => sums::<4, 1>([out], pair, with_product),
                 Similarity::L2 => {
-                    sums(out, first, &pair, squared_difference);
+                    sums::<4, 1>([out], pair, with_difference);
                     out.iter_mut().for_each(|sum| *sum = sum.sqrt());
                 }
                 Similarity::Cosine => {
-                    let [a_squares, b_squares] = &mut squares;
-                    sums(out, first, &pair, product);
-                    sums(
-                        &mut a_squares[..out.len()],
-                        first,
-                        #[inline(always)]
-                        |row| (pair(row).0, pair(row).0),
-                        product,
-                    );
-                    match b_square {
-                        Some(square) => b_squares.fill(square),
-                        None => sums(
-                            &mut b_squares[..out.len()],
-                            first,
-                            #[inline(always)]
-                            |row| (pair(row).1, pair(row).1),
-                            product,
-                        ),
-                    }
-                    for ((out, aa), bb) in out.iter_mut().zip(a_squares).zip(b_squares) {
+                    let mut squares = [[0.0; BLOCK]; 2];
+                    let [aa, bb] = &mut squares;
+                    let (aa, bb) = (&mut aa[..out.len()], &mut bb[..out.len()]);
+                    sums::<2, 3>([&mut *out, &mut *aa, &mut *bb], pair, with_product_and_squares);
+                    for ((out, aa), bb) in out.iter_mut().zip(aa).zip(bb) {
                         *out = cosine(*out, *aa, *bb);
                     }
                 }
             }
         }
     }
+
+    /// Of the vectors of many rows, which `row` gives, with one whose [`square`] is known. Call it under [`wide`](crate::kernel::wide::wide).
+    #[inline(always)]
+    pub fn with_one<'v>(
+        self,
+        out: &mut [f64],
+        row: impl Fn(usize) -> &'v [f32] + Copy,
+        (with, with_square): (&'v [f32], f64),
+    ) {
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            let pair = beside(block * BLOCK, row, with);
+            match self {
+                Similarity::Dot => sums::<4, 1>([out], pair, with_product),
+                Similarity::L2 => {
+                    sums::<4, 1>([out], pair, with_difference);
+                    out.iter_mut().for_each(|sum| *sum = sum.sqrt());
+                }
+                Similarity::Cosine => cosines(out, pair, with_square),
+            }
+        }
+    }
+
+    /// The same as keys by which the nearest vectors are the highest: of a distance, the sum before its root, negated. Different sums have
+    /// different roots, so that keys are in the order of what [`Similarity::of_key`] makes of them.
+    #[inline(always)]
+    pub(super) fn keys_with_one<'v>(
+        self,
+        out: &mut [f64],
+        row: impl Fn(usize) -> &'v [f32] + Copy,
+        (with, with_square): (&'v [f32], f64),
+    ) {
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            let pair = beside(block * BLOCK, row, with);
+            match self {
+                Similarity::Dot => sums::<4, 1>([out], pair, with_product),
+                Similarity::L2 => {
+                    sums::<4, 1>([out], pair, with_difference);
+                    out.iter_mut().for_each(|sum| *sum = -*sum);
+                }
+                Similarity::Cosine => cosines(out, pair, with_square),
+            }
+        }
+    }
+
+    /// What a key stands for.
+    pub(super) fn of_key(self, key: f64) -> f64 {
+        match self {
+            Similarity::Dot | Similarity::Cosine => key,
+            // Not `-key`, which may be -0.0.
+            Similarity::L2 => (0.0 - key).sqrt(),
+        }
+    }
+}
+
+#[inline(always)]
+fn cosines<'v>(out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy, with_square: f64) {
+    let mut squares = [0.0; BLOCK];
+    let squares = &mut squares[..out.len()];
+    sums::<2, 2>([&mut *out, &mut *squares], pair, with_product_and_square);
+    for (out, square) in out.iter_mut().zip(squares) {
+        *out = cosine(*out, *square, with_square);
+    }
+}
+
+/// The same pairs, counted from another row on.
+#[inline(always)]
+fn at<'v>(
+    first: usize,
+    pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy,
+) -> impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy {
+    #[inline(always)]
+    move |row| pair(first + row)
+}
+
+/// Rows and one vector as pairs, counted from a row on.
+#[inline(always)]
+fn beside<'v>(
+    first: usize,
+    row: impl Fn(usize) -> &'v [f32] + Copy,
+    with: &'v [f32],
+) -> impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy {
+    #[inline(always)]
+    move |at| (row(first + at), with)
 }
 
 /// The product of a vector with itself.
@@ -90,6 +158,26 @@ fn squared_difference(a: f32, b: f32) -> f32 {
     (a - b) * (a - b)
 }
 
+#[inline(always)]
+fn with_product([ab]: [Lanes; 1], a: &Lanes, b: &Lanes) -> [Lanes; 1] {
+    [added(ab, a, b, product)]
+}
+
+#[inline(always)]
+fn with_difference([sum]: [Lanes; 1], a: &Lanes, b: &Lanes) -> [Lanes; 1] {
+    [added(sum, a, b, squared_difference)]
+}
+
+#[inline(always)]
+fn with_product_and_square([ab, aa]: [Lanes; 2], a: &Lanes, b: &Lanes) -> [Lanes; 2] {
+    [added(ab, a, b, product), added(aa, a, a, product)]
+}
+
+#[inline(always)]
+fn with_product_and_squares([ab, aa, bb]: [Lanes; 3], a: &Lanes, b: &Lanes) -> [Lanes; 3] {
+    [added(ab, a, b, product), added(aa, a, a, product), added(bb, b, b, product)]
+}
+
 /// The cosine of the angle between two vectors, from -1 to 1; 0 where the length of either is 0.
 #[inline(always)]
 fn cosine(ab: f64, aa: f64, bb: f64) -> f64 {
@@ -97,108 +185,132 @@ fn cosine(ab: f64, aa: f64, bb: f64) -> f64 {
     if lengths == 0.0 { 0.0 } else { (ab / lengths).clamp(-1.0, 1.0) }
 }
 
-/// The sums of [`BLOCK`] rows at most, from `first` on.
+/// The `M` sums of [`BLOCK`] rows at most, `N` in turn.
 #[inline(always)]
-fn sums<'v>(
-    out: &mut [f64],
-    first: usize,
-    pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
-    term: impl Fn(f32, f32) -> f32 + Copy,
+fn sums<'v, const N: usize, const M: usize>(
+    mut out: [&mut [f64]; M],
+    pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy,
+    step: impl Fn([Lanes; M], &Lanes, &Lanes) -> [Lanes; M] + Copy,
 ) {
-    let mut quarters = [[0f32; QUARTER]; BLOCK];
-    let whole = out.len() / IN_TURN * IN_TURN;
-    let mut are_long = true;
-    for (turn, quarters) in quarters[..whole].as_chunks_mut().0.iter_mut().enumerate() {
-        let (mut a, mut b): ([&[f32]; IN_TURN], [&[f32]; IN_TURN]) = Default::default();
-        for row in 0..IN_TURN {
-            (a[row], b[row]) = pair(first + IN_TURN * turn + row);
+    let count = out[0].len();
+    let mut quarters = [[[0f32; QUARTER]; BLOCK]; M];
+    let mut done = 0;
+    while done + N <= count {
+        let (mut a, mut b): ([&[f32]; N], [&[f32]; N]) = ([&[]; N], [&[]; N]);
+        for row in 0..N {
+            (a[row], b[row]) = pair(done + row);
         }
         let len = a[0].len();
         // A null cell may lead to no numbers.
-        if len < LANES || (0..IN_TURN).any(|row| a[row].len() != len || b[row].len() != len) {
-            are_long = false;
+        if len < LANES || (0..N).any(|row| a[row].len() != len || b[row].len() != len) {
             break;
         }
-        lanes(quarters, (a, b), len, term);
+        let lanes = lanes(a, b, len, step);
+        for row in 0..N {
+            for sum in 0..M {
+                quarters[sum][done + row] = quartered(lanes[row][sum]);
+            }
+        }
+        done += N;
     }
-    if are_long {
-        for (out, quarter) in out.iter_mut().zip(&quarters[..whole]) {
+    for (out, quarters) in out.iter_mut().zip(&quarters) {
+        for (out, quarter) in out.iter_mut().zip(&quarters[..done]) {
             *out = total(quarter);
         }
     }
-    for (row, out) in out.iter_mut().enumerate().skip(if are_long { whole } else { 0 }) {
-        let (a, b) = pair(first + row);
-        *out = sum(a, b, term);
+    for row in done..count {
+        let (a, b) = pair(row);
+        let single = single(a, b, step);
+        for (out, sum) in out.iter_mut().zip(single) {
+            out[row] = sum;
+        }
     }
 }
 
 /// The sum of `term(a[k], b[k])` over two vectors of any length.
-#[inline(never)]
 fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) -> f64 {
-    let len = a.len().min(b.len());
-    let mut quarters = [[0f32; QUARTER]];
-    if len < LANES {
-        quarters[0] = quartered(added([0.0; LANES], &moved(&a[..len]), &moved(&b[..len]), term));
-    } else {
-        lanes(&mut quarters, ([a], [b]), len, term);
-    }
-    total(&quarters[0])
+    let [sum] = single(a, b, |[sum]: [Lanes; 1], a, b| [added(sum, a, b, term)]);
+    sum
 }
 
-/// The lanes of vectors of this length, which is that of a block at least; each four of them added already. Loops and not `map`, which would
-/// not be compiled for each width.
+/// The sums of one row, of any length.
+#[inline(never)]
+fn single<const M: usize>(
+    a: &[f32],
+    b: &[f32],
+    step: impl Fn([Lanes; M], &Lanes, &Lanes) -> [Lanes; M] + Copy,
+) -> [f64; M] {
+    let len = a.len().min(b.len());
+    let lanes = if len < LANES {
+        step([[0.0; LANES]; M], &moved(&a[..len]), &moved(&b[..len]))
+    } else {
+        let [lanes] = lanes([a], [b], len, step);
+        lanes
+    };
+    lanes.map(|lanes| total(&quartered(lanes)))
+}
+
+/// The lanes of vectors of this length, which is that of a block at least. Loops and not `map`, which would not be compiled for each width.
 #[inline(always)]
-fn lanes<const N: usize>(
-    quarters: &mut [[f32; QUARTER]; N],
-    (a, b): ([&[f32]; N], [&[f32]; N]),
+fn lanes<const N: usize, const M: usize>(
+    a: [&[f32]; N],
+    b: [&[f32]; N],
     len: usize,
-    term: impl Fn(f32, f32) -> f32 + Copy,
-) {
+    step: impl Fn([Lanes; M], &Lanes, &Lanes) -> [Lanes; M] + Copy,
+) -> [[Lanes; M]; N] {
     let (whole, rest) = (len / LANES, len % LANES);
-    let mut blocks = [(&[] as &[[f32; LANES]], &[] as &[[f32; LANES]]); N];
+    let mut blocks = [(&[] as &[Lanes], &[] as &[Lanes]); N];
     for row in 0..N {
         // Cut once, so that nothing is checked in the loop.
         blocks[row] = (&a[row][..len].as_chunks().0[..whole], &b[row][..len].as_chunks().0[..whole]);
     }
-    let mut lanes = [[0f32; LANES]; N];
+    let mut lanes = [[[0f32; LANES]; M]; N];
     for block in 0..whole {
         for row in 0..N {
             let (a, b) = blocks[row];
-            lanes[row] = added(lanes[row], &a[block], &b[block], term);
+            lanes[row] = step(lanes[row], &a[block], &b[block]);
         }
     }
     if rest > 0 {
+        let mask = last(rest);
         for row in 0..N {
             if let (Some(a), Some(b)) = (a[row][..len].last_chunk(), b[row][..len].last_chunk()) {
-                lanes[row] = added(lanes[row], &kept(a, rest), &kept(b, rest), term);
+                lanes[row] = step(lanes[row], &kept(a, &mask), &kept(b, &mask));
             }
         }
     }
-    for row in 0..N {
-        quarters[row] = quartered(lanes[row]);
-    }
+    lanes
 }
 
 /// Of two zeros, a term is zero; and no lane is -0.0, so zeros add nothing.
 #[inline(always)]
-fn added(lanes: [f32; LANES], a: &[f32; LANES], b: &[f32; LANES], term: impl Fn(f32, f32) -> f32) -> [f32; LANES] {
+fn added(lanes: Lanes, a: &Lanes, b: &Lanes, term: impl Fn(f32, f32) -> f32) -> Lanes {
     std::array::from_fn(
         #[inline(always)]
         |at| lanes[at] + term(a[at], b[at]),
     )
 }
 
-/// The last numbers of a block, zeros before them. Bits are masked: a choice between numbers would be compiled to branches.
+/// All bits of the last lanes.
 #[inline(always)]
-fn kept(block: &[f32; LANES], count: usize) -> [f32; LANES] {
+fn last(count: usize) -> [u32; LANES] {
     std::array::from_fn(
         #[inline(always)]
-        |at| f32::from_bits(block[at].to_bits() & 0_u32.wrapping_sub(u32::from(at + count >= LANES))),
+        |at| 0_u32.wrapping_sub(u32::from(at + count >= LANES)),
+    )
+}
+
+/// The last numbers of a block, zeros before them. Bits are masked: a choice between numbers would be compiled to branches.
+#[inline(always)]
+fn kept(block: &Lanes, mask: &[u32; LANES]) -> Lanes {
+    std::array::from_fn(
+        #[inline(always)]
+        |at| f32::from_bits(block[at].to_bits() & mask[at]),
     )
 }
 
 /// The same for numbers that are less than a block.
-fn moved(numbers: &[f32]) -> [f32; LANES] {
+fn moved(numbers: &[f32]) -> Lanes {
     let mut block = [0f32; LANES];
     block[LANES - numbers.len()..].copy_from_slice(numbers);
     block
@@ -206,7 +318,7 @@ fn moved(numbers: &[f32]) -> [f32; LANES] {
 
 /// The first half of the lanes added to the second, and once more.
 #[inline(always)]
-fn quartered(lanes: [f32; LANES]) -> [f32; QUARTER] {
+pub(super) fn quartered(lanes: Lanes) -> [f32; QUARTER] {
     halved::<{ LANES / 2 }, QUARTER>(halved(lanes))
 }
 
@@ -219,14 +331,14 @@ fn halved<const N: usize, const HALF: usize>(lanes: [f32; N]) -> [f32; HALF] {
 }
 
 #[inline(always)]
-fn total(quarter: &[f32; QUARTER]) -> f64 {
+pub(super) fn total(quarter: &[f32; QUARTER]) -> f64 {
     f64::from((quarter[0] + quarter[2]) + (quarter[1] + quarter[3]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::wide::wide;
+    use crate::kernel::wide::each_width;
 
     const ALL: [Similarity; 3] = [Similarity::Dot, Similarity::Cosine, Similarity::L2];
 
@@ -278,33 +390,36 @@ mod tests {
                         null.clear();
                     }
                     for similarity in ALL {
-                        let (each, same) = (fill(similarity, rows, |row| (&a[row], &b[row]), None), numbers(len, 3));
-                        let with_same = fill(similarity, rows, |row| (&a[row], &same), Some(square(&same)));
-                        for row in 0..rows {
-                            let expected = similarity.of(&a[row], &b[row]);
-                            assert_eq!(each[row].to_bits(), expected.to_bits(), "{similarity:?} {len} {row} of {rows}");
-                            let expected = similarity.of(&a[row], &same);
-                            assert_eq!(with_same[row].to_bits(), expected.to_bits(), "{similarity:?} {len} {row}");
+                        let same = numbers(len, 3);
+                        let made = each_width(
+                            #[inline(always)]
+                            || {
+                                let (mut each, mut with_same) = (vec![f64::NAN; rows], vec![f64::NAN; rows]);
+                                similarity.of_rows(&mut each, |row| (&a[row], &b[row]));
+                                similarity.with_one(&mut with_same, |row| &a[row], (&same, square(&same)));
+                                (each, with_same)
+                            },
+                        );
+                        for (width, (each, with_same)) in made.iter().enumerate() {
+                            for row in 0..rows {
+                                let expected = similarity.of(&a[row], &b[row]);
+                                assert_eq!(
+                                    each[row].to_bits(),
+                                    expected.to_bits(),
+                                    "{similarity:?} {len} {row} {width}"
+                                );
+                                let expected = similarity.of(&a[row], &same);
+                                assert_eq!(
+                                    with_same[row].to_bits(),
+                                    expected.to_bits(),
+                                    "{similarity:?} {len} {row} {width}"
+                                );
+                            }
                         }
                     }
                 }
             }
         }
-    }
-
-    /// As wide as this processor can.
-    fn fill<'v>(
-        similarity: Similarity,
-        rows: usize,
-        pair: impl Fn(usize) -> (&'v [f32], &'v [f32]),
-        b_square: Option<f64>,
-    ) -> Vec<f64> {
-        let mut out = vec![f64::NAN; rows];
-        wide(
-            #[inline(always)]
-            || similarity.of_rows(&mut out, pair, b_square),
-        );
-        out
     }
 
     #[test]
