@@ -180,7 +180,7 @@ impl ModelSource {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reads the file, and finds the keys of its features.
+    /// Reads the file, finds the keys of its features, and scores a few rows, so that the first request pays for nothing of that.
     pub fn load(&self, registry: &Registry) -> Result<UsedModel, ModelError> {
         let path = || self.path.clone();
         let bytes = match files::read(&self.path, MODEL_BYTES_MAX) {
@@ -194,7 +194,10 @@ impl ModelSource {
         }
         let read = model::read(self.format, &bytes);
         let read = read.map_err(|problem| ModelError::Model { path: path(), format: self.format, problem })?;
-        UsedModel::bind(self.at, read, is, registry).map_err(|found| ModelError::Features { path: path(), found })
+        let used = UsedModel::bind(self.at, read, is, registry);
+        let used = used.map_err(|found| ModelError::Features { path: path(), found })?;
+        used.warm(registry.known_model(self.at).as_deref());
+        Ok(used)
     }
 
     /// Takes a file that was read into use.

@@ -4,7 +4,7 @@
 //! loses up to 0.15 ulp. It is also less than the result changes from one argument to the next, as far as the rounding of r², which is
 //! monotone itself, does not make it up: `exp` is monotone.
 
-use crate::math::exact::{LN_2, LOG2_E, pick, polynomial, power_of_two, round, scale, sum_ordered, upper};
+use crate::math::exact::{LN_2, LOG2_E, low_bits, pick, polynomial, power_of_two, round, scale, sum_ordered, upper};
 
 /// (e^r - 1 - r - r² / 2) / r³ up to |r| = 0.3468, to 7.9e-18.
 const REST: [f64; 10] = [
@@ -32,6 +32,26 @@ const EXP_MAX: f64 = 710.0;
 pub fn exp(x: f64) -> f64 {
     let (whole, one, rest) = powered(clamp(x, EXP_MIN, EXP_MAX), 0.0).parts();
     scale(one + rest, whole)
+}
+
+/// Steps of ln 2 / 2048, and their inverse, each rounded once.
+const STEPS: f64 = 2_954.639_443_740_597;
+const STEP: f64 = 1.0 / STEPS;
+/// Of the second and the third term of e^r, where r is at most half a step.
+const HALF: f64 = 0.500_000_001_022_758_3;
+const SIXTH: f64 = 0.166_666_666_85;
+
+/// `e` to the power of `x` as CatBoost computes it on x86. There `x` is the nearest whole number of steps and a rest, and what the product of that number and
+/// a step loses by rounding is in the rest, and so in the result: it is off by up to `x` units in the last place.
+#[inline(always)]
+pub fn exp_in_steps(x: f64) -> f64 {
+    let x = clamp(x, EXP_MIN, EXP_MAX);
+    let count = round(x * STEPS);
+    let rest = count * STEP - x;
+    let less_than_two = (low_bits(count) & 2_047) as f64;
+    // At most half a step: what a fourth term would add is in the factors of these.
+    let power_of_rest = 1.0 + (rest * rest * (HALF - rest * SIXTH) - rest);
+    scale(power_of_rest * exp2(less_than_two / 2_048.0), (count - less_than_two) / 2_048.0)
 }
 
 /// 2 to the power of `x`.

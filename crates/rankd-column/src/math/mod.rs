@@ -15,6 +15,7 @@
 //! | [`pow`], [`sigmoid`], [`tanh`], [`sin`], [`cos`] | 2 ulp | |
 //! | [`decay`] | 1 ulp of 0.5 to the power of the rounded quotient | |
 //! | [`logf`] | as glibc computes it | the single precision that model files were trained with |
+//! | [`exp_in_steps`] | as CatBoost computes it, to 2 ulp | for its responses alone |
 //!
 //! Where the exact result is a number, it is what comes out, as long as it is not subnormal: the error before the last rounding is below half an ulp
 //! in `exp`, `exp2`, `pow` and the logarithms. Infinities, NaN and signed zeros are as IEEE 754 says.
@@ -31,7 +32,7 @@ mod power;
 mod single;
 mod trigonometry;
 
-pub use exponential::{decay, exp, exp2};
+pub use exponential::{decay, exp, exp_in_steps, exp2};
 pub use logarithm::{log, log1p, log2, log10};
 pub use logistic::{sigmoid, tanh};
 pub use power::pow;

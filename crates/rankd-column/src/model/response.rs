@@ -1,9 +1,11 @@
 //! From raw sums to what a library's `predict` gives.
 //!
 //! Raw scores have the library's bits. Here our own functions take the place of a C library's, so a result may be the next float but one.
+//! CatBoost has an exponential of its own, whose error grows with its argument: it is computed as it is there.
 
 use super::forest::BLOCK;
-use crate::math::{exp, log1p};
+use super::source::Dialect;
+use crate::math::{exp, exp_in_steps, log1p};
 
 /// Which numbers a row gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +21,8 @@ pub struct Response {
     pub link: Link,
     /// Sums are divided by the number of iterations first.
     pub average: bool,
-    /// Numbers of 32 bits.
-    pub single: bool,
+    /// Whose arithmetic it is: XGBoost's numbers have 32 bits, CatBoost's exponential is its own.
+    pub dialect: Dialect,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,21 +56,25 @@ impl Response {
         if self.average && iterations > 0 {
             sums.iter_mut().flat_map(|sums| &mut sums[..len]).for_each(|sum| *sum /= iterations as f64);
         }
-        let single = self.single;
-        let each = |sums: &mut [[f64; BLOCK]], link: fn(f64, f64) -> f64, slope: f64| {
-            sums.iter_mut().flat_map(|sums| &mut sums[..len]).for_each(|sum| *sum = rounded(link(*sum, slope), single));
+        let single = self.dialect == Dialect::XgBoost;
+        let exp = match self.dialect {
+            Dialect::LightGbm | Dialect::XgBoost => exp,
+            Dialect::CatBoost => exp_in_steps,
+        };
+        let each = |sums: &mut [[f64; BLOCK]], link: &dyn Fn(f64) -> f64| {
+            sums.iter_mut().flat_map(|sums| &mut sums[..len]).for_each(|sum| *sum = rounded(link(*sum), single));
         };
         match self.link {
             Link::Identity => {}
             Link::Sigmoid { slope } => match single {
-                true => each(sums, |x, _| f64::from(single_sigmoid(x as f32)), 1.0),
-                false => each(sums, |x, slope| 1.0 / (1.0 + exp(-slope * x)), slope),
+                true => each(sums, &|x| f64::from(single_sigmoid(x as f32))),
+                false => each(sums, &|x| 1.0 / (1.0 + exp(-slope * x))),
             },
-            Link::Exp => each(sums, |x, _| exp(x), 1.0),
-            Link::SignedSquare => each(sums, |x, _| if x < 0.0 { -(x * x) } else { x * x }, 1.0),
-            Link::Softplus => each(sums, |x, _| log1p(exp(x)), 1.0),
-            Link::IsPositive => each(sums, |x, _| f64::from(u8::from(x > 0.0)), 1.0),
-            Link::Softmax => (0..len).for_each(|row| softmax(sums, row, single)),
+            Link::Exp => each(sums, &exp),
+            Link::SignedSquare => each(sums, &|x| if x < 0.0 { -(x * x) } else { x * x }),
+            Link::Softplus => each(sums, &|x| log1p(exp(x))),
+            Link::IsPositive => each(sums, &|x| f64::from(u8::from(x > 0.0))),
+            Link::Softmax => (0..len).for_each(|row| softmax(sums, row, exp, single)),
             Link::Argmax => (0..len).for_each(|row| argmax(sums, row)),
         }
     }
@@ -84,7 +90,7 @@ fn single_sigmoid(x: f32) -> f32 {
     1.0 / (power + 1.0 + 1e-16)
 }
 
-fn softmax(sums: &mut [[f64; BLOCK]], row: usize, single: bool) {
+fn softmax(sums: &mut [[f64; BLOCK]], row: usize, exp: fn(f64) -> f64, single: bool) {
     let largest = sums.iter().map(|sums| sums[row]).fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for sums in sums.iter_mut() {

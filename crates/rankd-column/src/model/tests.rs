@@ -147,7 +147,7 @@ fn forest(random: &mut Random, dialect: Dialect) -> (Naive, Model) {
             naive.trees.push(NaiveTree { output, splits, leaves, covers, sets, is_oblivious });
         }
     }
-    let response = Response { link: Link::Identity, average: false, single: false };
+    let response = Response { link: Link::Identity, average: false, dialect: Dialect::LightGbm };
     (naive, builder.finish(String::new(), response))
 }
 

@@ -202,7 +202,7 @@ impl<'a> CatBoostFile<'a> {
                 other => return Err(ModelProblem::new(*at, format!("the loss `{other}` is not read"))),
             },
         };
-        Ok(Response { link, average: false, single: false })
+        Ok(Response { link, average: false, dialect: Dialect::CatBoost })
     }
 }
 

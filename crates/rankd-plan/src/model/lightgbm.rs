@@ -206,7 +206,7 @@ impl<'a> Header<'a> {
 
     /// What becomes of sums. The first word names the objective, the others its settings.
     fn response(&self) -> Read<Response> {
-        let respond = |link| Response { link, average: self.average, single: false };
+        let respond = |link| Response { link, average: self.average, dialect: Dialect::LightGbm };
         let Some(objective) = self.objective else { return Ok(respond(Link::Identity)) };
         let mut words = objective.words();
         let Some(name) = words.next() else { return Ok(respond(Link::Identity)) };

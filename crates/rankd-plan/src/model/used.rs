@@ -8,9 +8,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, nearest, quoted};
 use crate::registry::{FeatureKeys, ModelEntry, Registry, why_not};
 use arc_swap::ArcSwap;
 use rankd_column::Key;
-use rankd_column::model::{Feature, Lookups, Model, ScoreScratch};
+use rankd_column::model::{Feature, Lookups, Model, ModelOutput, ScoreScratch, Scoring};
+use rankd_column::stop::Picking;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One version of a model.
 pub struct UsedModel {
@@ -81,13 +82,36 @@ impl UsedModel {
 
     /// Scores with working memory that was used before, if there is some that nobody uses, and counts the rows that were scored.
     pub fn score<E>(&self, score: impl FnOnce(&mut ScoringMemory) -> Result<usize, E>) -> Result<usize, E> {
-        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = spare().pop();
+        let taken = self.spare().pop();
         let mut memory = taken.unwrap_or_default();
         let rows = score(&mut memory)?;
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
-        spare().push(memory);
+        self.spare().push(memory);
         Ok(rows)
+    }
+
+    /// Scores a block of rows that nobody has asked for and leaves its working memory behind, so that the first scorings find all memory in place: as
+    /// many as the version before it had at once.
+    pub fn warm(&self, before: Option<&UsedModel>) {
+        const ROWS: usize = 256;
+        let at_once = before.map_or(1, |before| before.spare().len().max(1));
+        let scoring = Scoring { output: ModelOutput::Response, iterations: usize::MAX };
+        let mut scores = vec![vec![0.0; ROWS]; self.model.outputs(scoring.output)];
+        let mut out: Vec<&mut [f64]> = scores.iter_mut().map(Vec::as_mut_slice).collect();
+        // Far apart, so that rows take different ways.
+        let mut inputs = |feature: usize, _: usize, values: &mut [f64]| {
+            values.iter_mut().enumerate().for_each(|(row, value)| *value = ((row * 37 + feature) % ROWS) as f64 - 64.0);
+        };
+        for _ in 0..at_once {
+            let mut memory = ScoringMemory::default();
+            // Nothing stops it, and what it gives does not matter.
+            let _ = self.model.score(&mut inputs, ROWS, scoring, &mut out, &mut memory.scratch, Picking::default());
+            self.spare().push(memory);
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<ScoringMemory>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

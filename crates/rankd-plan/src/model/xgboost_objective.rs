@@ -1,8 +1,8 @@
 //! What XGBoost's objectives make of base scores and of sums.
 
 use rankd_column::math::logf;
-use rankd_column::model::Response;
 use rankd_column::model::response::Link;
+use rankd_column::model::{Dialect, Response};
 
 /// What becomes of sums, and of the base score before anything is added to it: it is in the space of responses.
 pub(super) struct Objective {
@@ -28,7 +28,7 @@ pub(super) fn objective(name: &str) -> Option<Objective> {
         "multi:softmax" => (Link::Argmax, |score| score),
         _ => return None,
     };
-    Some(Objective { response: Response { link, average: false, single: true }, margin })
+    Some(Objective { response: Response { link, average: false, dialect: Dialect::XgBoost }, margin })
 }
 
 fn logit(score: f32) -> f32 {

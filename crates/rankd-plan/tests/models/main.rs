@@ -8,9 +8,10 @@
 mod damage;
 mod refused;
 mod rows;
+mod warm;
 
 use rankd_plan::model::{Format, read};
-use rows::{Golden, contribution_limit, response_limit};
+use rows::{Golden, RESPONSE_LIMIT, contribution_limit};
 use std::path::{Path, PathBuf};
 
 /// Every model of the folder, with its format.
@@ -43,7 +44,7 @@ fn every_raw_score_has_the_bits_of_its_library() {
         let model = read(format, &bytes(&path)).unwrap_or_else(|problem| panic!("{name}: {problem}"));
         let found = Golden::read(&bytes(&path.with_extension("rows"))).compare(format, &model);
         assert_eq!(found.wrong_raw, 0, "{name}: {found:?}");
-        assert!(found.response_units <= response_limit(format), "{name}: {found:?}");
+        assert!(found.response_units <= RESPONSE_LIMIT, "{name}: {found:?}");
         let error = found.contribution_error.unwrap_or(0.0);
         assert!(error <= contribution_limit(format), "{name}: {found:?}");
     }

@@ -148,13 +148,8 @@ pub(crate) fn contribution_limit(format: Format) -> f64 {
     }
 }
 
-/// How many units in the last place a response may be off. CatBoost has a fast exponential of its own, which is off itself.
-pub(crate) fn response_limit(format: Format) -> u64 {
-    match format {
-        Format::LightGbm | Format::XgBoost => 2,
-        Format::CatBoost => 64,
-    }
-}
+/// How many units in the last place a response may be off.
+pub(crate) const RESPONSE_LIMIT: u64 = 2;
 
 /// How many floats two numbers are apart.
 fn units(a: f64, b: f64, single: bool) -> u64 {
