@@ -36,9 +36,10 @@ fn ask(server: &Server, per_mille: u64, requests: i64) -> (Vec<Answer>, Snapshot
 fn lost_packets_cost_hardly_any_rows() {
     let server = Server::start(&[]);
     load_users(&server);
-    // Which packets are lost is chance, and failures come several at a time: over many runs at 50 of 1000 about 5 fail, 12 are exceeded in one run of
-    // twenty, and the worst had 27. Without second tries 85 in 100 requests fail.
-    for (per_mille, failed_max) in [(50, 36), (10, 1)] {
+    // Which packets are lost is chance, and failures come several at a time, because a breaker that opens takes the next requests along: over many runs at
+    // 50 of 1000 about 5 fail, 12 are exceeded in one run of twenty, and the worst had 27; at 10 of 1000 mostly none, and 5 where a breaker opened. Without
+    // second tries 85 in 100 requests fail.
+    for (per_mille, failed_max) in [(50, 36), (10, 12)] {
         let asked: Vec<(Vec<Answer>, Snapshot)> = thread::scope(|scope| {
             let askers: Vec<_> = (0..12).map(|_| scope.spawn(|| ask(&server, per_mille, 100))).collect();
             askers.into_iter().map(|asker| asker.join().expect("it did not panic")).collect()
