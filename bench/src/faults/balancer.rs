@@ -1,5 +1,8 @@
 //! A balancer in front of two servers, no more than a restart needs: it asks them whether they are ready, gives each request to
 //! one that is, and tries the other only where the first did not take the connection.
+//!
+//! It gives up on a connection that is not made soon, as balancers do. A server that closes its listener drops the packets that ask for a
+//! connection for a millisecond; whoever asks just then would hear nothing for a second.
 
 use crate::http::floor::whole;
 use std::io::{Read, Write};
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 /// How often a server is asked whether it is ready.
 const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server may take to take a connection.
+const CONNECT: Duration = Duration::from_millis(50);
 /// How long a connection is kept that nothing is sent on: less than a server keeps it.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -46,13 +51,15 @@ impl Balancer {
         let inner = Arc::new(Inner { backends, next, over: AtomicBool::new(false) });
         let balancer = Balancer { address, inner: inner.clone() };
         (0..2).for_each(|at| balancer.replace(at, addresses[at]));
-        let looks = inner.clone();
-        std::thread::spawn(move || {
-            while !looks.over.load(Ordering::Relaxed) {
-                looks.backends.iter().for_each(Backend::look);
-                std::thread::sleep(LOOK);
-            }
-        });
+        for at in 0..2 {
+            let looks = inner.clone();
+            std::thread::spawn(move || {
+                while !looks.over.load(Ordering::Relaxed) {
+                    looks.backends[at].look();
+                    std::thread::sleep(LOOK);
+                }
+            });
+        }
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if inner.over.load(Ordering::Relaxed) {
@@ -149,7 +156,8 @@ impl Inner {
 }
 
 fn connect(address: &str) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect(address)?;
+    let address = address.parse().map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    let stream = TcpStream::connect_timeout(&address, CONNECT)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     Ok(stream)

@@ -20,5 +20,6 @@ pub mod service;
 pub mod slow;
 pub mod stage;
 pub mod stop;
+pub mod swap;
 pub mod tally;
 pub mod upgrade;
