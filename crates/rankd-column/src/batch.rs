@@ -21,6 +21,10 @@ pub struct Key(pub u32);
 impl Key {
     /// The row's own id: every batch has it, it is never null and no column stands for it.
     pub const ID: Key = Key(0);
+
+    /// Where a row came from, in a run that follows its rows: a number for whoever put it there. No registry has this key, and no other run
+    /// has such a column. Kernels carry it along like any other.
+    pub const ORIGIN: Key = Key(u32::MAX);
 }
 
 /// Columns by key over the same rows.
@@ -115,6 +119,11 @@ impl Batch {
         };
         let columns = self.columns.iter().filter(is_made);
         ids.into_iter().chain(columns.map(|(_, column)| (Arc::as_ptr(column).cast(), column.bytes())))
+    }
+
+    /// Whether its rows are there anyway, as those of a table are.
+    pub fn is_kept(&self) -> bool {
+        self.kept.as_deref().is_some_and(|kept| Arc::ptr_eq(&kept.ids, &self.ids))
     }
 
     /// How many rows are stored. A row set may look at fewer of them.

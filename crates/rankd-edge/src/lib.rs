@@ -3,7 +3,7 @@
 //! Reading order: [`files`], [`project`], [`registry_files`] and [`library`] (plans and registries on disk), [`endpoints`], [`table_file`],
 //! [`tables`] and [`late_data`] (stores for the engine), [`models`] and [`model_list`] (trained models), [`sample`] (what stores hold),
 //! [`input`], [`request_id`] and [`prepare`] (a request's JSON in), [`answer`] and [`arrow`] (rows out, as JSON or as an Arrow stream), [`outputs`] (which nodes give them), [`explain`] (how a
-//! plan runs), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
+//! plan runs), [`why`] (what became of an item), [`perfetto`] (traces for a viewer), [`task_list`] (what tasks declare), [`listing`] (tables for people), [`date`] and
 //! [`process`] (what the system says).
 
 #![warn(missing_docs)]
@@ -33,3 +33,4 @@ pub mod tables;
 pub mod task_list;
 #[cfg(test)]
 mod test_plan;
+pub mod why;

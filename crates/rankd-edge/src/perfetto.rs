@@ -25,8 +25,7 @@ impl Perfetto {
         self.event(&format!("{} {request_id}", plan.name), "run", lane, offset_ns, trace.total_ns, |w| {
             write_seed(outcome, w)
         });
-        // Nodes that ran in one go are one event, that of the last.
-        let mut nodes: Vec<&NodeTrace> = trace.nodes.iter().filter(|node| node.fused_into.is_none()).collect();
+        let mut nodes: Vec<&NodeTrace> = trace.nodes.iter().collect();
         nodes.sort_by_key(|node| node.start_ns);
         for node in nodes {
             let kind = match node.on {
@@ -55,13 +54,8 @@ impl Perfetto {
                 if let Some(after) = node.chained_after {
                     w.field("chained_after").string(&plan.node(after).id);
                 }
-                let mut fused = trace.nodes.iter().filter(|other| other.fused_into == Some(node.node)).peekable();
-                if fused.peek().is_some() {
-                    w.field("fused").array(|w| {
-                        for other in fused {
-                            w.string(&plan.node(other.node).id);
-                        }
-                    });
+                if let Some(into) = node.fused_into {
+                    w.field("fused_into").string(&plan.node(into).id);
                 }
                 if node.commands > 0 {
                     w.field("commands").int(node.commands as i64);

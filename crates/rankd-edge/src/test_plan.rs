@@ -84,6 +84,7 @@ pub(crate) fn outcome() -> Outcome {
         inlined: None,
         chained_after: None,
         fused_into: None,
+        fused_after: None,
         end,
         rows_in: 0,
         rows_out: 0,

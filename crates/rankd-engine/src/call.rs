@@ -63,9 +63,9 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// How many rows each node of the pass gave that this thread ran last.
-pub(crate) fn rows_out_of_pass() -> Vec<usize> {
-    SCRATCH.with_borrow(|scratch| scratch.rows_out().to_vec())
+/// What the pass that this thread ran last did, for the trace. `failed` is the node that failed.
+pub(crate) fn report_of_pass(failed: Option<NodeIx>) -> PassReport {
+    SCRATCH.with_borrow(|scratch| PassReport::new(scratch, failed))
 }
 
 /// Calls `run` with this thread's scratch space, for any number of computations. A panic goes no further.

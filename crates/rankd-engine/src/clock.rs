@@ -7,6 +7,7 @@
 use crate::exact::{Exact, current};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 pub use tokio::time::Instant;
@@ -23,6 +24,12 @@ pub(crate) async fn with_exact_timers<T>(inner: impl Future<Output = T>) -> T {
 
 pub fn now() -> Instant {
     Instant::now()
+}
+
+/// Nanoseconds since a moment of this process: for what lies between two readings.
+pub(crate) fn nanos() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    nanos_between(*FIRST.get_or_init(now), now())
 }
 
 /// Milliseconds since 1970, by the system's clock: for what a plan computes, never for limits.

@@ -6,7 +6,9 @@
 //! without it, the cells of the latter count as written.
 
 use crate::error::TaskError;
-use crate::task::{AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, StoredLayout, Task};
+use crate::task::{
+    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, StoredLayout, Task,
+};
 use rankd_column::{Column, Key, RowSet, Stop, Value};
 use rankd_plan::Registry;
 use rankd_plan::plan::Node;
@@ -116,6 +118,14 @@ impl Compute for WithDefaults<Arc<dyn Compute>> {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         self.rules.apply(self.task.run(inputs, cx)?, cx.stop())
     }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        self.task.why_lost(row)
+    }
+
+    fn orders_by(&self) -> Vec<Key> {
+        self.task.orders_by()
+    }
 }
 
 impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
@@ -126,5 +136,9 @@ impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
 
     fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
         self.task.layout(registry)
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        self.task.why_lost(row)
     }
 }

@@ -1,10 +1,12 @@
 //! The record of a fused step as the records of its nodes: the trace speaks of nodes, however they ran.
 //!
-//! Rows and keys are those of each node. The time is the whole step's, for all of them: a pass has no other.
+//! Rows and keys are those of each node, and so is the time: what was spent on its parts, chunk by chunk, added up. The nodes of a pass take
+//! turns with every chunk; their records follow each other, so that the time of each is there once.
 
 use crate::steps::{Step, Steps};
 use crate::trace::{End, NodeTrace};
 use rankd_column::Key;
+use rankd_column::expr::Scratch;
 use rankd_column::expr::pass::Part;
 use rankd_plan::plan::NodeIx;
 use std::sync::Arc;
@@ -14,8 +16,22 @@ use std::sync::Arc;
 pub(crate) struct PassReport {
     /// How many rows each gave, as far as they came.
     pub(crate) rows_out: Vec<usize>,
+    /// By part: how long it took. Nothing where the step did not come to that.
+    pub(crate) nanos: Vec<u64>,
     /// The one that failed.
     pub(crate) failed: Option<NodeIx>,
+}
+
+impl PassReport {
+    /// Of the pass that was run last with this scratch.
+    pub(crate) fn new(scratch: &Scratch, failed: Option<NodeIx>) -> PassReport {
+        PassReport { rows_out: scratch.rows_out().to_vec(), nanos: scratch.part_nanos().to_vec(), failed }
+    }
+
+    /// How long the first so many parts took.
+    fn nanos_of_first(&self, parts: usize) -> u64 {
+        self.nanos.iter().take(parts).sum()
+    }
 }
 
 /// Puts the records of all its nodes in place of each fused step's. `reports` are by step.
@@ -57,9 +73,16 @@ fn of_node(at: usize, record: &NodeTrace, step: &Step, report: &PassReport) -> N
     // A node has the rows of the last of its parts.
     let parts_to = |at: usize| step.pass.as_ref().map_or(at + 1, |pass| parts_of_nodes(pass.parts(), at + 1));
     let out_of = |at: usize| report.rows_out.get(parts_to(at) - 1).map_or(0, |rows| *rows as u64);
+    let reached = |at: usize| (record.start_ns + report.nanos_of_first(parts_to(at))).min(record.end_ns);
+    let start_ns = if at == 0 { record.start_ns } else { reached(at - 1) };
     NodeTrace {
         node,
+        // The first of them waited for a thread, and the others only for the one before.
+        ready_ns: if at == 0 { record.ready_ns } else { start_ns },
+        start_ns,
+        end_ns: if node == last || report.nanos.is_empty() { record.end_ns } else { reached(at) },
         fused_into: (node != last).then_some(last),
+        fused_after: at.checked_sub(1).map(|before| step.nodes[before]),
         end,
         rows_in: if at == 0 { record.rows_in } else { out_of(at - 1) },
         rows_out: if end == End::Done { out_of(at) } else { 0 },

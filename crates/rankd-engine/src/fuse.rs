@@ -5,6 +5,7 @@
 //! node, a node that must stay off the event loop, and a node with a time-out, a fallback or a condition of its own, because those are
 //! promises about one node alone. For the same reason a run whose nodes have a time limit each walks the plan as written.
 
+use crate::clock;
 use crate::error::TaskError;
 use crate::live::LiveKeys;
 use crate::steps::StepSpec;
@@ -26,6 +27,7 @@ struct Fused {
 impl Compute for Fused {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         let (values, stop) = (cx.values, cx.stop());
+        cx.scratch.time_parts(cx.is_traced.then_some(clock::nanos));
         self.pass.run(&inputs[0], values, cx.scratch, stop).map_err(|failed| {
             let node = self.nodes.get(self.pass.group_of(failed.part)).copied();
             match self.pass.parts().get(failed.part).and_then(pass::Part::program) {

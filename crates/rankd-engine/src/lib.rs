@@ -17,6 +17,7 @@
 //! | [`loop_context`], [`run`] | what the runs of a loop share; one request on its event loop |
 //! | [`trace`], `expand_passes`, [`stats`] | how an answer came about; counters |
 //! | [`sequential`], [`thread_pools`] | the other two schedulers |
+//! | [`why`] | what became of an item in a run, and why |
 //! | [`loop_handle`], [`engine`] | a loop as services on it see it; the owner of the threads |
 
 mod base64;
@@ -58,6 +59,7 @@ pub mod task;
 pub mod tasks;
 pub mod thread_pools;
 pub mod trace;
+pub mod why;
 
 pub use codes::{ErrorCode, ErrorKind};
 pub use engine::{Engine, Settings};

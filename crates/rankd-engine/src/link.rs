@@ -18,6 +18,7 @@ use crate::store::table::{IndexNeed, TableEndpoint, Tables};
 use crate::substitutes::Substitutes;
 use crate::task::{LinkContext, StoredLayout, Task};
 use crate::tasks::Tasks;
+use crate::why::Kept;
 use rankd_column::expr::Program;
 use rankd_column::{Id, IdDictionary, IdTexts, Key, Value};
 use rankd_plan::Registry;
@@ -103,6 +104,16 @@ impl Linked {
     /// Makes every task of the plan. The tasks and the registry are those that the plan was checked against. That a task is
     /// missing, or panics, is a bug, and the error names its node.
     pub fn link(plan: &Plan, tasks: &Tasks, registry: &Registry) -> Result<Linked, Box<RunError>> {
+        Linked::link_kept(plan, tasks, registry, None)
+    }
+
+    /// The same for one run whose rows are kept.
+    pub(crate) fn link_kept(
+        plan: &Plan,
+        tasks: &Tasks,
+        registry: &Registry,
+        kept: Option<&Arc<Kept>>,
+    ) -> Result<Linked, Box<RunError>> {
         if plan.registry != registry.id() {
             let message = format!("the plan {:?} was checked with another registry than it is linked with", plan.name);
             return Err(Box::new(RunError::new(codes::DIFFERENT_REGISTRY, message)));
@@ -113,12 +124,24 @@ impl Linked {
         for (ix, node) in plan.nodes.iter().enumerate() {
             let needed = live.given[ix].keys();
             let draws = Cell::new(false);
-            let context = LinkContext { node, nodes: &plan.nodes, registry, indexes: &indexes, draws: &draws, needed };
+            let context = LinkContext {
+                node,
+                nodes: &plan.nodes,
+                registry,
+                indexes: &indexes,
+                draws: &draws,
+                needed,
+                follows_rows: kept.is_some(),
+            };
             let task = make(node, tasks, context)?;
             plan_draws |= draws.get() && node.needed;
             let is_anytime = task.is_anytime();
+            let task = with_defaults(task, node, registry);
             parts.push(StepSpec {
-                task: with_defaults(task, node, registry),
+                task: match kept {
+                    Some(kept) => kept.watch(ix as NodeIx, task),
+                    None => task,
+                },
                 inputs: node.inputs.clone(),
                 reserves: node.reserves,
                 nodes: vec![ix as NodeIx],

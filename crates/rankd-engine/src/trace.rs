@@ -80,8 +80,10 @@ pub struct NodeTrace {
     pub inlined: Option<Inlined>,
     /// For a computation that went on in the job of this one.
     pub chained_after: Option<NodeIx>,
-    /// For a node that was done in one pass with others: the last of them, whose record has the time of them all.
+    /// For a node that was done in one pass with others: the last of them. Their records follow each other in time.
     pub fused_into: Option<NodeIx>,
+    /// In such a pass: the node before it.
+    pub fused_after: Option<NodeIx>,
     pub end: End,
     pub rows_in: u64,
     pub rows_out: u64,
@@ -118,7 +120,7 @@ impl NodeTrace {
 
     /// How long it waited for a thread of the pool; nothing for a node that never queued.
     pub fn queue_ns(&self) -> Option<u64> {
-        let follows = self.chained_after.is_some() || self.fused_into.is_some();
+        let follows = self.chained_after.is_some() || self.fused_after.is_some();
         let queued = matches!(self.on, Where::Pool(_) | Where::Io(_)) && !follows;
         queued.then(|| self.start_ns - self.ready_ns)
     }
@@ -284,6 +286,7 @@ impl Recorder {
             inlined: None,
             chained_after: None,
             fused_into: None,
+            fused_after: None,
             end: End::Abandoned,
             rows_in,
             rows_out: 0,

@@ -47,6 +47,7 @@ pub(crate) struct FanOut {
 
 impl FanOut {
     pub(crate) fn make(params: Params, prefix: &'static str, cx: &LinkContext<'_>) -> FanOut {
+        let params = Params { carry: cx.carried(params.carry), ..params };
         FanOut { params, prefix, parent_id: cx.key(PARENT_ID), id: cx.field(Key::ID).name }
     }
 

@@ -9,7 +9,9 @@ use rankd_column::kernel::join::{is_among, matches};
 use rankd_column::{Key, RowSet, Stop, Stopped, Value};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, MemberOf};
-use rankd_engine::task::{self, Compute, ComputeContext, Decoding, Fetch, FetchContext, InputRows, LinkContext, Load};
+use rankd_engine::task::{
+    self, Compute, ComputeContext, Decoding, Fetch, FetchContext, InputRows, LinkContext, Load, Lost, LostRow,
+};
 use rankd_plan::signature::typed::{IdsParam, Input, KeysLikeIds, TemplateText};
 use rankd_plan::signature::*;
 use rankd_plan::template::Template;
@@ -57,6 +59,15 @@ params! {
 pub(crate) enum Named {
     Kept,
     Dropped,
+}
+
+impl Named {
+    fn lost(self, by: Vec<Key>, among: task::Among) -> Lost {
+        match self {
+            Named::Kept => Lost::NotNamed { by, among },
+            Named::Dropped => Lost::Named { by, among },
+        }
+    }
 }
 
 /// The task for a node, by what it is given.
@@ -111,6 +122,17 @@ impl Compute for Compared {
         }
         Ok(kept(rows, &is_named, self.named, stop)?)
     }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        let (by, among) = (
+            self.by.clone(),
+            match self.among {
+                Among::Rows(rows) => task::Among::Input(rows),
+                Among::List(list) => task::Among::Param(list),
+            },
+        );
+        self.named.lost(by, among)
+    }
 }
 
 fn kept(rows: &RowSet, is_named: &[bool], named: Named, stop: Stop<'_>) -> Result<RowSet, Stopped> {
@@ -153,5 +175,10 @@ impl Fetch for Asked {
             Ok(kept(&rows, &is_named, named, stop)?)
         };
         cx.decode(&self.decoding, self.endpoint.0, load, work).await
+    }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        let stored = task::Among::Stored { endpoint: self.endpoint.0, key: self.template.clone() };
+        self.named.lost(self.by.clone(), stored)
     }
 }

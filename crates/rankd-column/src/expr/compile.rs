@@ -108,6 +108,11 @@ impl Program {
         self.result
     }
 
+    /// The expression as its author wrote it.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// Where node `ix` was written.
     pub fn source(&self, ix: Ix) -> Option<u32> {
         self.tree.nodes()[ix as usize].source

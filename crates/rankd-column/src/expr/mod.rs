@@ -11,7 +11,7 @@
 //! | [`run_values`], `symbols`, `hash` | what is the same on all rows of a run, the strings of an evaluation, the two hashes |
 //! | [`eval`], `scratch`, `chunk`, `calls`, [`arrays`], `vector`, `output` | a program run over a row set, chunk by chunk |
 //! | [`pass`] | several programs side by side |
-//! | [`cell`], `frame` | one row by itself: for what is the same on all rows, and for the rare rows that need care |
+//! | [`cell`], `frame`, [`row`] | one row by itself: for what is the same on all rows, for the rare rows that need care, and for whoever asks about a row |
 //! | `infallible` | which programs cannot fail |
 //! | [`pattern`], `estimate` | regular expressions, and what it costs to compile one |
 
@@ -32,6 +32,7 @@ mod output;
 pub mod pass;
 pub mod pattern;
 mod products;
+pub mod row;
 pub mod run_values;
 mod schedule;
 mod scratch;

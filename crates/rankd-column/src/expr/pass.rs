@@ -221,7 +221,8 @@ impl Pass {
         self.take.is_some() && self.sort.is_some()
     }
 
-    /// Runs all parts. How many rows each gave is in the scratch afterwards.
+    /// Runs all parts. How many rows each gave is in the scratch afterwards, and how long each took where the scratch times them: what
+    /// comes before the first chunk counts for the first part, and what follows the last chunk for the last.
     pub fn run(
         &self,
         rows: &RowSet,
@@ -249,6 +250,7 @@ impl Pass {
             done += chunk.len();
         }
         let result = walk.finish(filters, done, &mut scratch.rows_out, stop);
+        scratch.times.spent_on(self.parts.len() - 1);
         if let Err(PassError { part, .. }) = &result {
             scratch.rows_out.truncate(*part);
         }
@@ -270,12 +272,14 @@ impl Pass {
         stop: Stop<'_>,
     ) -> Result<RowSet, PassError> {
         let rows = first.run(rows, run, scratch, stop)?;
-        let mut rows_out = scratch.rows_out.clone();
+        let (mut rows_out, mut nanos) = (scratch.rows_out.clone(), scratch.times.nanos.clone());
         // A take that was put forward is a part of the rest.
         rows_out.truncate(first.evaluated);
+        nanos.truncate(first.evaluated);
         let result = rest.run(&rows, run, scratch, stop);
         rows_out.append(&mut scratch.rows_out);
-        scratch.rows_out = rows_out;
+        nanos.append(&mut scratch.times.nanos);
+        (scratch.rows_out, scratch.times.nanos) = (rows_out, nanos);
         result.map_err(|failed| PassError { part: first.evaluated + failed.part, ..failed })
     }
 }
@@ -307,6 +311,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Walk<'a>, Stopped> {
         scratch.rows_out.clear();
         scratch.rows_out.resize(pass.parts.len(), 0);
+        scratch.times.start(pass.parts.len());
         let frames = Vec::with_capacity(pass.evaluated);
         let made = Vec::with_capacity(pass.made.len());
         let mut walk = Walk { pass, rows, frames, made, kept: Vec::new(), keeps: false, best: None, failed: None };
@@ -395,6 +400,7 @@ impl<'a> Walk<'a> {
                     result
                 }
             };
+            scratch.times.spent_on(at);
             if let Err(error) = result {
                 self.failed = Some(PassError { part: at, error });
                 self.frames.truncate(at);
@@ -406,6 +412,7 @@ impl<'a> Walk<'a> {
             match &mut self.best {
                 Some(best) if !best.after_filter => {
                     best.offer(&self.made, rows, None, stop).map_err(stopped_at(self.pass.evaluated))?;
+                    scratch.times.spent_on(self.pass.evaluated);
                 }
                 Some(_) => {}
                 None if filtered => self.kept.extend_from_slice(&kept),

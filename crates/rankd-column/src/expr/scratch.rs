@@ -25,6 +25,35 @@ pub struct Scratch {
     /// Rows that a filter kept and the next one looks at.
     pub(super) kept: [Vec<u32>; 2],
     pub(super) rows_out: Vec<usize>,
+    pub(super) times: PartTimes,
+}
+
+/// What each part of a pass takes, where somebody wants to know.
+#[derive(Default)]
+pub(super) struct PartTimes {
+    clock: Option<fn() -> u64>,
+    seen: u64,
+    pub(super) nanos: Vec<u64>,
+}
+
+impl PartTimes {
+    /// A pass with so many parts begins.
+    pub(super) fn start(&mut self, parts: usize) {
+        self.nanos.clear();
+        if let Some(clock) = self.clock {
+            self.nanos.resize(parts, 0);
+            self.seen = clock();
+        }
+    }
+
+    /// What has passed since the last call was for this part.
+    pub(super) fn spent_on(&mut self, part: usize) {
+        if let Some(clock) = self.clock {
+            let now = clock();
+            self.nanos[part] += now.saturating_sub(self.seen);
+            self.seen = now;
+        }
+    }
 }
 
 /// The cells of a column slot at the rows of the chunk, where they do not lie side by side in the column, or are not what registers hold.
@@ -55,6 +84,16 @@ impl Scratch {
     /// How many rows each part of the last pass gave; where one failed, those before it.
     pub fn rows_out(&self) -> &[usize] {
         &self.rows_out
+    }
+
+    /// How long each part of the last pass took, in nanoseconds; nothing where that was not asked for.
+    pub fn part_nanos(&self) -> &[u64] {
+        &self.times.nanos
+    }
+
+    /// From now on the parts of a pass are timed by this clock of nanoseconds, or not at all.
+    pub fn time_parts(&mut self, clock: Option<fn() -> u64>) {
+        self.times.clock = clock;
     }
 
     /// Makes room for a program over an evaluation.

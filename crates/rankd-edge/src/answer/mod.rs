@@ -33,6 +33,7 @@ mod tests;
 pub(crate) use degraded::{degraded_lines, short_lines};
 pub use degraded::{taken, write_degraded, write_fallback, write_short};
 pub use pretty::pretty;
+pub(crate) use shown_text::shown_text;
 pub use table::ROWS_SHOWN;
 
 use crate::arrow::{self, ArrowField, TooLong};
@@ -281,22 +282,27 @@ pub fn failure(request_id: &str, plan: Option<&str>, error: &RunError, more: imp
         if let Some(plan) = plan {
             w.field("plan").string(plan);
         }
-        w.field("error").object(|w| {
-            w.field("code").string(error.code.id);
-            w.field("kind").string(error.code.kind.name());
-            w.field("retry").bool(error.code.retry);
-            w.field("message").string(&error.message);
-            if let Some(node) = &error.node {
-                w.field("node").string(&node.id);
-                w.field("op").string(node.op);
-                if let Some(at) = &node.at {
-                    w.field("at").string(at);
-                }
-            }
-        });
+        write_error(error, w.field("error"));
         more(w);
     });
     writer.into_bytes()
+}
+
+/// Writes why there are no rows, as an object.
+pub fn write_error(error: &RunError, w: &mut Writer) {
+    w.object(|w| {
+        w.field("code").string(error.code.id);
+        w.field("kind").string(error.code.kind.name());
+        w.field("retry").bool(error.code.retry);
+        w.field("message").string(&error.message);
+        if let Some(node) = &error.node {
+            w.field("node").string(&node.id);
+            w.field("op").string(node.op);
+            if let Some(at) = &node.at {
+                w.field("at").string(at);
+            }
+        }
+    });
 }
 
 fn micros(nanos: u64) -> f64 {

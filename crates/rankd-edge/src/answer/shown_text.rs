@@ -4,7 +4,7 @@
 const TEXT_SHOWN: usize = 40;
 
 /// A text on one line, with what would steer a terminal made visible.
-pub(super) fn shown_text(text: &str) -> String {
+pub(crate) fn shown_text(text: &str) -> String {
     let mut shown = String::new();
     for (at, char) in text.chars().enumerate() {
         if at == TEXT_SHOWN {

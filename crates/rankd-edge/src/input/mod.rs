@@ -1,7 +1,10 @@
 //! A request's JSON, read strictly: what is not known, not of its type or not in range is refused by name, nothing is guessed.
-//! The rows that a request brings along are read in [`candidates`].
+//! The rows that a request brings along are read in [`candidates`], the items that it asks about in `question`.
 
 mod candidates;
+mod question;
+
+pub use question::{item, read_question};
 
 use crate::request_id;
 use rankd_column::column::ColumnBuilder;
@@ -78,8 +81,17 @@ impl fmt::Display for RefusedRequest {
 
 /// Reads a request. An error comes with the request's own id where that could be read.
 pub fn read(bytes: &[u8], registry: &Registry) -> Result<Input, RefusedRequest> {
+    read_with(bytes, registry, |_, _| None)
+}
+
+/// Reads a request; `more` reads fields that not every request may have.
+fn read_with(
+    bytes: &[u8],
+    registry: &Registry,
+    more: impl FnMut(&str, &mut Given<'_, '_>) -> Option<Result<(), RunError>>,
+) -> Result<Input, RefusedRequest> {
     let mut id = None;
-    let input = parse(bytes, registry, &mut id);
+    let input = parse(bytes, registry, &mut id, more);
     // The id may stand behind what was refused.
     let id = id.or_else(|| input.is_err().then(|| find_request_id(bytes)).flatten());
     let id = id.unwrap_or_else(request_id::make);
@@ -111,7 +123,12 @@ fn not_json(fault: Fault) -> RunError {
     RunError::new(codes::NOT_A_REQUEST, format!("{NOT_JSON}{} (byte {})", fault.message, fault.at))
 }
 
-fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<Input, RunError> {
+fn parse(
+    bytes: &[u8],
+    registry: &Registry,
+    id: &mut Option<String>,
+    mut more: impl FnMut(&str, &mut Given<'_, '_>) -> Option<Result<(), RunError>>,
+) -> Result<Input, RunError> {
     if bytes.len() > REQUEST_BYTES_MAX {
         return Err(RunError::new(
             codes::REQUEST_TOO_LARGE,
@@ -132,7 +149,7 @@ fn parse(bytes: &[u8], registry: &Registry, id: &mut Option<String>) -> Result<I
         }
         has_user |= name == "user_id";
         let value = Given { reader: &mut reader, registry, what: &name };
-        read_field(&mut input, id, &mut set, &name, value).map_err(|error| in_field(error, &name))?;
+        read_field(&mut input, id, &mut set, &name, value, &mut more).map_err(|error| in_field(error, &name))?;
     }
     reader.end().map_err(not_json)?;
     if !has_user {
@@ -147,6 +164,7 @@ fn read_field(
     set: &mut Vec<u32>,
     name: &str,
     mut value: Given<'_, '_>,
+    more: &mut impl FnMut(&str, &mut Given<'_, '_>) -> Option<Result<(), RunError>>,
 ) -> Result<(), RunError> {
     match name {
         "user_id" => input.request.user_id = value.user_id()?,
@@ -162,7 +180,10 @@ fn read_field(
         "strict" => input.request.strict = value.bool_or_null()?,
         "dials" => input.request.asked_dials = value.dials()?,
         "trace" => input.asks_for_trace = value.bool_or_null()?,
-        _ => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
+        _ => match more(name, &mut value) {
+            Some(read) => read?,
+            None => return Err(unknown(codes::UNKNOWN_FIELD, "field", name, FIELDS.iter().copied())),
+        },
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use crate::call::{self, ChainLink, StepResult};
 use crate::clock::{self, Instant};
 use crate::cost::Stopwatch;
 use crate::error::TaskError;
-use crate::expand_passes::PassReport;
 use crate::link::Linked;
 use crate::place::{Policy, Way, chains_into};
 use crate::pool::{Job, Worker};
@@ -186,10 +185,8 @@ impl JobSpec {
             };
             let ended = clock::now();
             let took = stopwatch.stop(clock::nanos_between(started, ended), false);
-            let report = (self.request.trace && step.pass.is_some()).then(|| PassReport {
-                rows_out: call::rows_out_of_pass(),
-                failed: result.as_ref().err().and_then(|error| error.node),
-            });
+            let report = (self.request.trace && step.pass.is_some())
+                .then(|| call::report_of_pass(result.as_ref().err().and_then(|error| error.node)));
             let next = chains_into(step, &self.policy);
             match (result, next) {
                 (Ok(rows), Some(next)) => {

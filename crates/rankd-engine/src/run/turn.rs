@@ -187,7 +187,7 @@ impl Run<'_> {
             self.recorder.ended(ix, rows, (started, ended), Where::Loop, &Tally::default(), counts);
             if step.pass.is_some() {
                 let failed = result.as_ref().err().and_then(|error| error.node);
-                self.recorder.pass_report(ix, PassReport { rows_out: scratch.rows_out().to_vec(), failed });
+                self.recorder.pass_report(ix, PassReport::new(scratch, failed));
             }
         }
         match timed_out {

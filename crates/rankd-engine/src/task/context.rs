@@ -33,6 +33,8 @@ pub struct LinkContext<'a> {
     pub(crate) draws: &'a Cell<bool>,
     /// The keys that are needed of its rows; `None` for all.
     pub(crate) needed: Option<Arc<[Key]>>,
+    /// Whether the run's rows are followed.
+    pub(crate) follows_rows: bool,
 }
 
 impl LinkContext<'_> {
@@ -45,6 +47,16 @@ impl LinkContext<'_> {
     pub fn input_labels(&self) -> Vec<&str> {
         let inputs = self.node.inputs.iter().filter_map(|input| self.nodes.get(*input as usize));
         inputs.map(|node| node.label.as_deref().unwrap_or(&node.id)).collect()
+    }
+
+    /// The keys of an input row that a task which makes several rows of one puts into each of them: those that its plan names and, where rows are
+    /// followed, the one that says where each came from.
+    pub fn carried(&self, keys: Option<Vec<Key>>) -> Option<Vec<Key>> {
+        let mut keys = keys;
+        if self.follows_rows {
+            keys.get_or_insert_default().push(Key::ORIGIN);
+        }
+        keys
     }
 
     /// The key of this name, if the registry has it.
@@ -97,7 +109,7 @@ pub struct ComputeContext<'a> {
     /// Where the plan's dials stand.
     pub(crate) dials: &'a [i64],
     /// Whether anybody wants to know what is counted.
-    is_traced: bool,
+    pub(crate) is_traced: bool,
     pub(crate) counts: RowCounts,
 }
 

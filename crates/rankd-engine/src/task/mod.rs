@@ -2,7 +2,7 @@
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
 //! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed` with `members`, `calls`, `table`. `decode` makes rows of what was read,
-//! and `layout` says what is read of a store. `draws` has random numbers, `model` trained models.
+//! and `layout` says what is read of a store. `draws` has random numbers, `model` trained models. `lost` is what tasks say of rows that they leave out.
 
 mod calls;
 mod context;
@@ -12,6 +12,7 @@ mod ids;
 mod inputs;
 mod keyed;
 mod layout;
+mod lost;
 mod members;
 mod model;
 mod table;
@@ -26,13 +27,14 @@ pub use ids::{IdKeys, code as code_id};
 pub use inputs::InputRows;
 pub use keyed::KeyedReads;
 pub use layout::{Inspect, KeyPattern, Misread, StoredLayout};
+pub use lost::{Among, Lost, LostRow};
 pub use members::AskedMembers;
 
 use crate::error::TaskError;
 use crate::request::Request;
 use rankd_column::expr::Scratch;
 use rankd_column::expr::pass::Part;
-use rankd_column::{RowSet, Stop};
+use rankd_column::{Key, RowSet, Stop};
 use rankd_plan::Registry;
 use rankd_plan::signature::typed::Params;
 use rankd_plan::signature::{Contract, Signature};
@@ -60,6 +62,16 @@ pub trait Compute: Send + Sync {
     fn is_anytime(&self) -> bool {
         false
     }
+
+    /// Why a row of an input is not among the rows that came out, for whoever asks about that row.
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::Unsaid
+    }
+
+    /// The keys that it orders or picks rows by, the most important first.
+    fn orders_by(&self) -> Vec<Key> {
+        Vec::new()
+    }
 }
 
 /// Reads or waits: runs on the event loop and gives the loop back while it waits.
@@ -69,6 +81,11 @@ pub trait Fetch: Send + Sync {
     /// What it reads of a store, for those who want to look at some of it; `None` for what does not read by key.
     fn layout(&self, _: &Registry) -> Option<StoredLayout<'_>> {
         None
+    }
+
+    /// The same as [`Compute::why_lost`].
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::Unsaid
     }
 }
 
@@ -80,6 +97,8 @@ pub trait AnyFetch: Send + Sync {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a>;
 
     fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>>;
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost;
 }
 
 impl<T: Fetch> AnyFetch for T {
@@ -89,6 +108,10 @@ impl<T: Fetch> AnyFetch for T {
 
     fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
         Fetch::layout(self, registry)
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        Fetch::why_lost(self, row)
     }
 }
 
@@ -104,6 +127,22 @@ impl Task {
         match self {
             Task::Compute(task) => task.is_anytime(),
             Task::Fetch(_) => false,
+        }
+    }
+
+    /// Why a row of an input is not among the rows that came out.
+    pub(crate) fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        match self {
+            Task::Compute(task) => task.why_lost(row),
+            Task::Fetch(task) => task.why_lost(row),
+        }
+    }
+
+    /// The keys that it orders or picks rows by.
+    pub(crate) fn orders_by(&self) -> Vec<Key> {
+        match self {
+            Task::Compute(task) => task.orders_by(),
+            Task::Fetch(_) => Vec::new(),
         }
     }
 

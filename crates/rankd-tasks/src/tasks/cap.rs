@@ -23,7 +23,7 @@ use rankd_column::RowSet;
 use rankd_column::kernel::cap::capped;
 use rankd_column::kernel::groups::groups;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::params;
 use rankd_plan::signature::typed::{Count, ScalarKey};
 use rankd_plan::signature::*;
@@ -56,5 +56,9 @@ impl Compute for Task {
         let kept = capped(&groups, self.max, self.window, stop)?;
         cx.count(|| (0, groups.lacking()));
         Ok(rows.positions(kept))
+    }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::Full { by: self.by, max: self.max, window: self.window }
     }
 }

@@ -26,7 +26,7 @@ use rankd_column::kernel::numbers::numbers;
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::signature::typed::{NumberKey, ScalarKeys};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, key_choices, params};
@@ -103,5 +103,9 @@ impl Compute for Task {
             }
         }
         Ok(out)
+    }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::Same(self.by.clone().unwrap_or_else(|| vec![Key::ID]))
     }
 }

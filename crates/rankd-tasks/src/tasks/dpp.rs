@@ -23,9 +23,9 @@
 //! ```
 
 use crate::picked_rows::{PickedRows, vectors};
-use rankd_column::RowSet;
 use rankd_column::kernel::dpp::{Determinants, dpp};
 use rankd_column::kernel::numbers::numbers;
+use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::params;
@@ -77,5 +77,9 @@ impl Compute for Task {
 
     fn is_anytime(&self) -> bool {
         true
+    }
+
+    fn orders_by(&self) -> Vec<Key> {
+        vec![self.score]
     }
 }

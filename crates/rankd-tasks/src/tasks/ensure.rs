@@ -34,7 +34,7 @@ use rankd_column::kernel::groups::groups;
 use rankd_column::kernel::merge::end_to_end;
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::params;
 use rankd_plan::signature::typed::{Count, Reserves, Then};
 use rankd_plan::signature::*;
@@ -75,5 +75,9 @@ impl Compute for Task {
             cx.wants(self.count);
         }
         Ok(rows)
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        if row.has_twin() { Lost::Same(vec![Key::ID]) } else { Lost::Enough(self.count) }
     }
 }

@@ -142,7 +142,7 @@ impl Decide for Task {
     fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
         if let (Some(table), Some(on)) = (params.endpoint.table(cx), params.on) {
             let fields = params.fields.map(|fields| table_rows::columns(&fields, cx));
-            let (carry, fanout) = (params.carry.unwrap_or_default(), params.fanout);
+            let (carry, fanout) = (cx.carried(params.carry).unwrap_or_default(), params.fanout);
             return task::Task::Compute(Arc::new(TableExpand::make(table, on, fanout, fields, carry, cx)));
         }
         task::Task::Fetch(Arc::new(Expand::make(params, cx)))
@@ -221,7 +221,7 @@ impl Expand {
             fanout,
             fields: written.map(|key| cx.field(key)).collect(),
             parent_id: cx.key(PARENT_ID),
-            carry: carry.unwrap_or_default(),
+            carry: cx.carried(carry).unwrap_or_default(),
             id: cx.field(Key::ID).name,
         };
         let decoding = cx.decoding(Cost::About { fixed_ns: 300.0, per_row_ns });

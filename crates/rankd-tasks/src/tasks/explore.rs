@@ -35,9 +35,9 @@
 //! ```
 
 use crate::picked_rows::PickedRows;
-use rankd_column::RowSet;
 use rankd_column::kernel::explore::{Exploring, explored};
 use rankd_column::kernel::numbers::numbers;
+use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make, NodeDraws};
 use rankd_plan::signature::typed::{Count, FloatKey, NumberKey};
@@ -121,5 +121,9 @@ impl Compute for Task {
 
     fn is_anytime(&self) -> bool {
         true
+    }
+
+    fn orders_by(&self) -> Vec<Key> {
+        vec![self.params.score]
     }
 }

@@ -19,7 +19,7 @@ use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
 use rankd_column::expr::select;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Predicate;
 use rankd_plan::signature::*;
@@ -49,5 +49,9 @@ impl Compute for Task {
 
     fn as_part(&self) -> Option<Part> {
         Some(Part::Filter { program: self.pred.clone() })
+    }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::Predicate(self.pred.clone())
     }
 }

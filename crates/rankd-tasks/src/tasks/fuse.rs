@@ -50,7 +50,7 @@ use rankd_column::kernel::scores::{Scale, scaled};
 use rankd_column::stop::ROWS_A_LOOK;
 use rankd_column::{Column, Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::signature::typed::{FloatKey, FloatKeyPerInput, IntKeyPerInput, NumberKey, WeightPerInput};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
@@ -172,5 +172,13 @@ impl Compute for Task {
         }
         let scores: Vec<Option<f64>> = found.iter().map(|row| row.score).collect();
         Ok(rows.with(self.out_key, Arc::new(Column::Float(cells_of_view(&rows, &scores, stop)?))))
+    }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::Same(vec![Key::ID])
+    }
+
+    fn orders_by(&self) -> Vec<Key> {
+        vec![self.out_key]
     }
 }

@@ -28,7 +28,7 @@ use rankd_column::kernel::join::{by_stored_row, matches, pick};
 use rankd_column::{Column, Key, RowSet, Stop, Stopped, Type};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Lost, LostRow, Make};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::signature::typed::{Input, KeyPairs, On};
 use rankd_plan::signature::*;
@@ -110,6 +110,10 @@ impl Compute for Task {
             rows = rows.with(*into, Arc::new(column.unwrap_or_else(|| Column::nulls(*type_of, found.len()))));
         }
         Ok(rows)
+    }
+
+    fn why_lost(&self, _: &LostRow<'_>) -> Lost {
+        Lost::NoMatch { on: self.on.map(|on| (on.left, on.right)), input: self.rhs }
     }
 }
 

@@ -27,7 +27,7 @@ use rankd_column::column::ColumnBuilder;
 use rankd_column::kernel::merge::{end_to_end, in_turn};
 use rankd_column::{Column, RowSet, Type};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Lost, LostRow, Make};
 use rankd_plan::signature::typed::{CountPerInput, TextKey, WeightPerInput};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
@@ -100,6 +100,11 @@ impl Compute for Task {
             (Turns::Append, _) | (Turns::Weighted, None) => return Ok(rows),
         };
         Ok(rows.positions(order))
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        let quota = self.params.quota.as_ref().and_then(|quota| quota.get(row.input)).copied();
+        Lost::Cut(0..quota.unwrap_or(usize::MAX))
     }
 }
 

@@ -21,9 +21,9 @@
 //! ```
 
 use crate::picked_rows::{PickedRows, vectors};
-use rankd_column::RowSet;
 use rankd_column::kernel::mmr::{Likeness, mmr};
 use rankd_column::kernel::numbers::numbers;
+use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::signature::typed::{Count, FloatKey, IntKey, NumberKey, VectorKey};
@@ -78,5 +78,9 @@ impl Compute for Task {
 
     fn is_anytime(&self) -> bool {
         true
+    }
+
+    fn orders_by(&self) -> Vec<Key> {
+        vec![self.score]
     }
 }

@@ -19,10 +19,10 @@
 //! | 2 | 0.7 |
 //! ```
 
-use rankd_column::RowSet;
 use rankd_column::kernel::page::{id_hashes, page};
+use rankd_column::{Key, RowSet, Stop};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Lost, LostRow, Make};
 use rankd_plan::params;
 use rankd_plan::signature::typed::{Count, PageCursor};
 use rankd_plan::signature::*;
@@ -68,5 +68,18 @@ impl Compute for Task {
             cx.has_more();
         }
         Ok(rows.positions(page.positions))
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        // Nothing stops it.
+        let hashes = id_hashes(&row.inputs[row.input], Stop::default()).unwrap_or_default();
+        let served = row.served.zip(hashes.get(row.position));
+        if served.is_some_and(|(served, hash)| served.has(*hash)) {
+            Lost::Served
+        } else if row.has_twin() {
+            Lost::Same(vec![Key::ID])
+        } else {
+            Lost::Enough(self.size)
+        }
     }
 }

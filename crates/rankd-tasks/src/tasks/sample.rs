@@ -20,7 +20,7 @@
 use rankd_column::RowSet;
 use rankd_column::kernel::sample::lowest;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make, NodeDraws};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Lost, LostRow, Make, NodeDraws};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Dial;
 use rankd_plan::signature::*;
@@ -63,5 +63,9 @@ impl Compute for Task {
         }
         let draws = cx.draws(&self.draws).of_rows(rows, stop)?;
         Ok(rows.positions(lowest(&draws, count, stop)?))
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        Lost::Chance(self.params.count.count(row.dials))
     }
 }

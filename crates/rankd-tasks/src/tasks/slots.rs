@@ -35,7 +35,7 @@ use rankd_column::kernel::merge::end_to_end;
 use rankd_column::kernel::slots::{SlotFill, slots};
 use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Fills;
 use rankd_plan::signature::*;
@@ -70,5 +70,9 @@ impl Compute for Task {
         let found = slots(&groups(&rows, &[Key::ID], stop)?, base, &fills, stop)?;
         cx.count(|| (found.moved, 0));
         Ok(rows.positions(found.order))
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        if row.has_twin() { Lost::Same(vec![Key::ID]) } else { Lost::NoPlace }
     }
 }

@@ -36,9 +36,9 @@
 //! | 1 | 0.5 | US |
 //! ```
 
-use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
 use rankd_column::kernel::sort::Order;
+use rankd_column::{Key, RowSet};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows};
 use rankd_plan::signature::typed::{ScalarKey, SortKeys};
@@ -83,5 +83,9 @@ impl Compute for Task {
 
     fn as_part(&self) -> Option<Part> {
         self.key.map(|key| Part::Sort { key, order: self.order })
+    }
+
+    fn orders_by(&self) -> Vec<Key> {
+        self.by.iter().flatten().map(|by| by.key).chain(self.key).collect()
     }
 }

@@ -31,7 +31,7 @@
 use rankd_column::RowSet;
 use rankd_column::expr::pass::Part;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::params;
 use rankd_plan::signature::typed::{Count, Dial};
 use rankd_plan::signature::*;
@@ -67,5 +67,9 @@ impl Compute for Task {
     fn as_part(&self) -> Option<Part> {
         // A pass has its numbers when it is made, and takes from the first row on.
         self.count.fixed().filter(|_| self.offset == 0).map(|count| Part::Take { count })
+    }
+
+    fn why_lost(&self, row: &LostRow<'_>) -> Lost {
+        Lost::Cut(self.offset..self.offset.saturating_add(self.count.count(row.dials)))
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CompletionsArgs) -> u8 {
 /// What gives the names of the plans of the project that the shell is in.
 const NAMES: &str = "rankd plans --names 2>/dev/null";
 /// The commands whose first argument is a plan.
-const OF_PLANS: [&str; 3] = ["explain", "bench", "check"];
+const OF_PLANS: [&str; 4] = ["explain", "why", "bench", "check"];
 
 /// The script that clap makes, with plans where it would give files.
 fn script(shell: Shell) -> String {
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn names_of_plans_are_completed_where_plans_are_named() {
-        for (shell, times) in [(Shell::Bash, 7), (Shell::Zsh, 7), (Shell::Fish, 7)] {
-            // A flag of `rankd`, `run`, `explain` and `bench`, and the argument of three commands.
+        for (shell, times) in [(Shell::Bash, 9), (Shell::Zsh, 9), (Shell::Fish, 9)] {
+            // A flag of `rankd`, `run`, `explain`, `why` and `bench`, and the argument of four commands.
             assert_eq!(script(shell).matches(NAMES).count(), times, "{shell}\n{}", script(shell));
         }
     }

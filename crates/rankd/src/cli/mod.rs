@@ -23,6 +23,7 @@ mod seed;
 mod serve;
 mod settings;
 pub(crate) mod tasks;
+mod why;
 
 use clap::{Args, Parser, Subcommand};
 use rankd_edge::library::Library;
@@ -108,6 +109,11 @@ enum Command {
     /// Show a plan as written and as it runs
     #[command(after_help = "Example: echo '{\"user_id\": 1}' | rankd explain complex_dag --analyze")]
     Explain(explain::ExplainArgs),
+    /// Tell what became of an item in a run, and why
+    #[command(
+        after_help = "Examples: rankd why complex_dag --user 1 --item 44\n          echo '{\"user_id\": 1}' | rankd why complex_dag --item 44 --item 99999 --json"
+    )]
+    Why(why::WhyArgs),
     /// Load-test a plan or a server and report latencies
     #[command(
         after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench complex_dag --duration 10s --warmup 1s --users 1..100 --fail_if 'p99 > 5ms'\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
@@ -148,6 +154,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::CompileConfined(args) => confined::run(&args, library),
         Command::Bench(args) => bench::run(&args, library),
         Command::Explain(args) => explain::run(&args, library),
+        Command::Why(args) => why::run(&args, library),
         Command::Seed(args) => seed::run(&args, library),
         Command::Check(args) => check::run(&args, library),
         Command::Compile(args) => compile::build(&args, library),

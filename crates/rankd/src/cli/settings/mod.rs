@@ -18,8 +18,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Flags that say what one call does; they are never set elsewhere. `env` of `seed` is one: it decides what `seed` does at all.
-const ONE_CALL: &[(&str, &str)] =
-    &[("", "force"), ("", "dry_run"), ("", "user"), ("", "bench"), ("", "limits"), ("", "names"), ("seed", "env")];
+const ONE_CALL: &[(&str, &str)] = &[
+    ("", "force"),
+    ("", "dry_run"),
+    ("", "user"),
+    ("", "item"),
+    ("", "bench"),
+    ("", "limits"),
+    ("", "names"),
+    ("seed", "env"),
+];
 
 /// What variables are called: `RANKD_` and the flag's name.
 const PREFIX: &str = "RANKD_";

@@ -1,0 +1,81 @@
+//! What became of an item in a run, and why: an item is an id, a row is one occurrence of it.
+//!
+//! A run that is asked about is linked for itself, with every task wrapped so that its rows are kept (`keep`); it walks the plan as written, on
+//! any scheduler. Other runs are untouched by all of this. When it is over, rows are followed from where they came in to their ends (`trail`).
+//! What dropped a row is told by its task and filled in from the rows that were kept (`dropped`), a score or a predicate is taken apart
+//! (`parts`, `words`). Nothing is printed here.
+
+mod dropped;
+mod keep;
+mod parts;
+mod story;
+mod trail;
+mod words;
+
+pub use dropped::{DropReason, Dropped, Named, OtherRow};
+pub(crate) use keep::Kept;
+pub use keep::{BYTES_MAX, ROWS_MAX};
+pub use parts::{DEPTH_MAX, PARTS_MAX, Part, PartKind};
+pub use story::{AskedItem, PathStep, RowStory, SourceRow, StoryEnd, Verdict};
+pub use trail::RowAt;
+
+use crate::error::RunError;
+use crate::link::Linked;
+use crate::request::Request;
+use crate::run::Outcome;
+use crate::tasks::Tasks;
+use rankd_column::Id;
+use rankd_plan::Registry;
+use rankd_plan::plan::Plan;
+use std::sync::Arc;
+use std::time::Duration;
+use trail::Walked;
+
+/// So many items a question may be about.
+pub const ITEMS_MAX: usize = 20;
+
+/// So long a run may take that is asked about.
+pub const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A plan made ready for one run that is asked about.
+pub struct AskedPlan {
+    linked: Arc<Linked>,
+    kept: Arc<Kept>,
+}
+
+impl AskedPlan {
+    /// The tasks and the registry are those that the plan was checked against.
+    pub fn link(plan: &Plan, tasks: &Tasks, registry: &Registry) -> Result<AskedPlan, Box<RunError>> {
+        let kept = Arc::<Kept>::default();
+        let linked = Arc::new(Linked::link_kept(plan, tasks, registry, Some(&kept))?);
+        Ok(AskedPlan { linked, kept })
+    }
+
+    /// What runs, once.
+    pub fn linked(&self) -> &Arc<Linked> {
+        &self.linked
+    }
+
+    /// A request as such a run takes it: it has its time from the start, so that it can be told what the run saw, and no limits of its own but
+    /// the one of all such runs.
+    pub fn request(&self, request: Request) -> Request {
+        let mut request = request;
+        request.now_ms.get_or_insert_with(crate::clock::since_1970_ms);
+        Request { deadline: Some(TIME_MAX), node_timeout: None, pressure: 0, trace: false, ..request }
+    }
+
+    /// What became of items in the run, which is over: `request` is what it was asked, and `outcome` what came of it.
+    pub fn items(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        request: &Request,
+        outcome: &Outcome,
+        items: &[Id],
+    ) -> Vec<AskedItem> {
+        // The run's own has more, such as its tables; what is needed of it here is the same.
+        let request = self.linked.begin(request.clone(), None);
+        let walked = Walked::new(plan, &self.linked, &request, self.kept.take(), outcome);
+        items.iter().take(ITEMS_MAX).map(|id| AskedItem::of(&walked, registry, id)).collect()
+    }
+}

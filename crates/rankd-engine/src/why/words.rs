@@ -1,0 +1,127 @@
+//! An expression in the words of its author: every part of a tree as a short text, such as `likes * 0.5 > P.least`.
+
+use crate::request::Request;
+use rankd_column::expr::operation::{Field, Holds};
+use rankd_column::expr::{Op, Pattern, Tree};
+use rankd_column::{Key, RowSet, Value};
+use rankd_plan::Registry;
+use rankd_plan::template::{Template, TemplatePart};
+
+/// The longest text of a part, in characters.
+const TEXT_MAX: usize = 100;
+
+/// The texts of all parts, in the order of the tree.
+pub(super) fn words(tree: &Tree, registry: &Registry) -> Vec<String> {
+    let mut words: Vec<Word> = Vec::with_capacity(tree.nodes().len());
+    for node in tree.nodes() {
+        let word = word(&node.op, &words, registry);
+        words.push(word);
+    }
+    words.into_iter().map(|word| word.text).collect()
+}
+
+/// What people call a key.
+pub(super) fn key_name(key: Key, registry: &Registry) -> &str {
+    &registry.key(key).name
+}
+
+struct Word {
+    text: String,
+    /// Whether it needs no brackets beside an operator.
+    is_whole: bool,
+}
+
+fn word(op: &Op, before: &[Word], registry: &Registry) -> Word {
+    let whole = |text: String| Word { text: shortened(text), is_whole: true };
+    let joined = |text: String| Word { text: shortened(text), is_whole: false };
+    let text = |ix: &u32| before.get(*ix as usize).map_or("", |word| word.text.as_str());
+    let operand = |ix: &u32| match before.get(*ix as usize) {
+        Some(Word { text, is_whole: true }) => text.clone(),
+        Some(Word { text, is_whole: false }) => format!("({text})"),
+        None => String::new(),
+    };
+    match op {
+        Op::Const(value) => whole(literal(value)),
+        Op::Truth(value) => whole(value.to_string()),
+        Op::Key(key) => whole(key_name(*key, registry).to_owned()),
+        Op::Param(param) => whole(format!("P.{}", registry.params.get(*param).name)),
+        Op::NowMs => whole("now_ms".to_owned()),
+        Op::UserId => whole("user_id".to_owned()),
+        Op::Unary(_, x) => spelt(op, &[operand(x)], &[text(x)]),
+        Op::Binary(_, a, b) => spelt(op, &[operand(a), operand(b)], &[text(a), text(b)]),
+        Op::Clamp { x, lo, hi } => whole(format!("clamp({}, {}, {})", text(x), text(lo), text(hi))),
+        Op::Coalesce(a, b) => joined(format!("{} ?? {}", operand(a), operand(b))),
+        Op::If { cond, then, other } => joined(format!("{} ? {} : {}", operand(cond), operand(then), operand(other))),
+        Op::Call { a, b, .. } => {
+            let others = b.iter().map(|b| format!(", {}", text(b))).collect::<String>();
+            whole(format!("{}({}{others})", op.operation().name, text(a)))
+        }
+        Op::And(a, b) => joined(format!("{} && {}", operand(a), operand(b))),
+        Op::Or(a, b) => joined(format!("{} || {}", operand(a), operand(b))),
+        Op::Not(x) => whole(format!("!{}", operand(x))),
+        Op::Compare(compare, a, b) => joined(format!("{} {} {}", operand(a), compare.symbol(), operand(b))),
+        Op::In(x, list) => {
+            let some: Vec<String> = list.iter().take(8).map(literal).collect();
+            let more = if list.len() > some.len() { ", …" } else { "" };
+            joined(format!("{} in [{}{more}]", operand(x), some.join(", ")))
+        }
+        Op::Null { x, negated } => joined(format!("{} {} null", operand(x), if *negated { "!=" } else { "==" })),
+        Op::Match { key, pattern, ignore_case } => {
+            let flags = if *ignore_case { "i" } else { "" };
+            let pattern = match pattern {
+                Pattern::Literal(pattern) => format!("/{pattern}/{flags}"),
+                Pattern::Param(param) => format!("P.{} {flags}", registry.params.get(*param).name),
+            };
+            joined(format!("{} matches {}", key_name(*key, registry), pattern.trim_end()))
+        }
+    }
+}
+
+/// An operation as plans write it: with its operator, or as a function.
+fn spelt(op: &Op, operands: &[String], texts: &[&str]) -> Word {
+    let operation = op.operation();
+    let names = operation.fields.iter().filter(|field: &&Field| field.holds == Holds::Value).map(|field| field.name);
+    let syntax = operation.script.syntax;
+    if syntax.is_empty() {
+        return Word { text: shortened(format!("{}({})", operation.name, texts.join(", "))), is_whole: true };
+    }
+    let mut written = String::new();
+    let names: Vec<&str> = names.collect();
+    for symbol in syntax.chars() {
+        let name = symbol.to_string();
+        match names.iter().position(|known| **known == *name).and_then(|at| operands.get(at)) {
+            Some(operand) => written.push_str(operand),
+            None => written.push(symbol),
+        }
+    }
+    Word { text: shortened(written), is_whole: operands.len() == 1 }
+}
+
+/// A value as plans write it.
+pub(super) fn literal(value: &Value) -> String {
+    shortened(value.to_string())
+}
+
+/// A template as it is filled in for a row.
+pub(super) fn filled(template: &Template, rows: &RowSet, position: usize, request: &Request) -> String {
+    let plain = |value: Value| match value {
+        Value::Str(text) => text.to_string(),
+        other => other.to_string(),
+    };
+    let part = |part: &TemplatePart| match part {
+        TemplatePart::Text(text) => text.to_string(),
+        TemplatePart::Id => plain(rows.value(Key::ID, position)),
+        TemplatePart::UserId => plain(Value::from(&request.user_id)),
+        TemplatePart::Param(param) => plain(request.params.get(*param as usize).cloned().unwrap_or(Value::Null)),
+        TemplatePart::Key(key) => plain(rows.value(*key, position)),
+    };
+    template.parts().iter().map(part).collect()
+}
+
+/// A text of which so much is left that a line has room for it.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

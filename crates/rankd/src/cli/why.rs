@@ -1,0 +1,101 @@
+//! `rankd why`: what became of items in one run of a plan, and why.
+
+use crate::cli::command_error::CommandError;
+use crate::cli::plan_engine::{PlanEngine, RunArgs};
+use crate::cli::{DONE, FAILED, WRONG, say};
+use clap::Args;
+use rankd_column::Id;
+use rankd_edge::input::{self, REQUEST_BYTES_MAX};
+use rankd_edge::library::Library;
+use rankd_edge::prepare::{Tracing, prepare};
+use rankd_edge::why::WhyAnswer;
+use rankd_engine::why::{AskedPlan, ITEMS_MAX};
+use rankd_plan::Registry;
+use rankd_plan::json::Writer;
+use std::io::{BufRead, IsTerminal, Read};
+use std::time::Duration;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WhyArgs {
+    /// Name or file of the plan
+    #[arg(value_name = "PLAN", required_unless_present_any = ["plan_name", "plan"], conflicts_with_all = ["plan_name", "plan"])]
+    target: Option<String>,
+    /// The id of an item to ask about; may be given several times
+    #[arg(long = "item", value_name = "ID", required = true, allow_hyphen_values = true)]
+    items: Vec<String>,
+    /// Ask for this user, instead of reading a request
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(crate) fn run(args: &WhyArgs, library: &Library) -> u8 {
+    let Some(running) = PlanEngine::start(&args.run.with_plan(args.target.as_deref()), library) else { return WRONG };
+    match ask(args, library, &running) {
+        Ok(code) => code,
+        Err(error) => {
+            error.report();
+            FAILED
+        }
+    }
+}
+
+fn ask(args: &WhyArgs, library: &Library, running: &PlanEngine) -> Result<u8, CommandError> {
+    let PlanEngine { loaded, file, engine, .. } = running;
+    let registry = &loaded.registry;
+    let items = items(&args.items, registry)?;
+    // The plan is there, or it would not be running.
+    let Some(plan) = file.checked.plan.as_ref() else { return Ok(WRONG) };
+    let line = match &args.user {
+        Some(user) => for_user(user),
+        None => first_line()?,
+    };
+    let prepared = prepare(&line, registry, &plan.name, Tracing::AsAsked);
+    let prepared = prepared.map_err(|refused| CommandError::Caused(refused.error))?;
+    let asked = AskedPlan::link(plan, library.tasks(), registry).map_err(|error| CommandError::Caused(error))?;
+    let request = asked.request(prepared.request);
+    let outcome = engine.run(asked.linked(), request.clone());
+    let items = asked.items(plan, registry, &request, &outcome, &items);
+    let answer =
+        WhyAnswer { request_id: &request.request_id, plan: asked.linked(), registry, outcome: &outcome, items: &items };
+    match args.json {
+        true => say::to_programs(&answer.to_json()),
+        false => say::to_programs(answer.to_text(say::programs_are_people() && say::allows_colour()).trim_end()),
+    }
+    engine.stop(Duration::from_secs(5));
+    Ok(if outcome.result.is_ok() { DONE } else { FAILED })
+}
+
+fn items(given: &[String], registry: &Registry) -> Result<Vec<Id>, CommandError> {
+    if given.len() > ITEMS_MAX {
+        return Err(CommandError::Wrong(format!("at most {ITEMS_MAX} items can be asked about at once")));
+    }
+    let item = |text: &String| input::item(text, registry).map_err(|error| CommandError::Caused(Box::new(error)));
+    given.iter().map(item).collect()
+}
+
+fn for_user(user: &str) -> Vec<u8> {
+    let mut request = Writer::new();
+    request.object(|w| {
+        w.field("user_id").string(user);
+    });
+    request.into_bytes()
+}
+
+/// The request on stdin: its first line.
+fn first_line() -> Result<Vec<u8>, CommandError> {
+    let (mut line, stdin) = (Vec::new(), std::io::stdin());
+    if stdin.is_terminal() {
+        say::note(
+            "reading a request from here, one JSON document on a line, such as {\"user_id\": 7}. --user 7 asks for one user directly"
+                .to_owned(),
+        );
+    }
+    let mut bounded = stdin.lock().take(REQUEST_BYTES_MAX as u64 + 1);
+    bounded.read_until(b'\n', &mut line).map_err(CommandError::with("stdin"))?;
+    Ok(line)
+}
