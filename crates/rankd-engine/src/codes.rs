@@ -404,6 +404,10 @@ codes! {
         "the rows of one run take more memory than a run may have"
         "Let the plan keep fewer rows: filter or take before columns are added and lists are followed. Or raise --run_bytes_max."
         "the rows of the run take more than 67108864 bytes, the limit of --run_bytes_max"
+    E609 QUESTION_UNDER_WAY Overloaded Weather true
+        "another question about items is being answered, and one is answered at a time"
+        "Try again."
+        "other questions about items kept this one waiting for 5000 ms; try again"
 
     E701 CANCELLED Cancelled Weather true
         "the run was stopped because the caller went away or the process is stopping"

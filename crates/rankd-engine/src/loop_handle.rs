@@ -11,6 +11,7 @@ use crate::loop_context::LoopContext;
 use crate::request::Request;
 use crate::run::{self, Cancel, Outcome};
 use crate::stats::Stats;
+use crate::why::TIME_MAX;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -60,15 +61,19 @@ impl LoopHandle {
         Limits::tighter(since, self.allowed, Allowed { deadline: asked, ..Allowed::default() }).request
     }
 
-    /// Runs a plan on this loop. Time counts from `since`, when the request came in. Dropping the future cancels the run.
-    pub async fn run(
-        &self,
-        plan: &Arc<Linked>,
-        request: Request,
-        since: clock::Instant,
-        cancel: Arc<Cancel>,
-    ) -> Outcome {
-        let limits = Limits::tighter(since, self.allowed, request.allowed());
+    /// The limits of a run for a request that came in at `since`.
+    pub fn limits(&self, since: clock::Instant, request: &Request) -> Limits {
+        Limits::tighter(since, self.allowed, request.allowed())
+    }
+
+    /// The limits of a run that is asked about and starts now: neither the request's time nor that of the process's requests, but its own.
+    pub fn limits_of_question(&self) -> Limits {
+        let allowed = Allowed { deadline: Some(TIME_MAX), node_timeout: None, ..self.allowed };
+        Limits::tighter(clock::now(), allowed, Allowed::default())
+    }
+
+    /// Runs a plan on this loop within these limits. Dropping the future cancels the run.
+    pub async fn run(&self, plan: &Arc<Linked>, request: Request, limits: Limits, cancel: Arc<Cancel>) -> Outcome {
         let request = plan.begin(request, self.context.stores.tables.as_deref());
         run::run(plan.clone(), request, self.context.clone(), limits, cancel).await
     }

@@ -90,6 +90,7 @@ impl Admission {
         machine: &impl Machine,
         deadline: Option<Instant>,
         plan: Option<&Arc<PlanCounters>>,
+        purpose: Purpose,
         start: impl FnOnce(u8) -> R,
     ) -> Result<(Outcome, u64), Refusal> {
         let Admitted { permit, queued_ns, may_wait, pressure } = match self.enter(machine, deadline).await {
@@ -114,13 +115,15 @@ impl Admission {
             polled
         })
         .await;
-        self.limiter.borrow_mut().learn(&RunUsage {
-            took: outcome.took,
-            waited: outcome.cpu.waited,
-            may_wait,
-            worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
-            timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
-        });
+        if purpose == Purpose::Answer {
+            self.limiter.borrow_mut().learn(&RunUsage {
+                took: outcome.took,
+                waited: outcome.cpu.waited,
+                may_wait,
+                worked: outcome.cpu.worked + Duration::from_nanos(on_loop_ns),
+                timed_out: outcome.result.as_ref().is_err_and(|error| error.code.kind == ErrorKind::Timeout),
+            });
+        }
         Ok((outcome, queued_ns))
     }
 
@@ -213,6 +216,15 @@ impl Admission {
             }
         }
     }
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An answer with rows.
+    Answer,
+    /// A question about items. It takes longer than other runs do, so nothing is learned from it, and its dials do not follow the load.
+    Question,
 }
 
 /// A request that may run.

@@ -1,6 +1,6 @@
 //! What all loops of the server share: settings, plans, metrics, log, span collector and the number of open connections.
 
-use crate::audience::Listener;
+use crate::audience::{Listener, WhyServed};
 use crate::catalog::{Catalog, ServedPlan};
 use crate::collector::Collector;
 use crate::connection_state::{ClientTimeouts, ConnectionClass};
@@ -42,6 +42,8 @@ pub struct ServeSettings {
     pub admin_hosts: Option<Hosts>,
     /// Whether a body that does not say what it is may be JSON.
     pub lenient: bool,
+    /// Where questions about items are answered.
+    pub why: WhyServed,
 }
 
 pub(crate) struct App {

@@ -7,9 +7,23 @@ pub(crate) enum Audience {
     Callers,
     /// Those who run the server: it shows plans, tasks and traffic.
     Operators,
+    /// Those who ask what became of items: it shows rows and what a plan made of them. The server's settings say where ([`WhyServed`]).
+    Askers,
     Everyone,
     /// Everyone, for any host and however many connections there are: it only says whether the process is well.
     Probes,
+}
+
+/// Where questions about items are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhyServed {
+    /// On the listener for operators, and nowhere where there is none.
+    #[default]
+    OnAdmin,
+    /// On the listener for callers as well.
+    Everywhere,
+    /// On none.
+    Nowhere,
 }
 
 /// The listener that a request came in on.
@@ -25,8 +39,13 @@ pub(crate) enum Listener {
 impl Listener {
     pub(crate) const ALL: [Listener; 3] = [Listener::Only, Listener::Public, Listener::Admin];
 
-    pub(crate) fn can_serve(self, audience: Audience) -> bool {
+    pub(crate) fn can_serve(self, audience: Audience, why: WhyServed) -> bool {
         match (self, audience) {
+            (_, Audience::Askers) => match why {
+                WhyServed::OnAdmin => self == Listener::Admin,
+                WhyServed::Everywhere => true,
+                WhyServed::Nowhere => false,
+            },
             (Listener::Only, _) | (_, Audience::Everyone | Audience::Probes) => true,
             (Listener::Public, Audience::Callers) | (Listener::Admin, Audience::Operators) => true,
             (Listener::Public, Audience::Operators) | (Listener::Admin, Audience::Callers) => false,

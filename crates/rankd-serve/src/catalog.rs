@@ -4,8 +4,8 @@ use crate::degraded_counts::DegradedCounts;
 use crate::metrics::PlanMetrics;
 use rankd_edge::date;
 use rankd_engine::{Linked, RunError, codes};
-use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
+use rankd_plan::{Plan, Registry};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +91,8 @@ impl ServedPlan {
 #[derive(Clone)]
 pub(crate) struct GoodVersion {
     pub(crate) linked: Arc<Linked>,
+    /// What it was linked from: questions about items link it once more.
+    pub(crate) plan: Arc<Plan>,
     /// Of the artifact's bytes, in hexadecimal.
     pub(crate) sha256: String,
     pub(crate) loaded_at: String,
@@ -101,10 +103,10 @@ pub(crate) struct GoodVersion {
 
 impl GoodVersion {
     /// A version that is served from now on, in place of another, if there was one.
-    pub(crate) fn new(linked: Arc<Linked>, sha256: String, before: Option<&GoodVersion>) -> GoodVersion {
+    pub(crate) fn new(plan: Plan, linked: Arc<Linked>, sha256: String, before: Option<&GoodVersion>) -> GoodVersion {
         let degraded = Arc::new(DegradedCounts::new(&linked, before.map(|before| &*before.degraded)));
         let version = before.map_or(1, |before| before.version + 1);
-        GoodVersion { linked, sha256, loaded_at: date::now(), version, degraded }
+        GoodVersion { linked, plan: Arc::new(plan), sha256, loaded_at: date::now(), version, degraded }
     }
 }
 

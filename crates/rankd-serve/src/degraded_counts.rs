@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn nodes_with_a_fallback_are_counted_and_keep_their_counts_in_the_next_version() {
-        let (_, mut linked) = plan(&tasks());
+        let (_, _, mut linked) = plan(&tasks());
         assert_eq!(DegradedCounts::new(&linked, None).all().count(), 0);
         linked.nodes[1].fallback = Some(Substitute::FirstInput);
         let first = DegradedCounts::new(&linked, None);

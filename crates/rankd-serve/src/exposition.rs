@@ -156,6 +156,16 @@ async fn plans(page: &mut MetricsText, app: &App) {
         page.sample("rankd_rows_total", &[("plan", plan)], rows);
         slice.yield_if_over().await;
     }
+    page.family("rankd_why_total", "counter", "Questions about items of a plan, by outcome.");
+    for (plan, counts) in with_unknown() {
+        for outcome in RequestOutcome::all() {
+            let value: u64 = counts.iter().map(|counts| counts.asked(outcome)).sum();
+            if value > 0 {
+                page.sample("rankd_why_total", &[("plan", plan), ("outcome", outcome.name())], value);
+            }
+        }
+        slice.yield_if_over().await;
+    }
     page.family("rankd_plan_version", "gauge", "Number of good versions of a plan so far; 0 while it has none.");
     for plan in all {
         let version = plan.good.as_ref().map_or(0, |good| good.version);

@@ -2,6 +2,7 @@
 
 use crate::acceptor::Acceptor;
 use crate::app::{App, ServeSettings};
+use crate::audience::WhyServed;
 use crate::catalog::{Catalog, GoodVersion, PlanCounters, ServedPlan};
 use crate::connection_state::ClientTimeouts;
 use crate::hosts::Hosts;
@@ -18,7 +19,7 @@ use rankd_engine::task::{Compute, ComputeContext, Definition, Fetch, FetchContex
 use rankd_engine::{Engine, Linked, Settings, Tasks};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
-use rankd_plan::{Registry, check};
+use rankd_plan::{Plan, Registry, check};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -78,7 +79,7 @@ pub(crate) fn tasks() -> Tasks {
 }
 
 /// A plan of both tasks: `w` works on what `r` reads.
-pub(crate) fn plan(tasks: &Tasks) -> (Registry, Linked) {
+pub(crate) fn plan(tasks: &Tasks) -> (Registry, Plan, Linked) {
     const KEYS: &str =
         "[[key]]\nkey_id = 1\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\ndoc = \"\"\n";
     let text = |file, text| Text { file, text };
@@ -89,17 +90,18 @@ pub(crate) fn plan(tasks: &Tasks) -> (Registry, Linked) {
         {"node_id":"w","op":"work_fuse","inputs":["r"],"params":{},"scheduling":{"inline":false}}],
         "outputs":["w"],"expr_table":{},"pred_table":{}}"#;
     let checked = check(plan.as_bytes(), &registry, tasks.signatures());
-    let linked = Linked::link(&checked.plan.expect("the plan is good"), tasks, &registry);
-    (registry, linked.unwrap_or_else(|error| panic!("{}", error.message)))
+    let plan = checked.plan.expect("the plan is good");
+    let linked = Linked::link(&plan, tasks, &registry);
+    (registry, plan, linked.unwrap_or_else(|error| panic!("{}", error.message)))
 }
 
 fn catalog(tasks: &Tasks) -> Catalog {
-    let (registry, linked) = plan(tasks);
+    let (registry, plan, linked) = plan(tasks);
     let (registry, linked) = (Arc::new(registry), Arc::new(linked));
     let served = ServedPlan {
         name: "fuse".to_owned(),
         file: String::new(),
-        good: Some(GoodVersion::new(linked, String::new(), None)),
+        good: Some(GoodVersion::new(plan, linked, String::new(), None)),
         problem: None,
         registry: registry.clone(),
         counters: Arc::new(PlanCounters::new(1, None)),
@@ -123,6 +125,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         hosts: Hosts::of(address),
         admin_hosts: None,
         lenient: true,
+        why: WhyServed::Everywhere,
     };
     let app = Arc::new(App {
         settings,

@@ -73,6 +73,7 @@ mod watched_tables;
 
 use app::App;
 pub use app::ServeSettings;
+pub use audience::WhyServed;
 pub use collector::{BadDestination, CollectorSettings, Destination};
 pub use connection_state::ClientTimeouts;
 pub use hosts::{Hosts, NotAHost, listed as listed_host};
@@ -195,6 +196,7 @@ impl Server {
         let admin_address = admin.as_ref().and_then(|listener| listener.local_addr().ok());
         let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
         let has_text_ids = loaded.registry.has_text_ids();
+        let why = settings.why;
         let app = Arc::new(App {
             settings,
             catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry))),
@@ -205,7 +207,7 @@ impl Server {
             gauges: engine.gauges(),
             engine: engine.settings().clone(),
             readiness: Readiness::new(Phase::Loading),
-            documents: Listener::ALL.map(|listener| openapi::document(ROUTES, listener, has_text_ids)),
+            documents: Listener::ALL.map(|listener| openapi::document(ROUTES, listener, why, has_text_ids)),
             open: Default::default(),
             listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
             admin: Mutex::new(admin),

@@ -66,6 +66,8 @@ pub(crate) struct LoopState {
     ranking_routes: [Option<usize>; 2],
     /// Limits the work that is too large for the loop.
     pub(crate) off_loop: Semaphore,
+    /// One question about items at a time.
+    pub(crate) questions: Semaphore,
     connections: RefCell<HashMap<*const ConnectionState, Rc<ConnectionState>>>,
     /// Connections that were evicted have not been polled yet.
     pub(crate) evicting: Cell<bool>,
@@ -104,6 +106,7 @@ impl LoopState {
             ranking_routes: ["/rank", "/rank/{plan}"]
                 .map(|path| app.metrics.routes.iter().position(|route| *route == path)),
             off_loop: Semaphore::new(OFF_LOOP_AT_A_TIME),
+            questions: Semaphore::new(1),
             connections: RefCell::default(),
             evicting: Cell::new(false),
             empty: Notify::new(),

@@ -58,6 +58,8 @@ pub(crate) struct PlanCounts {
     outcomes: [Count; RequestOutcome::COUNT],
     pub(crate) took: Times,
     pub(crate) rows: Count,
+    /// Questions about items, which are counted nowhere else.
+    asked: [Count; RequestOutcome::COUNT],
 }
 
 impl PlanCounts {
@@ -68,6 +70,14 @@ impl PlanCounts {
 
     pub(crate) fn outcome(&self, outcome: RequestOutcome) -> u64 {
         self.outcomes[outcome.position()].get()
+    }
+
+    pub(crate) fn count_asked(&self, outcome: RequestOutcome) {
+        self.asked[outcome.position()].add(1);
+    }
+
+    pub(crate) fn asked(&self, outcome: RequestOutcome) -> u64 {
+        self.asked[outcome.position()].get()
     }
 }
 

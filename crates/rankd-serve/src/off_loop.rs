@@ -83,7 +83,7 @@ fn reply(answer: &Answer<'_>, arrow: bool, outcome: &Outcome) -> Reply {
 }
 
 /// Does work on the pool, when there is a place for it.
-async fn offload<T: Send + 'static>(
+pub(crate) async fn offload<T: Send + 'static>(
     scope: &RequestScope,
     deadline: Option<Deadline>,
     work: impl FnOnce() -> T + Send + 'static,

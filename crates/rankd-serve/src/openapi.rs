@@ -1,6 +1,6 @@
 //! The OpenAPI document of a listener, assembled from the pages and the table of statuses.
 
-use crate::audience::{Audience, Listener};
+use crate::audience::{Audience, Listener, WhyServed};
 use crate::degraded_header;
 use crate::reply::JSON;
 use crate::route::{Failures, Route, Shape};
@@ -10,7 +10,7 @@ use rankd_plan::json::Writer;
 use std::collections::BTreeMap;
 
 /// The document of the pages that a listener serves, for a registry whose ids are texts or ints.
-pub(crate) fn document(routes: &[Route], listener: Listener, has_text_ids: bool) -> String {
+pub(crate) fn document(routes: &[Route], listener: Listener, why: WhyServed, has_text_ids: bool) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         w.field("openapi").string("3.1.0");
@@ -20,7 +20,7 @@ pub(crate) fn document(routes: &[Route], listener: Listener, has_text_ids: bool)
                 .string("Runs ranking plans. An error is an object with a code, a kind and a message.");
         });
         w.field("paths").object(|w| {
-            for route in routes.iter().filter(|route| listener.can_serve(route.about.audience)) {
+            for route in routes.iter().filter(|route| listener.can_serve(route.about.audience, why)) {
                 w.field(route.about.path).object(|w| {
                     w.field(&route.about.method.as_str().to_lowercase()).object(|w| operation(route, w));
                 });

@@ -341,7 +341,7 @@ impl Reloader {
             }
             Ok(LoadedPlan { sha256, plan }) => self
                 .link(&plan, name, old, &with.registry)
-                .map(|linked| Some(GoodVersion::new(linked, sha256, last.as_ref()))),
+                .map(|linked| Some(GoodVersion::new(plan, linked, sha256, last.as_ref()))),
         };
         let is_same = |good: &Option<GoodVersion>| {
             good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version)

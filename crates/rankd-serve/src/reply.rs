@@ -61,6 +61,11 @@ impl Reply {
         Reply { status, ..self }
     }
 
+    /// The same, counted as this.
+    pub(crate) fn with_outcome(self, outcome: RequestOutcome) -> Reply {
+        Reply { outcome, ..self }
+    }
+
     pub(crate) fn allowing(self, methods: &'static str) -> Reply {
         Reply { allow: Some(methods), ..self }
     }
@@ -107,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_header_names_the_nodes_whose_fallbacks_were_taken() {
-        let (_, plan) = plan(&tasks());
+        let (_, _, plan) = plan(&tasks());
         let degraded = |node| Degraded {
             node,
             reason: Reason::Upstream,

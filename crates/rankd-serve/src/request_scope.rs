@@ -36,6 +36,8 @@ pub(crate) struct RequestScope {
     pub(crate) plan: Option<Arc<ServedPlan>>,
     /// Whether it is counted with the plans' requests.
     pub(crate) ranks: bool,
+    /// Whether it is counted with the questions about items.
+    pub(crate) asks: bool,
     pub(crate) bytes_in: usize,
     pub(crate) rows: u64,
     /// The fallbacks that were taken in its run.
@@ -66,6 +68,7 @@ impl RequestScope {
             request_id: String::new(),
             plan: None,
             ranks: false,
+            asks: false,
             bytes_in: 0,
             rows: 0,
             degraded: Vec::new(),
@@ -148,13 +151,18 @@ impl RequestScope {
         let took_ns = nanos_between(self.since, clock::now());
         let metrics = &self.loop_state.metrics;
         metrics.count_response(self.route.map(|(at, _)| at), status);
-        if self.ranks {
+        if self.ranks || self.asks {
             let counts = match &self.plan {
                 Some(plan) => &plan.counters.metrics.loops[self.loop_state.loop_handle.number()],
                 None => &metrics.no_plan,
             };
-            counts.count(outcome, took_ns);
-            counts.rows.add(self.rows);
+            match self.ranks {
+                true => {
+                    counts.count(outcome, took_ns);
+                    counts.rows.add(self.rows);
+                }
+                false => counts.count_asked(outcome),
+            }
         }
         if self.loop_state.app.log.access {
             self.loop_state.app.log.request(self.access_log_line(status, outcome, bytes_out, took_ns));

@@ -37,7 +37,7 @@ impl Service<Request<Incoming>> for Responder {
         let (head, body) = request.into_parts();
         let body = RequestBody::new(&self.loop_state, &self.state, &head.headers, body);
         let (listener, hosts) = self.loop_state.app.listener(self.state.class);
-        let found = find(listener, &head.method, head.uri.path());
+        let found = find(listener, self.loop_state.app.settings.why, &head.method, head.uri.path());
         let is_probe = matches!(found, RouteMatch::Route(at, _) if ROUTES[at].about.audience == Audience::Probes);
         if let Err(error) = hosts.check(&head, is_probe) {
             let reply = Reply::error(scope.id(), None, &error);
@@ -57,10 +57,11 @@ impl Service<Request<Incoming>> for Responder {
                 let reply = wrong_method(&mut scope, &head, methods);
                 refuse(scope, body, reply)
             }
-            RouteMatch::OtherListener | RouteMatch::Nowhere => {
+            RouteMatch::OtherListener | RouteMatch::NotServed | RouteMatch::Nowhere => {
                 let hint = match (found, listener) {
                     (RouteMatch::OtherListener, Listener::Admin) => "; it is served on the address of --listen",
                     (RouteMatch::OtherListener, _) => "; it is served on the address of --admin",
+                    (RouteMatch::NotServed, _) => "; --admin and --why say where it is served",
                     _ => "",
                 };
                 let message = format!("there is no path {} here{hint}", quoted(head.uri.path()));

@@ -1,6 +1,6 @@
 //! Every page that the server has: one list, from which requests are routed and the OpenAPI document and the metrics are written.
 
-use crate::audience::Listener;
+use crate::audience::{Audience, Listener, WhyServed};
 use crate::pages::explain::Explain;
 use crate::pages::healthz::Healthz;
 use crate::pages::metrics::MetricsPage;
@@ -12,6 +12,7 @@ use crate::pages::rank::RankPage;
 use crate::pages::readyz::Readyz;
 use crate::pages::tasks::TasksPage;
 use crate::pages::version::VersionPage;
+use crate::pages::why::WhyPage;
 use crate::route::Route;
 use hyper::Method;
 
@@ -19,6 +20,7 @@ pub(crate) static ROUTES: &[Route] = &[
     Route::of::<RankPage<false>>(),
     Route::of::<RankPage<true>>(),
     Route::of::<Explain>(),
+    Route::of::<WhyPage>(),
     Route::of::<PlansPage>(),
     Route::of::<PlanPage>(),
     Route::of::<TasksPage>(),
@@ -39,10 +41,12 @@ pub(crate) enum RouteMatch {
     OtherMethod(&'static str),
     /// The path is known to the server's other listener.
     OtherListener,
+    /// The path is known, and no listener serves it unless a flag says so.
+    NotServed,
     Nowhere,
 }
 
-pub(crate) fn find(listener: Listener, method: &Method, path: &str) -> RouteMatch {
+pub(crate) fn find(listener: Listener, why: WhyServed, method: &Method, path: &str) -> RouteMatch {
     let mut found = RouteMatch::Nowhere;
     for (at, route) in ROUTES.iter().enumerate() {
         let is_name = |name: &str| !name.is_empty() && !name.contains('/');
@@ -51,8 +55,14 @@ pub(crate) fn find(listener: Listener, method: &Method, path: &str) -> RouteMatc
             None if route.about.path == path => path.len(),
             _ => continue,
         };
-        if !listener.can_serve(route.about.audience) {
-            found = RouteMatch::OtherListener;
+        let audience = route.about.audience;
+        if !listener.can_serve(audience, why) {
+            found = match (audience, why, listener) {
+                (Audience::Askers, WhyServed::Nowhere, _) | (Audience::Askers, _, Listener::Only) => {
+                    RouteMatch::NotServed
+                }
+                _ => RouteMatch::OtherListener,
+            };
             continue;
         }
         let head = *method == Method::HEAD && route.about.method == Method::GET;
@@ -76,7 +86,7 @@ mod tests {
     #[test]
     fn paths_lead_where_the_table_says() {
         let at = |path: &str| ROUTES.iter().position(|route| route.about.path == path).unwrap();
-        let find = |method: &Method, path| find(Listener::Only, method, path);
+        let find = |method: &Method, path| find(Listener::Only, WhyServed::Everywhere, method, path);
         assert_eq!(find(&Method::POST, "/rank"), RouteMatch::Route(at("/rank"), "/rank".len()));
         assert_eq!(find(&Method::POST, "/rank/feed"), RouteMatch::Route(at("/rank/{plan}"), "/rank/".len()));
         assert_eq!(find(&Method::HEAD, "/healthz"), RouteMatch::Route(at("/healthz"), "/healthz".len()));
@@ -89,17 +99,33 @@ mod tests {
 
     #[test]
     fn each_listener_serves_what_is_for_its_audience() {
-        let served = |listener: Listener| -> Vec<&str> {
-            let routes = ROUTES.iter().filter(|route| listener.can_serve(route.about.audience));
+        let served = |listener: Listener, why: WhyServed| -> Vec<&str> {
+            let routes = ROUTES.iter().filter(|route| listener.can_serve(route.about.audience, why));
             routes.map(|route| route.about.path).collect()
         };
+        let (on_admin, everywhere, nowhere) = (WhyServed::OnAdmin, WhyServed::Everywhere, WhyServed::Nowhere);
         let both = ["/healthz", "/readyz", "/openapi.json", "/version"];
-        assert_eq!(served(Listener::Public), [&["/rank", "/rank/{plan}"][..], &both].concat());
+        let ranking = ["/rank", "/rank/{plan}"];
+        assert_eq!(served(Listener::Public, on_admin), [&ranking[..], &both].concat());
+        assert_eq!(served(Listener::Public, everywhere), [&ranking[..], &["/why/{plan}"], &both].concat());
         let admin = ["/explain", "/plans", "/plans/{name}", "/tasks", "/models", "/healthz", "/readyz", "/metrics"];
-        assert_eq!(served(Listener::Admin), [&admin[..], &both[2..]].concat());
-        assert_eq!(served(Listener::Only), paths());
-        assert_eq!(find(Listener::Public, &Method::GET, "/plans/feed"), RouteMatch::OtherListener);
-        assert_eq!(find(Listener::Admin, &Method::POST, "/rank/feed"), RouteMatch::OtherListener);
-        assert_eq!(find(Listener::Admin, &Method::POST, "/nowhere"), RouteMatch::Nowhere);
+        assert_eq!(served(Listener::Admin, nowhere), [&admin[..], &both[2..]].concat());
+        for why in [on_admin, everywhere] {
+            assert_eq!(served(Listener::Admin, why), [&admin[..1], &["/why/{plan}"], &admin[1..], &both[2..]].concat());
+        }
+        let without_why: Vec<&str> = paths().into_iter().filter(|path| *path != "/why/{plan}").collect();
+        assert_eq!(served(Listener::Only, everywhere), paths());
+        assert_eq!(
+            (served(Listener::Only, on_admin), served(Listener::Only, nowhere)),
+            (without_why.clone(), without_why)
+        );
+        let find = |listener, why, path| find(listener, why, &Method::POST, path);
+        assert_eq!(find(Listener::Public, on_admin, "/plans/feed"), RouteMatch::OtherListener);
+        assert_eq!(find(Listener::Admin, on_admin, "/rank/feed"), RouteMatch::OtherListener);
+        assert_eq!(find(Listener::Admin, on_admin, "/nowhere"), RouteMatch::Nowhere);
+        assert_eq!(find(Listener::Public, on_admin, "/why/feed"), RouteMatch::OtherListener);
+        for (listener, why) in [(Listener::Only, on_admin), (Listener::Only, nowhere), (Listener::Admin, nowhere)] {
+            assert_eq!(find(listener, why, "/why/feed"), RouteMatch::NotServed);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! One run of a plan for a request on this loop, through admission, and what is logged and counted of it.
 
+use crate::admission::Purpose;
 use crate::connection_state::ConnectionState;
 use crate::refusal_answer::error_of;
 use crate::request_scope::RequestScope;
 use crate::traced_run;
 use rankd_engine::clock::{self, nanos_between};
+use rankd_engine::deadline::Limits;
 use rankd_engine::run::Cancel;
 use rankd_engine::{ErrorKind, Linked, Outcome, Request};
 use std::rc::Rc;
@@ -12,16 +14,31 @@ use std::sync::Arc;
 
 /// Runs a plan if it may run now.
 pub(crate) async fn run(scope: &mut RequestScope, linked: &Arc<Linked>, request: Request) -> Outcome {
+    let limits = scope.loop_state.loop_handle.limits(scope.since, &request);
+    run_within(scope, linked, request, limits, Purpose::Answer).await
+}
+
+/// The same within these limits.
+pub(crate) async fn run_within(
+    scope: &mut RequestScope,
+    linked: &Arc<Linked>,
+    request: Request,
+    limits: Limits,
+    purpose: Purpose,
+) -> Outcome {
     let loop_state = scope.loop_state.clone();
-    let deadline = loop_state.loop_handle.deadline(scope.since, request.deadline).map(|deadline| deadline.at);
+    let deadline = limits.request.map(|deadline| deadline.at);
     let counters = scope.plan.as_ref().map(|plan| &plan.counters);
-    let (state, since, handle) = (&scope.state, scope.since, &loop_state.loop_handle);
+    let (state, handle) = (&scope.state, &loop_state.loop_handle);
     let start = |pressure: u8| async move {
         let cancel_on_stop = CancelOnStop::new(state);
-        let request = Request { pressure, ..request };
-        handle.run(linked, request, since, cancel_on_stop.cancel.clone()).await
+        let request = match purpose {
+            Purpose::Answer => Request { pressure, ..request },
+            Purpose::Question => request,
+        };
+        handle.run(linked, request, limits, cancel_on_stop.cancel.clone()).await
     };
-    let outcome = match loop_state.admission.run(&*loop_state, deadline, counters, start).await {
+    let outcome = match loop_state.admission.run(&*loop_state, deadline, counters, purpose, start).await {
         Ok((outcome, queued_ns)) => {
             scope.queued_ns = queued_ns;
             outcome

@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_fallback_that_was_taken_is_an_event_of_the_request() {
         let exported = |degraded: Vec<Degraded>| {
-            let run = TracedRun { plan: Arc::new(plan(&tasks()).1), trace: Trace::default(), degraded, began_ns: 20 };
+            let run = TracedRun { plan: Arc::new(plan(&tasks()).2), trace: Trace::default(), degraded, began_ns: 20 };
             export(&[FinishedRequest {
                 context: None,
                 start_ns: 1_000,

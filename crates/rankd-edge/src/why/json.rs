@@ -10,6 +10,8 @@ use rankd_plan::json::Writer;
 
 /// The most bytes that the parts of one value take.
 const PARTS_BYTES_MAX: usize = 1 << 20;
+/// An answer that has so many bytes gets no further values and parts: each of many rows may have long texts.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
 
 impl WhyAnswer<'_> {
     /// All of it as one JSON object.
@@ -45,7 +47,7 @@ impl WhyAnswer<'_> {
             w.field("path").array(|w| row.path.iter().for_each(|step| self.step(step, w)));
             match row.score.is_empty() {
                 true => w.field("score").null(),
-                false => w.field("score").pushed(|out| out.extend(self.tree(&row.score).into_bytes())),
+                false => w.field("score").pushed(|out| out.extend(self.tree(&row.score, out.len()).into_bytes())),
             };
         });
     }
@@ -115,7 +117,15 @@ impl WhyAnswer<'_> {
     }
 
     fn values(&self, values: &[(Key, Value)], w: &mut Writer) {
-        w.object(|w| values.iter().for_each(|(key, value)| write_value(value, w.field(self.key(*key)))));
+        w.object(|w| {
+            for (key, value) in values {
+                if w.byte_count() > ANSWER_BYTES_MAX {
+                    w.field("…").bool(true);
+                    break;
+                }
+                write_value(value, w.field(self.key(*key)));
+            }
+        });
     }
 
     fn dropped(&self, dropped: &Dropped, w: &mut Writer) {
@@ -129,7 +139,7 @@ impl WhyAnswer<'_> {
             | DropReason::Condition
             | DropReason::NotAsked => {}
             DropReason::Predicate(parts) => {
-                w.field("pred").pushed(|out| out.extend(self.tree(parts).into_bytes()));
+                w.field("pred").pushed(|out| out.extend(self.tree(parts, out.len()).into_bytes()));
             }
             DropReason::Cut { from, to, score } => {
                 w.field("from").int(*from as i64);
@@ -187,12 +197,13 @@ impl WhyAnswer<'_> {
         }
     }
 
-    /// The parts of a value, each with those below it. What does not fit is left out, and its place says so.
-    fn tree(&self, parts: &[Part]) -> String {
+    /// The parts of a value, each with those below it. What does not fit is left out, and its place says so. The answer has so many bytes before it.
+    fn tree(&self, parts: &[Part], before: usize) -> String {
+        let most = PARTS_BYTES_MAX.min(ANSWER_BYTES_MAX.saturating_sub(before));
         let mut text = String::new();
         let mut depth = 0;
         for (at, part) in parts.iter().enumerate() {
-            let is_last = text.len() > PARTS_BYTES_MAX || part.kind == PartKind::More;
+            let is_last = at > 0 && text.len() > most || part.kind == PartKind::More;
             // Close what is not above this part.
             let level = if is_last { 1 } else { part.depth };
             if at > 0 {

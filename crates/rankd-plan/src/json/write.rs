@@ -20,6 +20,11 @@ impl Writer {
         Writer { out: Vec::with_capacity(bytes), comma: false }
     }
 
+    /// How many bytes it has so far.
+    pub fn byte_count(&self) -> usize {
+        self.out.len()
+    }
+
     pub fn object(&mut self, fields: impl FnOnce(&mut Writer)) -> &mut Writer {
         self.nested(b'{', fields, b'}')
     }

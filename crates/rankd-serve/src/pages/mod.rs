@@ -11,3 +11,4 @@ pub(crate) mod rank;
 pub(crate) mod readyz;
 pub(crate) mod tasks;
 pub(crate) mod version;
+pub(crate) mod why;

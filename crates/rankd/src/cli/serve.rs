@@ -6,13 +6,13 @@ use crate::cli::engine::EngineArgs;
 use crate::cli::{DONE, FAILED, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rankd_edge::late_data;
 use rankd_edge::library::Library;
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
     ADMIN_CONNECTIONS, AdmissionSettings, ClientTimeouts, CollectorSettings, Destination, HEALTH_CONNECTIONS, Hosts,
-    Log, LogTarget, ReloadSettings, ServeSettings, Server, Start, StartupReport, listed_host, listen,
+    Log, LogTarget, ReloadSettings, ServeSettings, Server, Start, StartupReport, WhyServed, listed_host, listen,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -27,9 +27,13 @@ pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Serve /plans, /tasks, /explain and /metrics on this address instead of that of --listen
+    /// Serve /plans, /tasks, /explain, /why and /metrics on this address instead of that of --listen
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
+    /// Where /why/{plan} is served: on --admin alone, on --listen as well (on), or nowhere (off). It shows what became of items in a run,
+    /// with their values
+    #[arg(long, value_name = "WHERE", value_enum, default_value = "admin")]
+    why: WhyWhere,
     /// Answer on --listen only requests whose host header names one of these hosts; health checks are always answered [default: on
     /// loopback the names of loopback, elsewhere any host]
     #[arg(long, value_name = "HOST,…", value_delimiter = ',', value_parser = listed_host)]
@@ -98,6 +102,14 @@ pub(crate) struct ServeArgs {
     engine: EngineArgs,
 }
 
+/// Where questions about items are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum WhyWhere {
+    Admin,
+    On,
+    Off,
+}
+
 fn plan_limit(text: &str) -> Result<(String, usize), BadArgument> {
     let (plan, limit) = text.split_once('=').ok_or(BadArgument::from("write it as PLAN=N"))?;
     let limit = limit.parse().ok().filter(|limit| *limit > 0);
@@ -130,6 +142,11 @@ impl ServeArgs {
             },
             admin_hosts: self.admin.map(Hosts::of),
             lenient: self.lenient,
+            why: match self.why {
+                WhyWhere::Admin => WhyServed::OnAdmin,
+                WhyWhere::On => WhyServed::Everywhere,
+                WhyWhere::Off => WhyServed::Nowhere,
+            },
         }
     }
 }

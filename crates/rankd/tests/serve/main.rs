@@ -38,3 +38,4 @@ mod slow;
 mod stop;
 mod tables;
 mod untaken;
+mod why;

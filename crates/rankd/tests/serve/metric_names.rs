@@ -69,8 +69,9 @@ fn told(metrics: &str) -> Families {
 
 #[test]
 fn the_documented_metrics_are_those_that_are_told() {
-    let server = Server::start(&repository().join("plans"), &["--trace-every", "1"]);
+    let server = Server::start(&repository().join("plans"), &["--trace-every", "1", "--why", "on"]);
     assert_eq!(post(&server.url("/rank/complex_dag"), r#"{"user_id":1}"#).status, 200);
+    assert_eq!(post(&server.url("/why/complex_dag"), r#"{"user_id":1,"items":[1]}"#).status, 200);
     // The answer to the first is in the metrics of the second.
     get(&server.url("/metrics"));
     let mut told = told(&get(&server.url("/metrics")).body);

@@ -14,7 +14,7 @@ fn the_server_does_what_its_document_says() {
     let folder = Folder::new();
     let (name, nodes) = rows("rows", 3);
     folder.plan(&name, &nodes, "n0");
-    let server = Server::start(&folder.0, &["--queue-ms", "10000"]);
+    let server = Server::start(&folder.0, &["--queue-ms", "10000", "--why", "on"]);
     let document = get(&server.url("/openapi.json")).json();
     assert_eq!(document.text("openapi"), "3.1.0");
     let programs = match downloads::python(VERSION) {
