@@ -115,7 +115,9 @@ async fn answer(scope: &mut RequestScope, question: Question) -> Result<Reply, R
         Ok(_) if outcome.degraded.is_empty() => RequestOutcome::Ok,
         Ok(_) => RequestOutcome::Degraded,
     };
-    let told = off_loop::offload(scope, limits.request, move || {
+    // A run that took all its time is told, too.
+    let until = loop_state.loop_handle.limits_of_question().request;
+    let told = off_loop::offload(scope, until, move || {
         let items = asked.items(&plan, &registry, &request, &outcome, &items);
         let (request_id, plan) = (request.request_id.as_str(), asked.linked());
         WhyAnswer { request_id, plan, registry: &registry, outcome: &outcome, items: &items }.to_json()
