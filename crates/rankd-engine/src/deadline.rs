@@ -3,6 +3,9 @@
 use crate::clock::Instant;
 use std::time::Duration;
 
+/// This part of its limit is left when an anytime node with a fallback hands over what it has.
+const HAND_OVER_PART: u32 = 8;
+
 /// Which limit a moment comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -83,10 +86,17 @@ impl Limits {
     }
 
     /// When a node must be done, and when it hands over what it has, by the limit that is its own: only one that is anytime does, and
-    /// not in a strict run.
-    pub(crate) fn split(&self, own: Option<Deadline>, hands_over: bool) -> (Option<Deadline>, Option<Instant>) {
+    /// not in a strict run. One with a fallback hands over a little earlier: at the limit itself its fallback is taken, whether it has begun or not.
+    pub(crate) fn split(
+        &self,
+        own: Option<Deadline>,
+        (hands_over, has_fallback): (bool, bool),
+    ) -> (Option<Deadline>, Option<Instant>) {
         match own {
-            Some(Deadline { at, limit: Limit::Node | Limit::Learned, .. }) if hands_over => (self.request, Some(at)),
+            Some(Deadline { at, limit: Limit::Node | Limit::Learned, allowed }) if hands_over => match has_fallback {
+                true => (own, Some(at.checked_sub(allowed / HAND_OVER_PART).unwrap_or(at))),
+                false => (self.request, Some(at)),
+            },
             own => (own, None),
         }
     }
@@ -112,5 +122,17 @@ mod tests {
         assert_eq!(limits.of_node(start + ms(60), None).map(|d| d.limit), Some(Limit::Request));
         assert_eq!(Limits::default().of_node(start, None), None);
         assert_eq!(limits.run_bytes_max, usize::MAX);
+    }
+
+    #[test]
+    fn an_anytime_node_hands_over_at_its_limit_and_before_a_fallback_would_be_taken() {
+        let start = clock::now();
+        let ms = Duration::from_millis;
+        let limits = Limits::from_start(start, Some(ms(100)), Some(ms(40)));
+        let own = limits.of_node(start, None);
+        assert_eq!(limits.split(own, (false, true)), (own, None));
+        assert_eq!(limits.split(own, (true, false)), (limits.request, Some(start + ms(40))));
+        assert_eq!(limits.split(own, (true, true)), (own, Some(start + ms(35))));
+        assert_eq!(limits.split(limits.request, (true, true)), (limits.request, None));
     }
 }

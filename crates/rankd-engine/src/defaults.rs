@@ -119,6 +119,10 @@ impl Compute for WithDefaults<Arc<dyn Compute>> {
         self.rules.apply(self.task.run(inputs, cx)?, cx.stop())
     }
 
+    fn is_anytime(&self) -> bool {
+        self.task.is_anytime()
+    }
+
     fn why_lost(&self, row: &LostRow<'_>) -> Lost {
         self.task.why_lost(row)
     }

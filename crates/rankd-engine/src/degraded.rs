@@ -34,6 +34,8 @@ pub enum StandIn {
     Substitute(Substitute),
     /// So many picks of an anytime node, and the other rows as they came in.
     Prefix(usize),
+    /// So many rows that an anytime node had finished, the first of its input, and the others as its fallback, which is its input, has them.
+    Finished(usize),
 }
 
 /// Why a fallback was taken.
@@ -80,7 +82,7 @@ impl Reason {
 pub fn fallback_name(plan: &Linked, fallback: StandIn) -> FallbackName<'_> {
     match fallback {
         StandIn::Substitute(Substitute::NoRows) => FallbackName::Word("none"),
-        StandIn::Substitute(Substitute::FirstInput) => FallbackName::Word("input"),
+        StandIn::Substitute(Substitute::FirstInput) | StandIn::Finished(_) => FallbackName::Word("input"),
         StandIn::Substitute(Substitute::Node(node)) => FallbackName::Node(&plan.node(node).id),
         StandIn::Prefix(_) => FallbackName::Word("prefix"),
     }

@@ -96,7 +96,7 @@ impl Sequential {
         recorder.ready(ix, None, started);
         recorder.started(ix, &inputs, Where::Caller, started);
         let own = limits.of_node(started, step.timeout);
-        let (limit, until) = limits.split(own, step.is_anytime && !request.strict);
+        let (limit, until) = limits.split(own, (step.is_anytime && !request.strict, step.has_fallback));
         let (result, tally, counts) = match &step.task {
             Task::Compute(_) => {
                 let (stop, at) = (AtomicBool::new(false), limit.map(|limit| limit.at));
@@ -130,7 +130,10 @@ impl Sequential {
         };
         let ended = clock::now();
         recorder.ended(ix, result.as_ref().ok(), (started, ended), Where::Caller, &tally, counts);
-        note_counts(progress, ix, counts, ended);
+        // What comes after its limit is not handed over.
+        if result.is_ok() {
+            note_counts(progress, ix, counts, ended);
+        }
         result
     }
 }

@@ -191,8 +191,8 @@ pub(crate) fn begin_substitution(
 /// Keeps in mind that an anytime node had to hand over what it had, or that a node wants more rows than it has, before it is settled.
 #[inline(always)]
 pub(crate) fn note_counts(progress: &mut Progress, node: NodeIx, counts: RowCounts, now: Instant) {
-    if let Some(picked) = counts.picked {
-        progress.hand_over(node, picked, now);
+    if let Some(handed_over) = counts.handed_over {
+        progress.hand_over(node, handed_over, now);
     }
     if counts.has_more {
         progress.has_more = true;

@@ -203,7 +203,7 @@ impl Dispatch<'_> {
         let steps = &self.plan.written;
         let step = steps.step(ix);
         let own = self.limits.of_node(now, step.timeout);
-        let (deadline, until) = self.limits.split(own, step.is_anytime && !self.request.strict);
+        let (deadline, until) = self.limits.split(own, (step.is_anytime && !self.request.strict, step.has_fallback));
         let mut inputs = match self.progress.inputs(ix, step) {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),

@@ -3,7 +3,7 @@
 use crate::batch::Key;
 use crate::column::{Cells, Column};
 use crate::rowset::{RowSet, Rows};
-use crate::stop::{Stop, Stopped};
+use crate::stop::{ROWS_A_LOOK, Stop, Stopped};
 
 /// The numbers of a key in the order of the view, ints as floats. A key that is not there, or is no number, has none.
 pub fn numbers(rows: &RowSet, key: Key, stop: Stop<'_>) -> Result<Vec<Option<f64>>, Stopped> {
@@ -69,6 +69,26 @@ pub fn cells_of_scores(rows: &RowSet, of_view: Vec<f64>, stop: Stop<'_>) -> Resu
     Ok(Cells::new(values, Some(valid)))
 }
 
+/// The same where only the first rows of the view have a number: the others keep what they have of the key, if it is a number.
+pub fn cells_of_first_scores(rows: &RowSet, key: Key, of_first: &[f64], stop: Stop<'_>) -> Result<Cells<f64>, Stopped> {
+    let stored = rows.batch().len();
+    let (mut values, mut valid) = (vec![0.0; stored], vec![false; stored]);
+    let mut put = |row: usize, value: f64| (values[row], valid[row]) = (value, true);
+    let kept = numbers(rows, key, stop)?;
+    // A row that stands at two places has its number if one of them is among the first.
+    rows.rows()
+        .iter()
+        .zip(&kept)
+        .filter_map(|(row, value)| Some((row, (*value)?)))
+        .for_each(|(row, value)| put(row, value));
+    for chunk in stop.starts(of_first.len()) {
+        let start = chunk?;
+        let first = &of_first[start..of_first.len().min(start + ROWS_A_LOOK)];
+        rows.rows().slice(start, first.len()).iter().zip(first).for_each(|(row, value)| put(row, *value));
+    }
+    Ok(Cells::new(values, Some(valid)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +110,14 @@ mod tests {
         assert!(all.batch().column(Key(1)).unwrap().valid().is_none());
         assert_eq!(numbers(&all, Key(1), Stop::default()).unwrap(), [Some(4.0), Some(3.0), Some(2.0), Some(1.0)]);
         assert_eq!(numbers(&all, Key(2), Stop::default()).unwrap(), [None; 4]);
+        let first = |rows: &RowSet, key| {
+            let cells = cells_of_first_scores(rows, key, &[7.0, 8.0], Stop::default()).unwrap();
+            (0..4).map(|row| cells.get(row)).collect::<Vec<_>>()
+        };
+        // Two of three rows, of which the third has a value already, or none.
+        assert_eq!(first(&all.looking_at(vec![3, 0, 2]), Key(1)), [Some(8.0), None, Some(2.0), Some(7.0)]);
+        assert_eq!(first(&all.looking_at(vec![3, 0, 2]), Key(2)), [Some(8.0), None, None, Some(7.0)]);
+        assert_eq!(first(&all.looking_at(vec![1, 2, 1]), Key(1)), [None, Some(7.0), Some(8.0), None]);
         assert_eq!(numbers(&some, Key::ID, Stop::default()).unwrap(), [Some(13.0), Some(10.0), Some(12.0)]);
     }
 }

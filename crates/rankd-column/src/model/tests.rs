@@ -2,7 +2,7 @@
 
 use super::response::Link;
 use super::*;
-use crate::stop::{Picking, Stop};
+use crate::stop::{Picking, Stop, TimeLimit};
 
 struct Random(u64);
 
@@ -349,4 +349,78 @@ fn a_stop_leaves_whole_blocks_only() {
     let picking = Picking { stop: Stop::default(), until: Stop::when(&until) };
     let done = model.score(&mut asked, 600, scoring, &mut slices, &mut scratch, picking);
     assert_eq!(done, Ok(512));
+}
+
+thread_local! {
+    static LOOKS_LEFT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// One output, so many trees of 31 leaves.
+fn many_trees(dialect: Dialect, count: usize) -> Model {
+    let random = &mut Random(8);
+    let mut builder = Builder::new(dialect, (0..FEATURES).map(|at| Feature::number(format!("f{at}"))).collect(), 1);
+    for iteration in 0..count {
+        let (mut splits, leaf_covers) = tree(random, 31);
+        for split in &mut splits {
+            split.feature = random.below(FEATURES) as u32;
+            let missing = Missing::Goes { right: random.below(2) == 0 };
+            split.test = SplitTest::Above { threshold: random.below(40) as f64 / 4.0 - 5.0, missing };
+        }
+        let leaves: Vec<f64> = (0..31).map(|_| random.below(1000) as f64 / 7.0 - 70.0).collect();
+        let (leaf_covers, linear, iteration) = (&leaf_covers[..], &[][..], iteration as u32);
+        let source = TreeSource { iteration, output: 0, splits: &splits, leaves: &leaves, leaf_covers, linear };
+        builder.tree(source).unwrap();
+    }
+    builder.finish(String::new(), Response { link: Link::Identity, average: false, dialect })
+}
+
+/// Whatever the moment at which the time is up, a row has its whole score or none at all.
+#[test]
+fn a_row_has_its_whole_score_or_none() {
+    const ROWS: usize = 700;
+    const UNTOUCHED: f64 = -1e300;
+    let scoring = Scoring { output: ModelOutput::Raw, iterations: usize::MAX };
+    let at_look = |looks: usize| {
+        LOOKS_LEFT.set(looks);
+        let has_passed = |_| {
+            let left = LOOKS_LEFT.get();
+            LOOKS_LEFT.set(left.saturating_sub(1));
+            left == 0
+        };
+        // The moment itself does not matter: looks are counted.
+        #[expect(clippy::disallowed_methods, reason = "a moment is needed, whichever it is")]
+        Stop::default().or_at(Some(TimeLimit { at: std::time::Instant::now(), has_passed }))
+    };
+    for dialect in [Dialect::LightGbm, Dialect::XgBoost, Dialect::CatBoost] {
+        // Many trees, so that there are looks within a block.
+        let model = many_trees(dialect, 3_000);
+        let rows = rows(&mut Random(9), ROWS);
+        let mut scratch = ScoreScratch::default();
+        let mut score = |until: Stop<'_>| {
+            let mut out = vec![vec![UNTOUCHED; ROWS]; model.outputs(ModelOutput::Raw)];
+            let mut slices: Vec<&mut [f64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
+            let picking = Picking { stop: Stop::default(), until };
+            let done = model.score(&mut inputs(&rows), ROWS, scoring, &mut slices, &mut scratch, picking).unwrap();
+            (done, out)
+        };
+        let (all, whole) = score(Stop::default());
+        assert_eq!(all, ROWS);
+        let (mut looks, mut seen) = (0, Vec::new());
+        loop {
+            let (done, out) = score(at_look(looks));
+            for (out, whole) in out.iter().zip(&whole) {
+                let bits = |scores: &[f64]| scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&out[..done]), bits(&whole[..done]), "{dialect:?}, {looks} looks, {done} rows");
+                assert!(out[done..].iter().all(|score| *score == UNTOUCHED), "{dialect:?}, {looks} looks, {done} rows");
+            }
+            seen.push(done);
+            if done == ROWS {
+                break;
+            }
+            looks += 1;
+        }
+        seen.dedup();
+        assert_eq!(seen, [0, 256, 512, ROWS]);
+        assert!(looks > 4, "some of the {looks} looks were within a block");
+    }
 }

@@ -24,8 +24,14 @@ pub fn write_degraded(plan: &Linked, degraded: &[Degraded], w: &mut Writer) {
                     w.field("code").string(code.id);
                 }
                 write_fallback(plan, *fallback, w.field("fallback"));
-                if let StandIn::Prefix(picked) = fallback {
-                    w.field("picked").int(*picked as i64);
+                match fallback {
+                    StandIn::Prefix(picked) => {
+                        w.field("picked").int(*picked as i64);
+                    }
+                    StandIn::Finished(rows) => {
+                        w.field("rows").int(*rows as i64);
+                    }
+                    StandIn::Substitute(_) => {}
                 }
                 w.field("after_ms").float(after_ms(*after));
             });
@@ -66,12 +72,17 @@ pub fn taken(degraded: &[Degraded]) -> HashMap<NodeIx, StandIn> {
 
 /// A warning for each fallback that was taken, one a line.
 pub(crate) fn degraded_lines(plan: &Linked, degraded: &[Degraded], colour: bool) -> String {
-    let line = |Degraded { node, reason, code, fallback, after }: &Degraded| {
+    let line = |Degraded { node, reason, code, fallback: handed_over, after }: &Degraded| {
         let linked = plan.node(*node);
         let label = linked.label.as_ref().map(|label| format!(" ({})", shown_text(label))).unwrap_or_default();
-        let fallback = shown_text(&fallback_name(plan, *fallback).to_string());
+        let fallback = shown_text(&fallback_name(plan, *handed_over).to_string());
         let (id, op, reason, after) = (shown_text(&linked.id), linked.op, reason.name(), after_ms(*after));
-        let message = format!("{id} {op}{label} is degraded: {reason} after {after} ms, fallback {fallback}");
+        let done = match handed_over {
+            StandIn::Prefix(picked) => format!(" with {picked} picks"),
+            StandIn::Finished(rows) => format!(" with {rows} rows"),
+            StandIn::Substitute(_) => String::new(),
+        };
+        let message = format!("{id} {op}{label} is degraded: {reason} after {after} ms{done}, fallback {fallback}");
         // What was cut short is not a failure, and has the code of the limit that it kept.
         render::warning(code.unwrap_or(codes::LEARNED_LIMIT).id, &message, colour) + "\n"
     };
@@ -99,6 +110,7 @@ mod tests {
     use crate::perfetto::Perfetto;
     use crate::test_plan::{outcome, plan, registry};
     use rankd_engine::Outcome;
+    use rankd_engine::degraded::Reason;
     use rankd_plan::Registry;
 
     const DEGRADED: &str = concat!(
@@ -138,6 +150,25 @@ mod tests {
             assert!(traced.contains(record), "{record}: {traced}");
         }
         assert!(plain.weight(&outcome()) > plain.weight(&whole()));
+    }
+
+    #[test]
+    fn what_was_handed_over_in_time_is_counted() {
+        let registry = registry();
+        let plan = plan(&registry);
+        let written = |fallback: StandIn| {
+            let after = Duration::from_micros(18_070);
+            let degraded = [Degraded { node: 0, reason: Reason::NoTime, code: None, fallback, after }];
+            let mut writer = Writer::new();
+            write_degraded(&plan, &degraded, &mut writer);
+            (writer.finish(), degraded_lines(&plan, &degraded, false))
+        };
+        let (json, line) = written(StandIn::Finished(640));
+        assert!(json.ends_with(r#""reason":"no_time","fallback":"input","rows":640,"after_ms":18.1}]"#), "{json}");
+        assert!(line.ends_with("no_time after 18.1 ms with 640 rows, fallback input\n"), "{line}");
+        let (json, line) = written(StandIn::Prefix(12));
+        assert!(json.ends_with(r#""reason":"no_time","fallback":"prefix","picked":12,"after_ms":18.1}]"#), "{json}");
+        assert!(line.ends_with("no_time after 18.1 ms with 12 picks, fallback prefix\n"), "{line}");
     }
 
     #[test]

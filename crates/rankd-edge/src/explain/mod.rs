@@ -130,6 +130,7 @@ impl Explanation<'_> {
         self.taken(ix).map(|taken| match taken {
             StandIn::Substitute(_) => "fallback taken".to_owned(),
             StandIn::Prefix(picked) => format!("out of time after {picked} picks"),
+            StandIn::Finished(rows) => format!("out of time after {rows} rows"),
         })
     }
 

@@ -249,13 +249,13 @@ impl Progress {
         true
     }
 
-    /// An anytime node has handed over what it had, so many picks.
+    /// An anytime node has handed over what it had.
     #[cold]
     #[inline(never)]
-    pub(crate) fn hand_over(&mut self, node: NodeIx, picked: usize, now: Instant) {
+    pub(crate) fn hand_over(&mut self, node: NodeIx, fallback: StandIn, now: Instant) {
         let of = &mut self.substitution;
         let after = now.saturating_duration_since(of.began.unwrap_or(now));
-        let degraded = Degraded { node, reason: Reason::NoTime, code: None, fallback: StandIn::Prefix(picked), after };
+        let degraded = Degraded { node, reason: Reason::NoTime, code: None, fallback, after };
         of.taken.push(Shortcoming { degraded, error: None });
     }
 

@@ -199,11 +199,13 @@ impl Run<'_> {
     /// When a step that starts now must be done and, where it is anytime, when it hands over what it has.
     pub(super) fn limits_of(&self, ix: NodeIx, step: &Step, now: Instant) -> (Option<Deadline>, Option<Instant>) {
         let mut own = self.limits.of_node(now, step.timeout);
-        if let (true, Some(times), Some(request)) = (step.is_anytime, &self.steps.times, &self.limits.request) {
+        // Without its fallback, a node that has one is like any other.
+        let learns = step.is_anytime && !(step.has_fallback && self.request.strict);
+        if let (true, Some(times), Some(request)) = (learns, &self.steps.times, &self.limits.request) {
             let learned = times.hand_over(ix, request, now);
             own = own.filter(|own| own.at < learned.at).or(Some(learned));
         }
-        self.limits.split(own, step.is_anytime && !self.request.strict)
+        self.limits.split(own, (step.is_anytime && !self.request.strict, step.has_fallback))
     }
 
     /// Reads the clock: whether time is up, whether the turn is over, and whether the predictions hold.

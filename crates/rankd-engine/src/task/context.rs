@@ -2,6 +2,7 @@
 
 use crate::clock::{self, Instant};
 use crate::cursor::Served;
+use crate::degraded::StandIn;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::stats::Stats;
@@ -13,7 +14,7 @@ use rankd_column::stop::{Picking, Stop, TimeLimit};
 use rankd_column::{IdTexts, Key, Type};
 use rankd_plan::Registry;
 use rankd_plan::model::ModelVersions;
-use rankd_plan::plan::Node;
+use rankd_plan::plan::{Node, Substitute};
 use rankd_plan::registry::Status;
 use rankd_plan::signature::typed::Params;
 use std::cell::{Cell, RefCell};
@@ -57,6 +58,11 @@ impl LinkContext<'_> {
             keys.get_or_insert_default().push(Key::ORIGIN);
         }
         keys
+    }
+
+    /// Whether the rows of its input stand in for its own where it fails.
+    pub fn falls_back_on_input(&self) -> bool {
+        self.node.fallback == Some(Substitute::FirstInput)
     }
 
     /// The key of this name, if the registry has it.
@@ -126,8 +132,8 @@ pub struct RowCounts {
     pub wanted: Option<usize>,
     /// Whether there are rows for another page.
     pub has_more: bool,
-    /// How many rows an anytime task had picked when it had to hand over what it had; nothing where it came to its end.
-    pub picked: Option<usize>,
+    /// What an anytime task had when it had to hand that over; nothing where it came to its end.
+    pub handed_over: Option<StandIn>,
 }
 
 /// When a computation stops: once a flag is set, and when the node's time is up, where the thread that runs the node is the one that
@@ -173,7 +179,13 @@ impl<'a> ComputeContext<'a> {
     /// Says how many rows of those that it wanted an anytime task has picked. Where they are fewer, its time was up, and what follows
     /// them is as it came in.
     pub fn has_picked(&mut self, picked: usize, wanted: usize) {
-        self.counts.picked = (picked < wanted).then_some(picked);
+        self.counts.handed_over = (picked < wanted).then_some(StandIn::Prefix(picked));
+    }
+
+    /// The same for an anytime task that works its rows off one after the other, and whose fallback is its input
+    /// ([`LinkContext::falls_back_on_input`]): says how many of them are finished. The others are as they came in.
+    pub fn has_finished(&mut self, finished: usize, rows: usize) {
+        self.counts.handed_over = (finished < rows).then_some(StandIn::Finished(finished));
     }
 
     /// Says that it wants so many rows and has fewer. Where it has inputs that it may ask for and that are not there yet, it is called again with the

@@ -57,7 +57,7 @@ pub trait Compute: Send + Sync {
         self.as_part().into_iter().collect()
     }
 
-    /// Whether it picks rows one by one and can hand over the picks that it has, with the other rows as they came in, when its time
+    /// Whether it picks or works off rows one by one and can hand over what it has, with the other rows as they came in, when its time
     /// is up ([`ComputeContext::picking`]). Such a node has a limit as one with a fallback has.
     fn is_anytime(&self) -> bool {
         false

@@ -164,7 +164,7 @@ impl<'a> Walked<'a> {
         let taken = self.outcome.degraded.iter().filter(|degraded| degraded.node == ix);
         let mut taken = taken.filter_map(|degraded| match degraded.fallback {
             StandIn::Substitute(substitute) => Some(InPlace::Fallback(substitute, degraded)),
-            StandIn::Prefix(_) => None,
+            StandIn::Prefix(_) | StandIn::Finished(_) => None,
         });
         let condition = || {
             let condition = self.node(ix).condition.as_ref().filter(|_| self.skipped[ix as usize]);

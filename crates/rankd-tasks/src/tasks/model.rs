@@ -4,8 +4,9 @@
 //! int or bool is the number that it is, and a feature with categories takes the values that the model lists. `out_key` gets the one number
 //! that it gives a row; where it gives several, as for classes, `out_keys` are a key for each, in the order of the classes. `output` is "response", which is what
 //! `predict` of the library gives, or "raw", the sum of the trees with the library's bits. `iterations` uses only so many boosting rounds, from the
-//! first on, and may be a dial. A score that is infinite or not a number is an error that names the row. Empty input: no rows. Cost: linear in
-//! rows, trees and their leaves.
+//! first on, and may be a dial. A score that is infinite or not a number is an error that names the row. With the fallback "input", it hands over what
+//! it has when its time is up: rows that were not scored have the values that they came with, or else the key's default or null. Empty input: no rows.
+//! Cost: linear in rows, trees and their leaves.
 //!
 //! ```text
 //! with {"model": "example_model", "out_key": "score"}
@@ -33,13 +34,13 @@
 //! | 2 | -0.5 |
 //! ```
 
-use rankd_column::kernel::numbers::cells_of_scores;
+use rankd_column::kernel::numbers::{cells_of_first_scores, cells_of_scores};
 use rankd_column::model::{ColumnInputs, ModelOutput, Scoring};
 use rankd_column::stop::Picking;
 use rankd_column::{Column, Key, RowSet};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
 use rankd_plan::model::UsedModel;
 use rankd_plan::signature::typed::{Dial, FloatKey, FloatKeys, ModelName};
 use rankd_plan::signature::*;
@@ -50,8 +51,8 @@ pub(crate) const CONTRACT: Contract = Contract {
     inputs: Inputs::One,
     rows: RowEffect::Same,
     reads: &[],
-    writes: Writes::Params(&[Task::out_key, Task::out_keys]),
-    params: Task::PARAMS,
+    writes: Writes::Params(&[Params::out_key, Params::out_keys]),
+    params: Params::PARAMS,
     cost: Cost::About { fixed_ns: 3_000.0, per_row_ns: 300.0 },
 };
 
@@ -63,7 +64,7 @@ choices! {
 }
 
 params! {
-    pub(crate) struct Task {
+    pub(crate) struct Params {
         /// The model
         model: ModelName,
         /// The key that gets the score
@@ -80,37 +81,63 @@ params! {
     }
 }
 
+pub(crate) struct Task {
+    params: Params,
+    /// Whether rows that there was no time for may stay as they came in.
+    is_anytime: bool,
+}
+
+impl Make for Task {
+    type Params = Params;
+
+    fn make(params: Params, cx: &LinkContext<'_>) -> Task {
+        Task { params, is_anytime: cx.falls_back_on_input() }
+    }
+}
+
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (rows, stop) = (&inputs[0], cx.stop());
-        let iterations = self.iterations.as_ref().map_or(usize::MAX, |dial| dial.count(cx.dials()));
-        let scoring = Scoring { output: self.output, iterations };
-        let scores = score(cx.model(self.model)?, rows, scoring, Picking { stop, ..Picking::default() })?;
-        let keys = self.out_key.iter().chain(self.out_keys.iter().flatten());
-        let mut rows = rows.clone();
-        for (key, scores) in keys.zip(scores) {
-            let wrong = scores.iter().position(|score| !score.is_finite());
+        let (Params { model, out_key, out_keys, output, iterations }, stop) = (&self.params, cx.stop());
+        let iterations = iterations.as_ref().map_or(usize::MAX, |dial| dial.count(cx.dials()));
+        let picking = if self.is_anytime { cx.picking() } else { Picking { stop, ..Picking::default() } };
+        let mut rows = inputs[0].clone();
+        let (scores, done) = score(cx.model(*model)?, &rows, Scoring { output: *output, iterations }, picking)?;
+        for (key, scores) in out_key.iter().chain(out_keys.iter().flatten()).zip(scores) {
+            let wrong = scores[..done].iter().position(|score| !score.is_finite());
             if let Some(at) = wrong {
                 let (score, id) = (scores[at], rows.value(Key::ID, at));
                 return Err(TaskError::new(codes::NOT_FINITE, format!("the score is {score} at row id {id}")));
             }
-            let cells = cells_of_scores(&rows, scores, stop)?;
+            let cells = match done == rows.len() {
+                true => cells_of_scores(&rows, scores, stop)?,
+                false => cells_of_first_scores(&rows, *key, &scores[..done], stop)?,
+            };
             rows = rows.with(*key, Arc::new(Column::Float(cells)));
         }
+        cx.has_finished(done, rows.len());
         Ok(rows)
+    }
+
+    fn is_anytime(&self) -> bool {
+        self.is_anytime
     }
 }
 
-/// The scores of all rows: a list for each number that the model gives a row.
-fn score(used: &UsedModel, rows: &RowSet, scoring: Scoring, picking: Picking<'_>) -> Result<Vec<Vec<f64>>, TaskError> {
+/// The scores of rows, a list for each number that the model gives a row, and how many rows have them, from the first on.
+fn score(
+    used: &UsedModel,
+    rows: &RowSet,
+    scoring: Scoring,
+    picking: Picking<'_>,
+) -> Result<(Vec<Vec<f64>>, usize), TaskError> {
     let (model, batch) = (used.model(), rows.batch());
     let column = |key: &Option<Key>| key.and_then(|key| batch.column(key)).map(|column| &**column);
     let columns: Vec<Option<&Column>> = used.keys().iter().map(column).collect();
     let mut scores = vec![vec![0.0; rows.len()]; model.outputs(scoring.output)];
     let mut out: Vec<&mut [f64]> = scores.iter_mut().map(Vec::as_mut_slice).collect();
-    used.score(|memory| {
+    let done = used.score(|memory| {
         let mut inputs = ColumnInputs::new(model, &columns, rows.rows(), &mut memory.lookups);
         model.score(&mut inputs, rows.len(), scoring, &mut out, &mut memory.scratch, picking)
     })?;
-    Ok(scores)
+    Ok((scores, done))
 }
