@@ -7,7 +7,7 @@
 
 use crate::error::TaskError;
 use crate::task::{
-    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, StoredLayout, Task,
+    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, StoredLayout, Task,
 };
 use rankd_column::{Column, Key, RowSet, Stop, Value};
 use rankd_plan::Registry;
@@ -129,6 +129,10 @@ impl Compute for WithDefaults<Arc<dyn Compute>> {
 
     fn orders_by(&self) -> Vec<Key> {
         self.task.orders_by()
+    }
+
+    fn scored_by(&self, key: Key, dials: &[i64]) -> Option<ModelScore> {
+        self.task.scored_by(key, dials)
     }
 }
 

@@ -10,6 +10,7 @@ use super::input::Inputs;
 use super::score::ScoreScratch;
 use crate::stop::{Looks, Stop, Stopped};
 use std::fmt;
+use std::ops::Range;
 
 /// Deeper trees are not explained: the work grows with the square of the depth.
 const DEPTH_MAX: usize = 512;
@@ -42,7 +43,7 @@ impl fmt::Display for NoContributions {
             NoContributions::Linear => "trees with linear leaves have no contributions",
             NoContributions::NoCovers => "the model file does not say how many rows came to each leaf in training",
             NoContributions::TooDeep => "a tree is too deep for contributions",
-            NoContributions::Stopped => "the caller asked to stop",
+            NoContributions::Stopped => "there was no time for contributions",
         })
     }
 }
@@ -54,11 +55,12 @@ impl From<Stopped> for NoContributions {
 }
 
 impl Model {
-    /// The contributions to the raw scores of row `row` of the inputs, for each output.
+    /// The contributions to the raw scores of row `row` of the inputs, for each of these outputs.
     pub fn contributions(
         &self,
         inputs: &mut dyn Inputs,
         row: usize,
+        outputs: Range<usize>,
         iterations: usize,
         scratch: &mut ScoreScratch,
         stop: Stop<'_>,
@@ -72,26 +74,34 @@ impl Model {
         }
         scratch.fit_columns(forest);
         scratch.read(forest, inputs, row, 1);
+        let outputs = outputs.start..outputs.end.min(forest.outputs);
         let start = forest
             .start
+            .get(outputs.clone())
+            .unwrap_or_default()
             .iter()
             .map(|start| Contributions { expected: *start, features: vec![0.0; self.features.len()] });
         let mut all: Vec<Contributions> = start.collect();
         let features = column_features(forest);
         let (mut walk, mut looks) = (PathWalk::default(), stop.looks());
         for group in &forest.groups {
+            let asked = group.outputs.start.max(outputs.start)..group.outputs.end.min(outputs.end);
+            if asked.is_empty() {
+                continue;
+            }
             for tree in forest.trees_of(group, iterations) {
                 stop.check()?;
                 let plain = PlainTree::new(forest, tree);
-                for (output, into) in all[group.outputs.clone()].iter_mut().enumerate() {
-                    let values = tree.leaves + output * tree.leaf_count as usize;
+                for output in asked.clone() {
+                    let into = &mut all[output - outputs.start];
+                    let values = tree.leaves + (output - group.outputs.start) * tree.leaf_count as usize;
                     let value = |leaf: usize| forest.leaves.value(values + leaf);
                     into.expected += plain.expected(value);
                     walk.explain(&plain, &features, scratch.columns(), value, into, &mut looks)?;
                 }
             }
         }
-        for (of, bias) in all.iter_mut().zip(&forest.bias) {
+        for (of, bias) in all.iter_mut().zip(&forest.bias[outputs.start.min(forest.bias.len())..]) {
             of.features.iter_mut().for_each(|part| *part *= forest.scale);
             of.expected = of.expected * forest.scale + bias;
         }

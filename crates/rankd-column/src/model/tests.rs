@@ -272,8 +272,13 @@ fn contributions_are_those_of_all_subsets_of_features() {
         }
         let rows = rows(&mut random, 3);
         for (at, row) in rows.iter().enumerate() {
-            let found = model.contributions(&mut inputs(&rows), at, usize::MAX, &mut scratch, Stop::default()).unwrap();
+            let found =
+                model.contributions(&mut inputs(&rows), at, 0..9, usize::MAX, &mut scratch, Stop::default()).unwrap();
+            let all = found.clone();
             for (output, found) in found.iter().enumerate() {
+                let one = output..output + 1;
+                let one = model.contributions(&mut inputs(&rows), at, one, usize::MAX, &mut scratch, Stop::default());
+                assert_eq!(one.as_deref(), Ok(&all[output..output + 1]), "of one output");
                 let value = |known: usize| -> f64 {
                     let trees = naive.trees.iter().filter(|tree| tree.output == output);
                     let root =
@@ -338,7 +343,7 @@ fn a_stop_leaves_whole_blocks_only() {
     let mut scratch = ScoreScratch::default();
     let picking = Picking { stop: Stop::when(&stopped), until: Stop::default() };
     assert!(model.score(&mut inputs(&rows), 600, scoring, &mut slices, &mut scratch, picking).is_err());
-    let explained = model.contributions(&mut inputs(&rows), 0, usize::MAX, &mut scratch, Stop::when(&stopped));
+    let explained = model.contributions(&mut inputs(&rows), 0, 0..1, usize::MAX, &mut scratch, Stop::when(&stopped));
     assert_eq!(explained, Err(NoContributions::Stopped));
     // The time is up after the first block was read.
     let until = std::sync::atomic::AtomicBool::new(false);

@@ -247,6 +247,22 @@ impl WhyAnswer<'_> {
             PartKind::Literal => {
                 w.field("op").string("const");
             }
+            PartKind::RawScore { model, why_not } => {
+                w.field("raw_score_of").string(&self.registry.models.get(*model).name);
+                if let Some(why_not) = why_not {
+                    w.field("no_contributions").string(why_not);
+                }
+            }
+            PartKind::Expected => {
+                w.field("expected").bool(true);
+            }
+            PartKind::Feature { name, key, by, contribution } => {
+                w.field("feature").string(name).field("key").string(self.key(*key));
+                if let Some(by) = by {
+                    write_node(self.plan, *by, w);
+                }
+                write_value(&Value::Float(*contribution), w.field("contribution"));
+            }
             PartKind::More => {}
         }
         match &part.value {

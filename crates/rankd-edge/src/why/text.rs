@@ -167,7 +167,21 @@ impl WhyAnswer<'_> {
             let mark = if part.is_culprit { "✗ " } else { "  " };
             let text = format!("{}{mark}{}", "  ".repeat(part.depth - least), shown_line(&part.text));
             let value = part.value.as_ref().map_or_else(|| "no value".to_owned(), shown);
-            let line = format!("{text} = {value}");
+            let line = match &part.kind {
+                PartKind::Feature { name, contribution, .. } => {
+                    let sign = if *contribution < 0.0 { '-' } else { '+' };
+                    let feature =
+                        if *name == part.text { String::new() } else { format!(", feature {}", shown_line(name)) };
+                    format!("{text} = {value}{feature}: {sign} {:?}", contribution.abs())
+                }
+                PartKind::Key { .. }
+                | PartKind::Param(_)
+                | PartKind::Literal
+                | PartKind::Operation(_)
+                | PartKind::RawScore { .. }
+                | PartKind::Expected
+                | PartKind::More => format!("{text} = {value}"),
+            };
             let line = if part.is_culprit { style.bad(&line) } else { line };
             let _ = writeln!(out, "{INDENT}{line}{}", style.dim(&self.given_by(part)));
         }
@@ -175,11 +189,18 @@ impl WhyAnswer<'_> {
 
     fn given_by(&self, part: &Part) -> String {
         match &part.kind {
-            PartKind::Key { by: Some(by), .. } => format!("   {}", self.node(*by)),
-            PartKind::Param(_) => "   request".to_owned(),
-            PartKind::Key { by: None, .. } | PartKind::Literal | PartKind::Operation(_) | PartKind::More => {
-                String::new()
+            PartKind::Key { by: Some(by), .. } | PartKind::Feature { by: Some(by), .. } => {
+                format!("   {}", self.node(*by))
             }
+            PartKind::Param(_) => "   request".to_owned(),
+            PartKind::RawScore { why_not: Some(why_not), .. } => format!("   {}", shown_line(why_not)),
+            PartKind::Key { by: None, .. }
+            | PartKind::Feature { by: None, .. }
+            | PartKind::RawScore { why_not: None, .. }
+            | PartKind::Expected
+            | PartKind::Literal
+            | PartKind::Operation(_)
+            | PartKind::More => String::new(),
         }
     }
 }

@@ -29,6 +29,7 @@ pub use keyed::KeyedReads;
 pub use layout::{Inspect, KeyPattern, Misread, StoredLayout};
 pub use lost::{Among, Lost, LostRow};
 pub use members::AskedMembers;
+pub use model::ModelScore;
 
 use crate::error::TaskError;
 use crate::request::Request;
@@ -71,6 +72,11 @@ pub trait Compute: Send + Sync {
     /// The keys that it orders or picks rows by, the most important first.
     fn orders_by(&self) -> Vec<Key> {
         Vec::new()
+    }
+
+    /// Which model gives the values of a key that it writes, if one does, with the dials where they stand.
+    fn scored_by(&self, _: Key, _dials: &[i64]) -> Option<ModelScore> {
+        None
     }
 }
 
@@ -143,6 +149,14 @@ impl Task {
         match self {
             Task::Compute(task) => task.orders_by(),
             Task::Fetch(_) => Vec::new(),
+        }
+    }
+
+    /// Which model gives the values of a key that it writes, if one does.
+    pub(crate) fn scored_by(&self, key: Key, dials: &[i64]) -> Option<ModelScore> {
+        match self {
+            Task::Compute(task) => task.scored_by(key, dials),
+            Task::Fetch(_) => None,
         }
     }
 

@@ -9,10 +9,11 @@
 use crate::codes;
 use crate::error::TaskError;
 use crate::task::{
-    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, StoredLayout, Task,
+    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, StoredLayout, Task,
 };
 use rankd_column::{Cells, Column, Key, RowSet};
 use rankd_plan::Registry;
+use rankd_plan::model::ModelVersions;
 use rankd_plan::plan::NodeIx;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +40,8 @@ pub(crate) struct Kept(Mutex<KeptCalls>);
 #[derive(Default)]
 struct KeptCalls {
     calls: HashMap<NodeIx, KeptCall>,
+    /// The versions of models that the run scored with.
+    models: Option<ModelVersions>,
     /// The numbers of an input's rows, by the input's position and the length of its batch: shared by all that are alike.
     numbers: HashMap<(usize, usize), Arc<Column>>,
     /// Where the parts lie that are held, and how many bytes they take.
@@ -82,6 +85,11 @@ impl Kept {
     /// What was kept, for whoever asks once the run is over.
     pub(crate) fn take(&self) -> HashMap<NodeIx, KeptCall> {
         std::mem::take(&mut self.held().calls)
+    }
+
+    /// The versions of models that the run scored with, if it did.
+    pub(crate) fn models(&self) -> Option<ModelVersions> {
+        self.held().models.clone()
     }
 
     fn held(&self) -> MutexGuard<'_, KeptCalls> {
@@ -132,6 +140,9 @@ struct Watched<T> {
 
 impl Compute for Watched<Arc<dyn Compute>> {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
+        if let Some(models) = cx.models {
+            self.kept.held().models.get_or_insert_with(|| models.clone());
+        }
         let numbered = self.kept.numbered(inputs.iter());
         let mut slots: Vec<Option<RowSet>> = numbered.iter().cloned().map(Some).collect();
         let given = self.task.run(&mut InputRows::owned(&mut slots), cx);
@@ -149,6 +160,10 @@ impl Compute for Watched<Arc<dyn Compute>> {
 
     fn orders_by(&self) -> Vec<Key> {
         self.task.orders_by()
+    }
+
+    fn scored_by(&self, key: Key, dials: &[i64]) -> Option<ModelScore> {
+        self.task.scored_by(key, dials)
     }
 }
 

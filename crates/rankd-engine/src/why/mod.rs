@@ -3,11 +3,12 @@
 //! A run that is asked about is linked for itself, with every task wrapped so that its rows are kept (`keep`); it walks the plan as written, on
 //! any scheduler. Other runs are untouched by all of this. When it is over, rows are followed from where they came in to their ends (`trail`).
 //! What dropped a row is told by its task and filled in from the rows that were kept (`dropped`), a score or a predicate is taken apart
-//! (`parts`, `words`). Nothing is printed here.
+//! (`parts`, `words`), and what a model gave by what each feature adds to it (`scored`). Nothing is printed here.
 
 mod dropped;
 mod keep;
 mod parts;
+mod scored;
 mod story;
 mod trail;
 mod words;
@@ -74,7 +75,11 @@ impl AskedPlan {
         items: &[Id],
     ) -> Vec<AskedItem> {
         // The run's own has more, such as its tables; what is needed of it here is the same.
-        let request = self.linked.begin(request.clone(), None);
+        let mut request = self.linked.begin(request.clone(), None);
+        if let (Some(models), Some(request)) = (self.kept.models(), Arc::get_mut(&mut request)) {
+            // Those that the run scored with, whatever is in use by now.
+            request.models = Some(Arc::new(models));
+        }
         let walked = Walked::new(plan, &self.linked, &request, self.kept.take(), outcome);
         items.iter().take(ITEMS_MAX).map(|id| AskedItem::of(&walked, registry, id)).collect()
     }

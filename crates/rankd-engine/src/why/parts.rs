@@ -3,8 +3,10 @@
 //! The parts are a list, each below the last one before it that is less deep. There are at most [`PARTS_MAX`] of them, however large an
 //! expression is or however often it reads the same part.
 
+use super::scored::scored;
 use super::trail::{RowAt, Walked};
 use super::words::{key_name, words};
+use crate::task::ModelScore;
 use rankd_column::expr::{EvalError, Op, Program, row};
 use rankd_column::{Key, Value};
 use rankd_plan::Registry;
@@ -42,6 +44,12 @@ pub enum PartKind {
     Literal,
     /// What another part was made of.
     Operation(&'static str),
+    /// The raw score that a model of the registry gave the row. Where it is not known what features add to it, why.
+    RawScore { model: u32, why_not: Option<String> },
+    /// What a model expects of any row.
+    Expected,
+    /// A feature of a model, which is a key of the row, and what it adds to the raw score.
+    Feature { name: String, key: Key, by: Option<NodeIx>, contribution: f64 },
     /// There are more than are shown.
     More,
 }
@@ -62,6 +70,8 @@ pub(super) struct Parts<'a> {
 enum OpenPart<'a> {
     /// A key of the row at one of its places.
     Key { key: Key, place: usize, depth: usize, follows: bool },
+    /// The same, with the feature of a model that it is and what that adds to the raw score.
+    Feature { key: Key, place: usize, depth: usize, name: String, contribution: f64 },
     /// A node of a tree, with the values of all nodes, read at a place.
     Node { of: Arc<Evaluated<'a>>, ix: u32, depth: usize },
 }
@@ -128,14 +138,17 @@ impl<'a> Parts<'a> {
                 break;
             }
             match open {
-                OpenPart::Key { key, place, depth, follows } => self.key(key, place, depth, follows),
+                OpenPart::Key { key, place, depth, follows } => self.key(key, place, depth, follows, None),
+                OpenPart::Feature { key, place, depth, name, contribution } => {
+                    self.key(key, place, depth, true, Some((name, contribution)));
+                }
                 OpenPart::Node { of, ix, depth } => self.node(&of, ix, depth),
             }
         }
         self.found
     }
 
-    fn key(&mut self, key: Key, place: usize, depth: usize, follows: bool) {
+    fn key(&mut self, key: Key, place: usize, depth: usize, follows: bool, feature: Option<(String, f64)>) {
         let walked = self.walked;
         let at = self.places[place];
         let value = walked.rows(at.node).map(|rows| rows.value(key, at.position));
@@ -144,7 +157,10 @@ impl<'a> Parts<'a> {
         self.found.push(Part {
             depth,
             text: key_name(key, self.registry).to_owned(),
-            kind: PartKind::Key { key, by },
+            kind: match feature {
+                Some((name, contribution)) => PartKind::Feature { name, key, by, contribution },
+                None => PartKind::Key { key, by },
+            },
             value,
             is_culprit: false,
             at: by.and_then(|node| walked.linked.node(node).at().map(str::to_owned)),
@@ -155,6 +171,10 @@ impl<'a> Parts<'a> {
         }
         self.taken_apart.push((key, place));
         let node = walked.node(self.places[place].node);
+        let task = &walked.linked.written.step(self.places[place].node).task;
+        if let Some(score) = task.scored_by(key, &walked.request.dials) {
+            return self.scored(score, place, depth + 1);
+        }
         if let Some(program) = expression(node, key) {
             // The run has computed it, so it can be computed.
             if let Ok(evaluated) = self.evaluate(program, place - 1, true) {
@@ -170,12 +190,40 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The raw score that a model gave the row at this place, and what it was made of.
+    fn scored(&mut self, score: ModelScore, place: usize, depth: usize) {
+        let RowAt { node, position } = self.places[place];
+        let Some(scored) = scored(self.walked, node, position, score) else { return };
+        let part = |depth: usize, text: String, kind: PartKind, value: Option<f64>| Part {
+            depth,
+            text,
+            kind,
+            value: value.map(Value::Float),
+            is_culprit: false,
+            at: None,
+        };
+        let text = format!("raw score of {}", self.registry.models.get(score.model).name);
+        let kind = PartKind::RawScore { model: score.model, why_not: scored.why_not };
+        self.found.push(part(depth, text, kind, scored.raw));
+        if depth >= DEPTH_MAX {
+            return;
+        }
+        let (depth, place) = (depth + 1, place - 1);
+        if let Some(expected) = scored.expected {
+            self.found.push(part(depth, "expected of any row".to_owned(), PartKind::Expected, Some(expected)));
+        }
+        self.open.extend(scored.features.into_iter().rev().map(|(name, key, contribution)| match contribution {
+            Some(contribution) => OpenPart::Feature { key, place, depth, name, contribution },
+            None => OpenPart::Key { key, place, depth, follows: true },
+        }));
+    }
+
     fn node(&mut self, of: &Arc<Evaluated<'a>>, ix: u32, depth: usize) {
         let tree = of.program.tree();
         let op = tree.op(ix);
         let at = of.program.source(ix).and_then(|at| self.walked.plan.sources.span(at));
         if let Op::Key(key) = op {
-            return self.key(*key, of.place, depth, of.follows_keys);
+            return self.key(*key, of.place, depth, of.follows_keys, None);
         }
         self.found.push(Part {
             depth,

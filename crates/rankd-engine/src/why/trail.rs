@@ -4,6 +4,7 @@
 //! can have several ends. Nothing here recurses, and what is looked at is bounded.
 
 use super::keep::{KeptCall, origin, positions_from};
+use super::scored;
 use crate::degraded::{Degraded, StandIn};
 use crate::link::Linked;
 use crate::request::Request;
@@ -14,7 +15,9 @@ use rankd_column::expr::Scratch;
 use rankd_column::{Id, RowSet};
 use rankd_plan::plan::{Node, NodeIx, Plan, Substitute};
 use rankd_plan::signature::RowEffect;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// So many places a question looks at, over all rows of an item.
 const VISITS_MAX: usize = 10_000;
@@ -88,6 +91,8 @@ pub(super) struct Walked<'a> {
     pub(super) skipped: Vec<bool>,
     /// By node: whether its rows had a part in the answer, or would have had one.
     live: Vec<bool>,
+    /// How long it may still take to find out what features add to scores.
+    pub(super) explaining_left: Cell<Duration>,
 }
 
 /// What stood in for a node.
@@ -126,7 +131,8 @@ impl<'a> Walked<'a> {
             found.unwrap_or_default().into_iter().for_each(|node| skipped[node as usize] = true);
         }
         let live = plan.nodes.iter().map(|node| node.needed).collect();
-        let mut walked = Walked { plan, linked, request, calls, outcome, skipped, live };
+        let explaining_left = Cell::new(scored::TIME_MAX_IN_ALL);
+        let mut walked = Walked { plan, linked, request, calls, outcome, skipped, live, explaining_left };
         if outcome.result.is_ok() {
             walked.live = walked.live_nodes();
         }

@@ -2,10 +2,12 @@
 //!
 //! One file a format; what a format has that we do not compute bit for bit is refused by name. Nothing recurses over a file, no tree of values
 //! is built, and memory is bounded by the size of the file. Reading order: `problem`; `lightgbm`, `lightgbm_tree`, `lightgbm_tail`; `pull` and `ubjson`,
-//! then `xgboost`, `xgboost_objective`, `xgboost_tree`; `catboost`, `catboost_tree`; `used` (with the keys that features are).
+//! then `xgboost`, `xgboost_objective`, `xgboost_tree`; `catboost`, `catboost_tree`; `used` (with the keys that features are),
+//! `explain` (what the score of one row is made of).
 
 mod catboost;
 mod catboost_tree;
+mod explain;
 mod lightgbm;
 mod lightgbm_tail;
 mod lightgbm_tree;
@@ -17,6 +19,7 @@ mod xgboost;
 mod xgboost_objective;
 mod xgboost_tree;
 
+pub use explain::RawScore;
 pub use problem::{ModelPlace, ModelProblem};
 pub use used::{ModelVersions, Models, ScoringMemory, UsedModel};
 

@@ -107,7 +107,7 @@ fn use_model(model: &Model) {
     let done = model.score(&mut inputs, 300, scoring, &mut slices, &mut scratch, Picking::default());
     assert_eq!(done, Ok(300));
     // Whatever it says: that there are none is an answer.
-    let _ = model.contributions(&mut inputs, 1, usize::MAX, &mut scratch, Stop::default());
+    let _ = model.contributions(&mut inputs, 1, 0..outputs, usize::MAX, &mut scratch, Stop::default());
 }
 
 fn damage_all(format: Format, extension: &str) {

@@ -113,7 +113,14 @@ impl Golden {
         let mut worst = 0.0_f64;
         let mut theirs = self.contributions.iter();
         for row in 0..self.explained_rows {
-            let ours = match model.contributions(&mut inputs, row, usize::MAX, scratch, Stop::default()) {
+            let ours = match model.contributions(
+                &mut inputs,
+                row,
+                0..self.raw_outputs,
+                usize::MAX,
+                scratch,
+                Stop::default(),
+            ) {
                 Ok(ours) => ours,
                 Err(NoContributions::Linear | NoContributions::NoCovers) => return None,
                 Err(other) => panic!("{other}"),

@@ -40,7 +40,7 @@ use rankd_column::stop::Picking;
 use rankd_column::{Column, Key, RowSet};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, Make, ModelScore};
 use rankd_plan::model::UsedModel;
 use rankd_plan::signature::typed::{Dial, FloatKey, FloatKeys, ModelName};
 use rankd_plan::signature::*;
@@ -95,13 +95,19 @@ impl Make for Task {
     }
 }
 
+impl Task {
+    fn scoring(&self, dials: &[i64]) -> Scoring {
+        let iterations = self.params.iterations.as_ref().map_or(usize::MAX, |dial| dial.count(dials));
+        Scoring { output: self.params.output, iterations }
+    }
+}
+
 impl Compute for Task {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        let (Params { model, out_key, out_keys, output, iterations }, stop) = (&self.params, cx.stop());
-        let iterations = iterations.as_ref().map_or(usize::MAX, |dial| dial.count(cx.dials()));
+        let (Params { model, out_key, out_keys, .. }, stop) = (&self.params, cx.stop());
         let picking = if self.is_anytime { cx.picking() } else { Picking { stop, ..Picking::default() } };
         let mut rows = inputs[0].clone();
-        let (scores, done) = score(cx.model(*model)?, &rows, Scoring { output: *output, iterations }, picking)?;
+        let (scores, done) = score(cx.model(*model)?, &rows, self.scoring(cx.dials()), picking)?;
         for (key, scores) in out_key.iter().chain(out_keys.iter().flatten()).zip(scores) {
             let wrong = scores[..done].iter().position(|score| !score.is_finite());
             if let Some(at) = wrong {
@@ -120,6 +126,12 @@ impl Compute for Task {
 
     fn is_anytime(&self) -> bool {
         self.is_anytime
+    }
+
+    fn scored_by(&self, key: Key, dials: &[i64]) -> Option<ModelScore> {
+        let Params { model, out_key, out_keys, .. } = &self.params;
+        let at = out_key.iter().chain(out_keys.iter().flatten()).position(|written| *written == key)?;
+        Some(ModelScore { model: *model, scoring: self.scoring(dials), at })
     }
 }
 
