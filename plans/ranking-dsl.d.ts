@@ -511,6 +511,25 @@ declare module "@ranking-dsl/runtime" {
       /** The key that gets the label of the input */
       sourceKey?: OutKeyArg<SourceKey>;
     } & TaskOptions): Rows;
+    /** Find the rows of a table whose vectors are nearest to a vector. */
+    nearest<Key extends AnyArray, ScoreKey extends Expr, Carry extends Expr | AnyArray>(options: {
+      /** The table */
+      endpoint: Endpoint<"table">;
+      /** The key of the table's vectors */
+      key: KeyArg<Key>;
+      /** The vector to search for: a parameter, or a key of the input row */
+      vector: ReadOnlyKeyOf<Vector<number>> | ParamOf<Vector<number>>;
+      /** How many rows to find for each vector */
+      k: number | bigint | Dial;
+      /** How vectors are compared: the highest dot or cosine is nearest, or the lowest l2 */
+      by: "dot" | "cosine" | "l2";
+      /** The key that gets the dot product, the cosine or the distance */
+      scoreKey?: OutKeyArg<ScoreKey>;
+      /** The condition on the table's rows that are looked at */
+      where?: boolean;
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
+    } & TaskOptions): Rows;
     /** Give the rows of a table. */
     scan(options: {
       /** The table */
@@ -781,6 +800,25 @@ declare module "@ranking-dsl/runtime" {
       output?: "response" | "raw";
       /** How many boosting rounds to use; all where it is not given */
       iterations?: number | bigint | Dial;
+    } & TaskOptions): Rows;
+    /** Find the rows of a table whose vectors are nearest to a vector. */
+    nearest<Key extends AnyArray, ScoreKey extends Expr, Carry extends Expr | AnyArray>(options: {
+      /** The table */
+      endpoint: Endpoint<"table">;
+      /** The key of the table's vectors */
+      key: KeyArg<Key>;
+      /** The vector to search for: a parameter, or a key of the input row */
+      vector: ReadOnlyKeyOf<Vector<number>> | ParamOf<Vector<number>>;
+      /** How many rows to find for each vector */
+      k: number | bigint | Dial;
+      /** How vectors are compared: the highest dot or cosine is nearest, or the lowest l2 */
+      by: "dot" | "cosine" | "l2";
+      /** The key that gets the dot product, the cosine or the distance */
+      scoreKey?: OutKeyArg<ScoreKey>;
+      /** The condition on the table's rows that are looked at */
+      where?: boolean;
+      /** The keys of the input row that each new row gets, too */
+      carry?: readonly OutKeyArg<Carry>[];
     } & TaskOptions): Rows;
     /** Scale the numbers of a key to each other. */
     normalize<Key extends Expr, OutKey extends Expr>(options: {

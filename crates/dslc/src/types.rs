@@ -108,16 +108,18 @@ fn about(param: &Param) -> String {
 fn variables(params: &[Param]) -> String {
     let keys = params.iter().filter(|param| param.kind.row().typescript.contains(KEY));
     let takes = |param: &Param| match param.kind {
-        ParamKind::Key(types) | ParamKind::Keys(types) | ParamKind::KeyPerInput(types) => match types {
-            KeyTypes::Any => "Expr | AnyArray",
-            KeyTypes::Scalars
-            | KeyTypes::LikeIds
-            | KeyTypes::Numbers
-            | KeyTypes::Ints
-            | KeyTypes::Floats
-            | KeyTypes::Texts => "Expr",
-            KeyTypes::Lists | KeyTypes::Vectors => "AnyArray",
-        },
+        ParamKind::Key(types) | ParamKind::Keys(types) | ParamKind::KeyPerInput(types) | ParamKind::TableKey(types) => {
+            match types {
+                KeyTypes::Any => "Expr | AnyArray",
+                KeyTypes::Scalars
+                | KeyTypes::LikeIds
+                | KeyTypes::Numbers
+                | KeyTypes::Ints
+                | KeyTypes::Floats
+                | KeyTypes::Texts => "Expr",
+                KeyTypes::Lists | KeyTypes::Vectors => "AnyArray",
+            }
+        }
         _ => "Expr | AnyArray",
     };
     let list: Vec<String> = keys.map(|param| format!("{} extends {}", variable(param.name), takes(param))).collect();

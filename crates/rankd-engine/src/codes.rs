@@ -375,6 +375,10 @@ codes! {
         "an expression makes a text that is too long, or too many texts"
         "Make fewer or shorter texts: an operation such as `append` may make texts of up to 1 MiB, an expression 64 MiB of distinct texts."
         "a text is longer than 1048576 bytes at row id 2"
+    E511 TOO_MANY_SEARCHES Task Mistake false
+        "a step has more rows to search a table for than a step may have"
+        "Keep fewer rows before `nearest`, for example with `take({ count: 16 })`, or search once for a vector that stands for all of them."
+        "17 rows are searched for, and a step searches for at most 16"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

@@ -14,8 +14,8 @@ use crate::place::Way;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::steps::{StepSpec, Steps};
-use crate::store::table::{IndexNeed, TableEndpoint, Tables};
-use crate::substitutes::Substitutes;
+use crate::store::table::{TableEndpoint, TableNeed, Tables};
+use crate::substitutes::{Substitutes, written};
 use crate::task::{LinkContext, StoredLayout, Task};
 use crate::tasks::Tasks;
 use crate::why::Kept;
@@ -53,7 +53,7 @@ pub struct Linked {
     has_text_ids: bool,
     /// The tables that it names, each with the keys of its columns that are read by name.
     tables: Vec<(TableEndpoint, Vec<Key>)>,
-    indexes: Vec<IndexNeed>,
+    table_needs: Vec<TableNeed>,
     models: LinkedModels,
     /// The numbers that follow the load.
     pub dials: Vec<LinkedDial>,
@@ -120,7 +120,7 @@ impl Linked {
         }
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         let mut parts = Vec::with_capacity(plan.nodes.len());
-        let (live, indexes, mut plan_draws) = (LiveKeys::of(plan), RefCell::default(), false);
+        let (live, table_needs, mut plan_draws) = (LiveKeys::of(plan), RefCell::default(), false);
         for (ix, node) in plan.nodes.iter().enumerate() {
             let needed = live.given[ix].keys();
             let draws = Cell::new(false);
@@ -128,7 +128,7 @@ impl Linked {
                 node,
                 nodes: &plan.nodes,
                 registry,
-                indexes: &indexes,
+                table_needs: &table_needs,
                 draws: &draws,
                 needed,
                 follows_rows: kept.is_some(),
@@ -181,7 +181,7 @@ impl Linked {
         let has_text_ids = registry.has_text_ids();
         let paging = Paging::of(plan, registry);
         let (registry, runs) = (plan.registry, AtomicU32::new(0));
-        let indexes = indexes.into_inner();
+        let table_needs = table_needs.into_inner();
         Ok(Linked {
             name,
             nodes,
@@ -194,7 +194,7 @@ impl Linked {
             endpoints,
             has_text_ids,
             tables,
-            indexes,
+            table_needs,
             models,
             dials: LinkedDial::all(plan),
             required,
@@ -251,9 +251,9 @@ impl Linked {
         layouts.collect()
     }
 
-    /// The indexes of tables that its nodes look rows up in.
-    pub fn indexes(&self) -> &[IndexNeed] {
-        &self.indexes
+    /// The indexes of tables that its nodes look rows up in, and the copies of vectors that they search.
+    pub fn table_needs(&self) -> &[TableNeed] {
+        &self.table_needs
     }
 
     /// The registry that requests for this plan must be made with.
@@ -367,9 +367,10 @@ fn table_keys(node: &Node, given: &Live, registry: &Registry) -> Vec<Key> {
     let named = fields.iter().copied().flatten().filter_map(|(name, _)| registry.keys.named(name)).map(Key);
     let on = node.args.iter().flat_map(Arg::right_keys);
     let mut keys: Vec<Key> = named.chain(on).filter(|key| *key != Key::ID).collect();
-    // New rows have all columns of the table where the node does not say which.
+    // New rows have all columns of the table where the node does not say which, but for those that it writes itself.
     if node.signature.contract.rows == RowEffect::FanOut && fields.is_empty() {
-        keys.extend(&given.named);
+        let written = written(node, registry);
+        keys.extend(given.named.iter().filter(|key| !written.contains(key)));
     }
     keys
 }

@@ -125,6 +125,9 @@ fn names_keys_itself(kind: ParamKind) -> bool {
         | ParamKind::On
         | ParamKind::Expr { .. }
         | ParamKind::Pred
+        | ParamKind::TableKey(_)
+        | ParamKind::TablePred
+        | ParamKind::AskedVector
         | ParamKind::Where
         | ParamKind::Then
         | ParamKind::Columns { .. } => false,

@@ -143,7 +143,7 @@ fn of_node(node: &Node, feeds_reserves: bool, registry: &Registry) -> NodeSubsti
 }
 
 /// The keys that a node writes, as far as its plan says.
-fn written(node: &Node, registry: &Registry) -> Vec<Key> {
+pub(crate) fn written(node: &Node, registry: &Registry) -> Vec<Key> {
     let (names, params): (&[&str], _) = match node.signature.contract.writes {
         Writes::Nothing | Writes::AnyKey | Writes::Table(_) => return Vec::new(),
         Writes::Params(params) => (&[], params),

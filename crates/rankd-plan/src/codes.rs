@@ -144,6 +144,9 @@ codes! {
     P409 WrongOutputs Error "as many keys as the model does not give numbers for"
         "Give `out_keys` one key for each number that the model gives a row, in the order of its classes, or `out_key` where it gives one; `rankd models` shows how many it gives.";
 
+    P410 WrongDimension Error "vectors of different dimensions that are compared with each other"
+        "Compare vectors of the same type: a key or parameter of type vector<N> goes with a column of type vector<N>.";
+
     P501 UnknownOperation Error "an operation that expressions do not have"
         "Correct the name; docs/expressions.md lists the operations.";
     P502 TypeMismatch Error "an operation on operands of the wrong type"
@@ -277,6 +280,10 @@ codes! {
         "Create the file, or correct the path in `url`. Until then plans are checked as if the table had every key, and none of them runs.";
     R022 TableUnread Warning "columns or cells of a table that are not read"
         "Add a key of the column's name to registry/keys.toml, name its key in `columns`, or correct the cells. The rest of the table is used.";
+    R023 UnknownCopy Error "a copy of vectors of a kind that there is not"
+        "Write \"f16\" or \"i8\"; leave the key out of `vectors` where searches are to be exact.";
+    R024 NotAVector Error "a copy of the vectors of a key that has none"
+        "Name a key of type vector<N> that the table has a column for.";
 }
 
 impl fmt::Display for Code {

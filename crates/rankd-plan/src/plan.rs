@@ -186,6 +186,15 @@ pub struct ModelArg {
     pub present: Vec<Key>,
 }
 
+/// A vector that rows are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedVector {
+    /// A parameter of the request, by its position in the registry.
+    Param(u32),
+    /// A key of the rows at hand: a vector for each.
+    Key(Key),
+}
+
 /// A task parameter's value, of the type that its declaration says.
 #[derive(Clone, Debug)]
 pub enum Arg {
@@ -215,6 +224,11 @@ pub enum Arg {
     Expr(Arc<Program>),
     Exprs(KeyPrograms),
     Pred(Arc<Program>),
+    AskedVector(AskedVector),
+    /// A key of the rows of the table that the node names.
+    TableKey(Key),
+    /// A condition on those rows.
+    TablePred(Arc<Program>),
     /// The node's rows are the input at this position of `Node::inputs`.
     Node(usize),
     /// The rows of so many nodes, the last of `Node::inputs`, for when the task asks for them.
@@ -230,7 +244,7 @@ impl Arg {
     /// The keys that it names, of the rows at hand. Those inside an expression or a template are its own.
     pub fn keys(&self) -> Vec<Key> {
         match self {
-            Arg::Key(key) => vec![*key],
+            Arg::Key(key) | Arg::AskedVector(AskedVector::Key(key)) => vec![*key],
             Arg::Keys(keys) => keys.clone(),
             Arg::KeyMap(keys) => keys.iter().map(|(_, key)| *key).collect(),
             Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.left).collect(),
@@ -254,6 +268,9 @@ impl Arg {
             | Arg::Model(_)
             | Arg::Expr(_)
             | Arg::Pred(_)
+            | Arg::AskedVector(AskedVector::Param(_))
+            | Arg::TableKey(_)
+            | Arg::TablePred(_)
             | Arg::Node(_)
             | Arg::Reserves(_)
             | Arg::Fills(_)
@@ -287,6 +304,9 @@ impl Arg {
             | Arg::Rules(_)
             | Arg::SortKeys(_)
             | Arg::On(_)
+            | Arg::AskedVector(_)
+            | Arg::TableKey(_)
+            | Arg::TablePred(_)
             | Arg::Node(_)
             | Arg::Reserves(_)
             | Arg::Fills(_)
@@ -301,6 +321,8 @@ impl Arg {
         match self {
             Arg::KeyPairs(pairs) => pairs.iter().map(|pair| pair.right).collect(),
             Arg::On(pair) => vec![pair.right],
+            Arg::TableKey(key) => vec![*key],
+            Arg::TablePred(program) => program.keys(),
             Arg::Absent
             | Arg::Int(_)
             | Arg::Dial(_)
@@ -322,6 +344,7 @@ impl Arg {
             | Arg::Expr(_)
             | Arg::Exprs(_)
             | Arg::Pred(_)
+            | Arg::AskedVector(_)
             | Arg::Node(_)
             | Arg::Reserves(_)
             | Arg::Fills(_)
@@ -335,7 +358,7 @@ impl Arg {
     pub fn params(&self) -> Vec<u32> {
         match self {
             Arg::Template(template) => template.params(),
-            Arg::Param(param) => vec![*param],
+            Arg::Param(param) | Arg::AskedVector(AskedVector::Param(param)) => vec![*param],
             _ => Vec::new(),
         }
     }
@@ -352,7 +375,10 @@ impl Arg {
 
     /// The expressions and predicates that it is.
     pub fn programs(&self) -> impl Iterator<Item = &Arc<Program>> {
-        let one = if let Arg::Expr(program) | Arg::Pred(program) = self { Some(program) } else { None };
+        let one = match self {
+            Arg::Expr(program) | Arg::Pred(program) | Arg::TablePred(program) => Some(program),
+            _ => None,
+        };
         let several = if let Arg::Exprs(list) = self { list.as_slice() } else { &[] };
         one.into_iter().chain(several.iter().map(|(_, program)| program))
     }

@@ -12,7 +12,7 @@ use rankd_plan::{Registry, params};
 use std::sync::Arc;
 
 /// The key that remembers which row a new one came from.
-const PARENT_ID: &str = "parent_id";
+pub(crate) const PARENT_ID: &str = "parent_id";
 
 /// What all three declare.
 pub(crate) const CONTRACT: Contract = Contract {

@@ -16,6 +16,7 @@ mod row_keys;
 mod service_call;
 mod stored;
 mod table_expand;
+mod table_fan_out;
 mod table_hydrate;
 mod table_rows;
 

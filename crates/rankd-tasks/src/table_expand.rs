@@ -1,9 +1,10 @@
 //! What `expand` does on a table: the table's rows that match a row, as new rows.
 
+use crate::table_fan_out::TableFanOut;
 use crate::table_rows::Matches;
 use rankd_column::kernel::gather::gather_column;
 use rankd_column::rowset::Rows;
-use rankd_column::{Cells, Column, Key, RowSet, Stop, Stopped};
+use rankd_column::{Key, RowSet};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::TableEndpoint;
@@ -20,11 +21,7 @@ pub(crate) struct TableExpand {
     fanout: Dial,
     /// The table's columns, and the keys that they become; `None` for all of them that something needs.
     fields: Option<Vec<(Key, Key)>>,
-    needed: Option<Arc<[Key]>>,
-    /// The keys of the input row that come along.
-    carry: Vec<Key>,
-    /// `None` where the registry has no such key; then nobody can ask for it.
-    parent_id: Option<Key>,
+    new_rows: TableFanOut,
 }
 
 impl TableExpand {
@@ -33,12 +30,11 @@ impl TableExpand {
         on: KeyPair,
         fanout: Dial,
         fields: Option<Vec<(Key, Key)>>,
-        carry: Vec<Key>,
+        carry: Option<Vec<Key>>,
         cx: &LinkContext<'_>,
     ) -> TableExpand {
         cx.need_index(endpoint, on.right);
-        let (needed, parent_id) = (cx.needed_keys(), cx.key("parent_id"));
-        TableExpand { endpoint, on, fanout, fields, needed, carry, parent_id }
+        TableExpand { endpoint, on, fanout, fields, new_rows: TableFanOut::make(carry, cx) }
     }
 }
 
@@ -60,10 +56,9 @@ impl Compute for TableExpand {
             return Err(TaskError::new(codes::STORED_TOO_LARGE, message));
         }
         let all = table.rows(cx.id_texts());
-        let is_needed = |key: Key| self.needed.as_ref().is_none_or(|needed| needed.contains(&key));
         let found = Rows::Listed(&found);
-        let mut batch = match &self.fields {
-            None => all.batch().gather(found, is_needed, stop)?,
+        let batch = match &self.fields {
+            None => self.new_rows.gather(all.batch(), found, stop)?,
             Some(fields) => {
                 let mut batch = all.batch().gather(found, |_| false, stop)?;
                 for (from, to) in fields {
@@ -74,29 +69,6 @@ impl Compute for TableExpand {
                 batch
             }
         };
-        let parents = Rows::Listed(&parents);
-        for key in &self.carry {
-            if let Some(column) = rows.batch().column(*key) {
-                batch = batch.with(*key, Arc::new(gather_column(column, parents, stop)?));
-            }
-        }
-        if let Some(key) = self.parent_id {
-            batch = batch.with(key, Arc::new(parent_ids(rows, parents, stop)?));
-        }
-        Ok(RowSet::new(batch))
-    }
-}
-
-/// The ids of the rows that new ones came from, as a column.
-fn parent_ids(rows: &RowSet, parents: Rows<'_>, stop: Stop<'_>) -> Result<Column, Stopped> {
-    match rows.batch().id_column(stop)? {
-        Some(texts) => gather_column(texts, parents, stop),
-        None => {
-            let (ids, mut parent_ids) = (rows.batch().ids(), Vec::with_capacity(parents.len()));
-            for chunk in stop.chunks(parents) {
-                parent_ids.extend(chunk?.iter().map(|row| ids[row]));
-            }
-            Ok(Column::Int(Cells::full(parent_ids)))
-        }
+        Ok(RowSet::new(self.new_rows.with_parents(batch, rows, &parents, stop)?))
     }
 }

@@ -81,7 +81,7 @@ impl Example {
             let kind = task.contract.params.iter().find(|param| param.name == name).map(|param| param.kind);
             let table = match kind {
                 Some(ParamKind::Expr { .. }) if in_place => Some(&mut exprs),
-                Some(ParamKind::Pred) if in_place => Some(&mut preds),
+                Some(ParamKind::Pred | ParamKind::TablePred) if in_place => Some(&mut preds),
                 _ => None,
             };
             if let (Some(ParamKind::Exprs), true) = (kind, in_place) {

@@ -73,12 +73,15 @@ fn link(example: &Example, task: Signature, tasks: &Tasks, registry: &Registry, 
 fn tables(example: &Example, op: &str, registry: &Registry) -> Arc<Tables> {
     let tables = Arc::new(Tables::default());
     if let (false, Some(at)) = (example.table.is_empty(), registry.endpoints.named(TABLE)) {
-        let rows = table::read(&example.table, registry);
-        let (ids, columns) = (rows.batch().ids().to_vec(), rows.batch().columns().to_vec());
-        let swapped = tables.swap(TableEndpoint(at), TableData { ids: TableIds::Ints(ids), columns });
-        swapped.unwrap_or_else(|fault| panic!("{op}: {fault}"));
+        let data = table_data(&table::read(&example.table, registry));
+        tables.swap(TableEndpoint(at), data).unwrap_or_else(|fault| panic!("{op}: {fault}"));
     }
     tables
+}
+
+/// Rows as those of a table.
+fn table_data(rows: &RowSet) -> TableData {
+    TableData { ids: TableIds::Ints(rows.batch().ids().to_vec()), columns: rows.batch().columns().to_vec() }
 }
 
 fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry: &Registry) {
@@ -116,8 +119,11 @@ const MODEL: &str = include_str!("example_model.txt");
 /// A key for vectors of three numbers.
 const VECTOR: &str = "example_vector";
 
+/// A parameter that is such a vector: `[1, 0, 0]`.
+const QUERY: &str = "example_query";
+
 /// The registry in a folder, with the endpoints of the environment `local` one that is a table, `example_table`, and
-/// one that is an HTTP service, `service`; with a key `example_vector`, of type `vector<3>`; and with a
+/// one that is an HTTP service, `service`; with a key `example_vector` and a parameter `example_query`, of type `vector<3>`; and with a
 /// model `example_model` of the keys `quality` and `age_hours`, where there are such keys. One with mistakes fails the test.
 pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let [keys, params, endpoints] = ["keys.toml", "params.toml", "endpoints.local.toml"].map(|name| {
@@ -131,6 +137,9 @@ pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     // An id that no registry has by accident.
     let keys =
         format!("{keys}\n[[key]]\nkey_id = 2000000000\nname = \"{VECTOR}\"\ntype = \"vector<3>\"\nnullable = true\n");
+    let params = format!(
+        "{params}\n[[param]]\nparam_id = 2000000000\nname = \"{QUERY}\"\ntype = \"vector<3>\"\nnullable = true\ndefault = [1, 0, 0]\n"
+    );
     let text = |text| Text { file: "", text };
     let has_features = ["quality", "age_hours"].iter().all(|name| keys.contains(&format!("name = {name:?}")));
     let models = "[[model]]\nname = \"example_model\"\nfile = \"example_model.txt\"\nformat = \"lightgbm\"\n";

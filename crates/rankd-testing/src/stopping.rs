@@ -4,16 +4,18 @@
 //! second thread is needed, and no luck.
 
 use crate::given::GIVEN;
-use crate::{link, read_examples, table, tables};
+use crate::{TABLE, link, read_examples, table, table_data, tables};
 use rankd_column::RowSet;
 use rankd_column::stop::{ROWS_A_LOOK, Stop, Stopped, TimeLimit};
 use rankd_engine::clock;
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
+use rankd_engine::store::TableEndpoint;
+use rankd_engine::store::table::{TableData, TableIds};
 use rankd_engine::task::{Definition, Maker, Task};
 use rankd_engine::{Request, Tasks};
 use rankd_plan::Registry;
-use rankd_plan::signature::Cost;
+use rankd_plan::signature::{Cost, ParamKind};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -46,7 +48,8 @@ fn look(_: Instant) -> bool {
     })
 }
 
-/// Runs each task that computes on so many rows, made of those of the examples in its header, and stops it at several of its looks.
+/// Runs each task that computes on so many rows, made of those of the examples in its header, and stops it at several of its looks. The rows are
+/// those of its inputs, or for a task that searches a table, those of the table.
 /// Fails for one that looks too rarely, goes on after it was stopped, or has no example in which it computes.
 pub fn stop_computations(
     definitions: impl IntoIterator<Item = Definition>,
@@ -67,12 +70,20 @@ pub fn stop_computations(
         for example in read_examples(signature, folder.as_ref()) {
             let given: Vec<RowSet> = example.given.iter().map(|lines| table::read(lines, registry)).collect();
             let linked = link(&example, signature, &tasks, registry, &given);
+            let searches = signature.contract.params.iter().any(|param| matches!(param.kind, ParamKind::TableKey(_)));
             let tables = tables(&example, signature.op, registry);
+            if let (true, Some(at)) = (searches, registry.endpoints.named(TABLE)) {
+                // Ids differ, as those of any table.
+                let many = repeat(&table::read(&example.table, registry), rows);
+                let data = TableData { ids: TableIds::Ints((0..rows as i64).collect()), ..table_data(&many) };
+                tables.swap(TableEndpoint(at), data).unwrap_or_else(|fault| panic!("{}: {fault}", signature.op));
+            }
             let request = linked.begin(Request { user_id: 1.into(), ..Request::new(registry) }, Some(&tables));
             // The plan of an example has its task last.
             let task = &linked.written.step(linked.nodes.len() as u32 - 1).task;
             if let Task::Compute(_) = task {
-                let many: Vec<RowSet> = given.iter().map(|given| repeat(given, rows)).collect();
+                let repeat = |given: &RowSet| if searches { given.clone() } else { repeat(given, rows) };
+                let many: Vec<RowSet> = given.iter().map(repeat).collect();
                 stop_one(signature.op, rows, |stop| task.compute(many.clone(), &request, stop));
                 computes = true;
             }

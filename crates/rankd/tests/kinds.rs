@@ -12,8 +12,9 @@ use rankd_engine::{Linked, Tasks};
 use rankd_plan::plan::KeyPair;
 use rankd_plan::registry::{AsWritten, Text};
 use rankd_plan::signature::typed::{
-    Columns, Count, CountPerInput, Dial, Expr, Exprs, Fills, IdList, IdsParam, Input, IntKeyPerInput, KeyMap, KeyPairs,
-    Millis, ModelName, On, PlainText, Pointer, Predicate, Reserves, Rules, SortKeys, TemplateText, Texts, Then, Where,
+    AskedVector, Columns, Count, CountPerInput, Dial, Expr, Exprs, Fills, IdList, IdsParam, Input, IntKeyPerInput,
+    KeyMap, KeyPairs, Millis, ModelName, On, PlainText, Pointer, Predicate, Reserves, Rules, SortKeys, TemplateText,
+    Texts, Then, Where,
 };
 use rankd_plan::signature::*;
 use rankd_plan::source::{Compiler, Folder, Unreadable};
@@ -101,6 +102,8 @@ params! {
         ranks: IntKeyPerInput,
         /// A condition
         pred: Predicate,
+        /// A vector to compare with
+        vector: AskedVector,
         /// A filter that nobody gave
         only: Option<Where>,
         /// More rows
@@ -168,6 +171,10 @@ impl Make for Every {
                 .iter()
                 .map(|made| format!("{} {} {:?};", name(&made.into), made.how, made.of.as_ref().map(name)))
                 .collect(),
+            match p.vector {
+                AskedVector::Param(at) => cx.registry.params.get(at).name.clone(),
+                AskedVector::Key(key) => name(&key).to_string(),
+            },
         ];
         Every
     }
@@ -224,7 +231,10 @@ fn registry() -> Registry {
     let text = |text| Text { file: "", text };
     let texts = [
         text(include_str!("../../../registry/keys.toml")),
-        text(include_str!("../../../registry/params.toml")),
+        text(concat!(
+            include_str!("../../../registry/params.toml"),
+            "[[param]]\nparam_id = 9000\nname = \"taste\"\ntype = \"vector<2>\"\nnullable = true\n"
+        )),
         text(include_str!("../../../registry/endpoints.local.toml")),
         text("[[model]]\nname = \"ctr\"\nfile = \"ctr.txt\"\nformat = \"lightgbm\"\ndoc = \"Clicks\"\n"),
     ];
@@ -246,7 +256,7 @@ const OPTIONS: &str = r#"
     template: "a:{id}{{", place: "/a/b",
     key: Key.age, keys: [Key.country, Key.age], fields: { title: Key.title, "/meta/likes": Key.likes },
     pairs: { likes: Key.views }, words: { likes: "sum", title: "first" }, made: { final_score: ["mean", Key.age], likes: ["count"] }, by: [{ key: Key.age, order: "desc" }, { key: Key.title, nulls: "first" }], rules: [{ by: Key.country, max: 2, window: 10 }, { by: Key.age, gap: 1 }], on: Key.parent_id, sides: { left: Key.country, right: Key.title }, outKey: Key.score,
-    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, rhs: ctx.first(), reserves: [ctx.first()], fills: [{ rows: ctx.first(), at: [3] }], ids: [5, 6n], list: P.hidden_ids, model: M.ctr, columns: { views: [1, 2] },"#;
+    expr: Key.likes * 2, exprs: { quality: Key.likes * Key.age + 1, title: "x" }, ranks: [Key.views], pred: Key.age > 18, vector: P.taste, rhs: ctx.first(), reserves: [ctx.first()], fills: [{ rows: ctx.first(), at: [3] }], ids: [5, 6n], list: P.hidden_ids, model: M.ctr, columns: { views: [1, 2] },"#;
 
 /// Compiles a plan with these options and gives what the task was made of, or what is wrong.
 fn made(options: &str) -> Result<Vec<String>, Vec<String>> {
@@ -283,6 +293,7 @@ fn a_parameter_of_every_kind_comes_from_typescript_to_the_task() {
     assert_eq!(made[10], "[(\"likes\", 1), (\"title\", 2)]");
     assert_eq!(made[11], "[(\"quality\", 2), (\"title\", 0)] [\"views\"]");
     assert_eq!(made[12], "final_score 2 Some(\"age\");likes 3 None;");
+    assert_eq!(made[13], "taste");
     // Every kind there is was looked at.
     let names: Vec<&str> = Params::PARAMS.iter().map(|param| param.kind.row().reader).collect();
     assert!(ParamKind::EACH.iter().all(|kind| names.contains(&kind.row().reader)), "{names:?}");
@@ -331,6 +342,12 @@ fn an_option_outside_its_kind_is_refused() {
     );
     assert_eq!(wrong("nulls: \"first\"", "nulls: \"never\""), ["P405 nulls is one of first, last"]);
     assert_eq!(wrong("key: Key.title, nulls", "key: Key.age, nulls"), ["P405 this key is in the list already"]);
+    assert_eq!(wrong("P.taste", "Key.age + 1"), ["D017 vector takes a key or a parameter, not an expression"]);
+    assert_eq!(wrong("P.taste", "Key.age"), ["P404 vector takes a key of type vector here, and \"age\" is int"]);
+    assert_eq!(
+        wrong("P.taste", "P.hidden_ids"),
+        ["P404 vector takes a parameter of type vector, and \"hidden_ids\" is list<int>"]
+    );
     assert_eq!(wrong("gap: 1", "max: 0"), ["P405 rules takes int 1..=1000000"]);
     assert_eq!(wrong("gap: 1", "gap: 1, max: 2"), ["P103 a rule has by and max, and perhaps window; or by and gap"]);
     assert_eq!(wrong("gap: 1", "gab: 1"), ["D017 a rule has by, max, window and gap, not gab"]);

@@ -322,6 +322,11 @@ export const readers = {
     if (isExpression(x) && irOf(x).op === "param_ref") return `{"param":${json(irOf(x).name)}}`;
     return wrongOption(at, option, `${option} takes a parameter, not ${describe(x)}`, "P.NAME is one");
   },
+  vector(x, { at, option }) {
+    if (isExpression(x) && irOf(x).op === "key_ref") return readers.key(x, { at, option });
+    if (isExpression(x) && irOf(x).op === "param_ref") return readers.param(x, { at, option });
+    return wrongOption(at, option, `${option} takes a key or a parameter, not ${describe(x)}`, "Key.NAME or P.NAME is one");
+  },
   columns(x, { at, option }) {
     const text = isPlain(x) ? plainData(x, 0) : null;
     return text ?? wrongOption(at, option, `${option} takes an object of plain values by key name, not ${describe(x)}`);

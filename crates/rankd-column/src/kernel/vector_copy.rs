@@ -27,7 +27,7 @@ const TOP_EXPONENT: i32 = 14;
 const IN_TURN: usize = 4;
 
 /// How the numbers of a copy are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CopyKind {
     F16,
     I8,

@@ -58,8 +58,10 @@ impl Explanation<'_> {
 
     /// What is special about how a step does its work.
     fn ways(&self, step: &Step) -> Vec<&'static str> {
-        let Some(pass) = &step.pass else { return Vec::new() };
-        let mut ways = vec!["one pass"];
+        let is_approximate = matches!(&step.task, Task::Compute(task) if task.is_approximate());
+        let mut ways = Vec::from_iter(is_approximate.then_some("approximate"));
+        let Some(pass) = &step.pass else { return ways };
+        ways.push("one pass");
         if pass.picks_best() {
             ways.push("keeps only the best rows");
         }

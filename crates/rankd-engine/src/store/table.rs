@@ -8,6 +8,7 @@ use crate::link::Linked;
 use crate::store::{Open, Opened};
 use arc_swap::ArcSwap;
 use rankd_column::index::{GroupIndex, IdIndex};
+use rankd_column::kernel::vector_copy::{CopyKind, VectorCopy};
 use rankd_column::{Batch, Cells, Column, Dictionary, IdDictionary, IdFault, IdTexts, Key, RowSet};
 use rankd_plan::plan::Arg;
 use rankd_plan::signature::ParamKind;
@@ -49,6 +50,9 @@ pub enum TableIds {
     Texts(Dictionary),
 }
 
+/// Copies of the vectors of a table's columns, by position of the column in the batch: one of each kind, where it was asked for.
+type VectorCopies = [[OnceLock<Option<VectorCopy>>; CopyKind::ALL.len()]];
+
 /// One version of a table.
 #[derive(Debug)]
 pub struct Table {
@@ -58,6 +62,7 @@ pub struct Table {
     ids: OnceLock<IdIndex>,
     /// By position of the column in the batch.
     groups: Box<[OnceLock<Option<GroupIndex>>]>,
+    copies: Arc<VectorCopies>,
     bytes: usize,
 }
 
@@ -74,14 +79,15 @@ impl Table {
             }
         };
         let batch = columns.into_iter().fold(Batch::new(ids), |batch, (key, column)| batch.with(key, column));
-        Ok(Table::of(batch, id_texts))
+        let copies = batch.columns().iter().map(|_| Default::default()).collect();
+        Ok(Table::of(batch, id_texts, copies))
     }
 
-    fn of(batch: Batch, id_texts: Option<Arc<Column>>) -> Table {
+    fn of(batch: Batch, id_texts: Option<Arc<Column>>, copies: Arc<VectorCopies>) -> Table {
         let bytes = batch.made_parts().map(|(_, bytes)| bytes).sum::<usize>();
         let bytes = bytes + id_texts.as_ref().map_or(0, |column| column.bytes());
         let groups = batch.columns().iter().map(|_| OnceLock::new()).collect();
-        Table { rows: RowSet::new(batch.into_kept()), id_texts, ids: OnceLock::new(), groups, bytes }
+        Table { rows: RowSet::new(batch.into_kept()), id_texts, ids: OnceLock::new(), groups, copies, bytes }
     }
 
     /// The same table with codes of another dictionary, to which its texts are added.
@@ -96,7 +102,7 @@ impl Table {
     fn with_ids(&self, ids: Vec<i64>) -> Table {
         let columns = self.batch().columns().iter().cloned();
         let batch = columns.fold(Batch::new(ids), |batch, (key, column)| batch.with(key, column));
-        Table::of(batch, self.id_texts.clone())
+        Table::of(batch, self.id_texts.clone(), self.copies.clone())
     }
 
     /// All rows, where they lie. `texts` are the run's, where ids are texts.
@@ -111,10 +117,11 @@ impl Table {
         self.rows.batch()
     }
 
-    /// How many bytes the columns take, and the indexes that were made so far.
+    /// How many bytes the columns take, and the indexes and copies that were made so far.
     pub fn bytes(&self) -> usize {
         let groups = self.groups.iter().filter_map(|index| index.get()?.as_ref()).map(GroupIndex::bytes);
-        self.bytes + self.ids.get().map_or(0, IdIndex::bytes) + groups.sum::<usize>()
+        let copies = self.copies.iter().flatten().filter_map(|copy| copy.get()?.as_ref()).map(VectorCopy::bytes);
+        self.bytes + self.ids.get().map_or(0, IdIndex::bytes) + groups.sum::<usize>() + copies.sum::<usize>()
     }
 
     /// The rows by id, made when it is first asked for.
@@ -125,15 +132,28 @@ impl Table {
     /// The rows by the values of a column, made when it is first asked for; `None` where the table has no such column, or it is one
     /// whose values are not matched.
     pub fn group_index(&self, key: Key) -> Option<&GroupIndex> {
-        let at = self.batch().columns().binary_search_by_key(&key, |(key, _)| *key).ok()?;
-        let column: &Column = &self.batch().columns()[at].1;
+        let (at, column) = self.column(key)?;
         self.groups[at].get_or_init(|| GroupIndex::new(column)).as_ref()
     }
 
-    fn build(&self, key: Key) {
-        match key {
-            Key::ID => drop(self.id_index()),
-            key => drop(self.group_index(key)),
+    /// A copy of the vectors of a column, made when it is first asked for; `None` where the table has no such column, or it is one
+    /// without vectors.
+    pub fn vector_copy(&self, key: Key, kind: CopyKind) -> Option<&VectorCopy> {
+        let (at, column) = self.column(key)?;
+        self.copies[at][kind as usize].get_or_init(|| VectorCopy::new(column, kind)).as_ref()
+    }
+
+    /// A column and its position.
+    fn column(&self, key: Key) -> Option<(usize, &Column)> {
+        let at = self.batch().columns().binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some((at, &self.batch().columns()[at].1))
+    }
+
+    fn build(&self, part: TablePart) {
+        match part {
+            TablePart::Index(Key::ID) => drop(self.id_index()),
+            TablePart::Index(key) => drop(self.group_index(key)),
+            TablePart::Copy(key, kind) => drop(self.vector_copy(key, kind)),
         }
     }
 }
@@ -166,15 +186,24 @@ impl TableVersions {
 /// A dictionary of this many ids and more is made anew when half of them belong to no table any more.
 const RENEWED_FROM: usize = 4096;
 
-/// An index that a linked plan looks rows up in: of this table, by this key.
-pub type IndexNeed = (TableEndpoint, Key);
+/// What is made of the columns of a table, once for each version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TablePart {
+    /// An index that rows are looked up in, by this key.
+    Index(Key),
+    /// A copy of the vectors of a key.
+    Copy(Key, CopyKind),
+}
+
+/// What a linked plan needs of a table.
+pub type TableNeed = (TableEndpoint, TablePart);
 
 /// The tables of a process.
 #[derive(Debug, Default)]
 pub struct Tables {
     versions: ArcSwap<TableVersions>,
-    /// The indexes that linked plans need. Held while something is swapped, so that none is without one.
-    needs: Mutex<BTreeSet<(u32, Key)>>,
+    /// What linked plans need. Held while something is swapped, so that no version is without it.
+    needs: Mutex<BTreeSet<(u32, TablePart)>>,
 }
 
 impl Tables {
@@ -183,14 +212,14 @@ impl Tables {
         self.versions.load_full()
     }
 
-    /// Builds the indexes that a plan needs, here and in all later versions, so that no run has to.
+    /// Builds the indexes and copies that a plan needs, here and in all later versions, so that no run has to.
     pub fn prepare(&self, plan: &Linked) {
         let mut needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
         let versions = self.versions();
-        for &(endpoint, key) in plan.indexes() {
-            needs.insert((endpoint.0, key));
+        for &(endpoint, part) in plan.table_needs() {
+            needs.insert((endpoint.0, part));
             if let Some(table) = versions.get(endpoint) {
-                table.build(key);
+                table.build(part);
             }
         }
     }
@@ -198,7 +227,7 @@ impl Tables {
     /// Puts a version in the place of the one that is in use, if there is one. Runs that have started keep theirs. Nothing changes
     /// where a text cannot be an id.
     pub fn swap(&self, TableEndpoint(endpoint): TableEndpoint, data: TableData) -> Result<(), IdFault> {
-        // Held to the end: a plan that is linked meanwhile finds its indexes in what is swapped in.
+        // Held to the end: a plan that is linked meanwhile finds what it needs in what is swapped in.
         let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut versions = TableVersions::clone(&self.versions.load());
         let has_texts = matches!(data.ids, TableIds::Texts(_));
@@ -216,9 +245,9 @@ impl Tables {
             }
             versions.ids = Arc::new(ids);
         }
-        for (endpoint, key) in needs.iter() {
+        for (endpoint, part) in needs.iter() {
             if let Some(table) = versions.get(TableEndpoint(*endpoint)) {
-                table.build(*key);
+                table.build(*part);
             }
         }
         self.versions.store(Arc::new(versions));

@@ -6,7 +6,7 @@ use crate::degraded::StandIn;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::stats::Stats;
-use crate::store::table::IndexNeed;
+use crate::store::table::TableNeed;
 use crate::store::{Stores, TableVersions};
 use crate::task::{DecodePool, PoolTrip};
 use rankd_column::expr::{RunValues, Scratch};
@@ -28,8 +28,8 @@ pub struct LinkContext<'a> {
     /// All nodes of the plan.
     pub(crate) nodes: &'a [Node],
     pub registry: &'a Registry,
-    /// The indexes that tasks say they need.
-    pub(crate) indexes: &'a RefCell<Vec<IndexNeed>>,
+    /// What tasks say they need of tables.
+    pub(crate) table_needs: &'a RefCell<Vec<TableNeed>>,
     /// Set for a node whose task draws random numbers.
     pub(crate) draws: &'a Cell<bool>,
     /// The keys that are needed of its rows; `None` for all.

@@ -64,6 +64,11 @@ pub trait Compute: Send + Sync {
         false
     }
 
+    /// Whether it may miss rows that an exact search would find.
+    fn is_approximate(&self) -> bool {
+        false
+    }
+
     /// Why a row of an input is not among the rows that came out, for whoever asks about that row.
     fn why_lost(&self, _: &LostRow<'_>) -> Lost {
         Lost::Unsaid

@@ -154,6 +154,10 @@ impl Compute for Watched<Arc<dyn Compute>> {
         self.task.is_anytime()
     }
 
+    fn is_approximate(&self) -> bool {
+        self.task.is_approximate()
+    }
+
     fn why_lost(&self, row: &LostRow<'_>) -> Lost {
         self.task.why_lost(row)
     }

@@ -11,7 +11,7 @@ use crate::limits::{
     EXPRS_MAX, LABEL_BYTES_MAX, LITERAL_ROWS_MAX, LITERAL_VALUES_MAX, MADE_CELLS_MAX, MAP_NAME_BYTES_MAX,
     RULE_ROWS_MAX, TEXTS_MAX, WEIGHT_MAX, WEIGHT_MIN,
 };
-use crate::plan::{Arg, ColumnData, Dial, KeyPrograms, NodeIx, PlanDial};
+use crate::plan::{Arg, AskedVector, ColumnData, Dial, KeyPrograms, NodeIx, PlanDial};
 use crate::signature::{
     Contract, KeyTypes, Literal, Need, Param, ParamKind, ParamRef, Signature, TEXT_BYTES_MAX, TRACE, is_plain,
 };
@@ -172,6 +172,20 @@ impl Reading<'_, '_, '_, '_> {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
                 let into = self.key_given_by(into);
                 self.tables.expr(&id, into, &pointer, found).map(Arg::Expr)
+            }
+            ParamKind::TableKey(types) => self.key(&mut cursor, param, types)?.map(Arg::TableKey),
+            ParamKind::AskedVector if kind == Kind::Object => {
+                let fits = |type_of| matches!(type_of, Type::Vector(_));
+                let asked = self.request_param(&mut cursor, param, fits, "vector")?;
+                asked.map(|at| Arg::AskedVector(AskedVector::Param(at)))
+            }
+            ParamKind::AskedVector => {
+                let key = self.key(&mut cursor, param, KeyTypes::Vectors)?;
+                key.map(|key| Arg::AskedVector(AskedVector::Key(key)))
+            }
+            ParamKind::TablePred => {
+                let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());
+                self.tables.pred(&id, &pointer, found).map(Arg::TablePred)
             }
             ParamKind::Pred => {
                 let (id, pointer) = (cursor.text()?.unwrap_or_default(), cursor.pointer());

@@ -182,7 +182,9 @@ fn report_gaps(
 ) {
     let contract = signature.contract;
     let (Writes::Params(params) | Writes::Named(_, params)) = contract.writes else { return };
-    let reads_a_store = contract.params.iter().any(|param| matches!(param.kind, ParamKind::Endpoint(_)));
+    // A table has a value for every row, or it is not loaded.
+    let is_store = |kind| matches!(kind, ParamKind::Endpoint(kinds) if kinds != ["table"]);
+    let reads_a_store = contract.params.iter().any(|param| is_store(param.kind));
     for param in params {
         for (key, gap) in gaps(arg(draft, signature, *param), reads_a_store) {
             warn_of_gap(wire, at, draft, signature, registry.key(key), gap, param.name(), found);

@@ -5,8 +5,9 @@
 use crate::check::Draft;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::plan::{Arg, NodeIx};
+use crate::plan::{Arg, AskedVector, NodeIx};
 use crate::registry::{EndpointSettings, Registry};
+use crate::signature::Signature;
 use rankd_column::Key;
 use std::sync::Arc;
 
@@ -33,6 +34,11 @@ pub(super) fn check(at: NodeIx, draft: &Draft, registry: &Registry, found: &mut 
                     }
                 }
             }
+            Some(Arg::TableKey(_) | Arg::TablePred(_)) => {
+                let keys = arg.iter().flat_map(Arg::right_keys).filter(|key| !table.has(*key));
+                keys.for_each(|key| found.push(table.lacks(&registry.key(key).name, pointer.clone(), registry)));
+            }
+            Some(Arg::AskedVector(asked)) => check_vector(at, draft, *asked, registry, pointer, found),
             Some(Arg::On(_)) if draft.inputs.is_empty() => {
                 let message = format!("{} matches rows of the table with rows, and has no input", signature.op);
                 found.push(Diagnostic::new(Code::WrongInputs, format!("/nodes/{at}/inputs"), message));
@@ -51,6 +57,42 @@ pub(super) fn check(at: NodeIx, draft: &Draft, registry: &Registry, found: &mut 
             }
             _ => {}
         }
+    }
+}
+
+/// A vector is compared with those of a key of the table, which have as many numbers; and it goes with the node's input, or with none.
+fn check_vector(
+    at: NodeIx,
+    draft: &Draft,
+    asked: AskedVector,
+    registry: &Registry,
+    pointer: String,
+    found: &mut Diagnostics,
+) {
+    let Some(Signature { op, .. }) = draft.signature else { return };
+    let (entry, wrong_inputs) = match (asked, draft.inputs.is_empty()) {
+        (AskedVector::Key(key), is_source) => {
+            let message = format!("{op} searches for the vector of each row, and has no input");
+            (registry.key(key), is_source.then_some(message))
+        }
+        (AskedVector::Param(param), is_source) => {
+            let message = format!("{op} searches for a parameter, which is the same for all rows, and takes no input");
+            (registry.params.get(param), (!is_source).then_some(message))
+        }
+    };
+    if let Some(message) = wrong_inputs {
+        found.push(Diagnostic::new(Code::WrongInputs, format!("/nodes/{at}/inputs"), message));
+    }
+    let of_table =
+        draft.args.iter().flatten().find_map(|arg| if let Arg::TableKey(key) = arg { Some(key) } else { None });
+    if let Some(of_table) = of_table.map(|key| registry.key(*key))
+        && of_table.type_of != entry.type_of
+    {
+        let message = format!(
+            "{:?} is {}, but {:?} of the table is {}",
+            entry.name, entry.type_of, of_table.name, of_table.type_of
+        );
+        found.push(Diagnostic::new(Code::WrongDimension, pointer, message));
     }
 }
 

@@ -45,6 +45,7 @@ impl Contract {
                     | ParamKind::KeyChoices(_)
                     | ParamKind::Rules
                     | ParamKind::SortKeys
+                    | ParamKind::AskedVector
                     | ParamKind::On,
                 ) => {}
                 Some(_) => return Some("what `reads` refers to does not take a key"),

@@ -103,6 +103,16 @@ impl ParamKind {
             }
             ParamKind::Expr { .. } => row("expression", &[Text], "ValueOf<{into}> | null", "expr"),
             ParamKind::Pred => row("predicate", &[Text], "boolean", "pred"),
+            ParamKind::TableKey(types) => {
+                row(&format!("{} of the table", types.of("key")), &[Text, Number], "{key}", "key")
+            }
+            ParamKind::TablePred => row("predicate on the table's rows", &[Text], "boolean", "pred"),
+            ParamKind::AskedVector => row(
+                "key or parameter of type vector",
+                &[Text, Number, Object],
+                "ReadOnlyKeyOf<Vector<number>> | ParamOf<Vector<number>>",
+                "vector",
+            ),
             ParamKind::Where => row("predicate of a filter after it", &[], "boolean", "where"),
             ParamKind::Node => row("node", &[Text], "Rows", "node"),
             ParamKind::Reserves => row("list of nodes", &[Array], "readonly Rows[]", "reserves"),
@@ -162,6 +172,9 @@ impl ParamKind {
         ParamKind::On,
         ParamKind::Expr { into: None },
         ParamKind::Pred,
+        ParamKind::TableKey(KeyTypes::Vectors),
+        ParamKind::TablePred,
+        ParamKind::AskedVector,
         ParamKind::Where,
         ParamKind::Node,
         ParamKind::Reserves,

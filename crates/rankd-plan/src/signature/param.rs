@@ -241,6 +241,12 @@ pub enum ParamKind {
         into: Option<ParamRef>,
     },
     Pred,
+    /// A key of one of these types that is read of the rows of the table that the node names.
+    TableKey(KeyTypes),
+    /// A condition on the rows of the table that the node names.
+    TablePred,
+    /// A vector that rows are compared with: a parameter of the request, or a key of the rows at hand, one vector for each.
+    AskedVector,
     /// A condition on the rows that the task gives. It is a node of its own, a `filter` after the task, and so it is written in
     /// TypeScript only.
     Where,

@@ -5,8 +5,8 @@
 //! task does not check again.
 
 use super::{KeyTypes, Literal, Param, ParamKind, ParamRef};
-pub use crate::plan::Dial;
 use crate::plan::{Arg, ColumnData, Fill, GroupRule, KeyPair, KeyPrograms, NamedKeys};
+pub use crate::plan::{AskedVector, Dial};
 use crate::template::Template;
 use rankd_column::expr::Program;
 use rankd_column::kernel::sort::SortKey;
@@ -461,6 +461,12 @@ pub enum Expr {}
 /// A condition on rows.
 pub enum Predicate {}
 
+/// A condition on the rows of the table that the node names.
+pub enum TablePredicate {}
+
+/// A key of those rows that is a vector.
+pub enum TableVectorKey {}
+
 /// A condition on the rows that the task gives, which becomes a `filter` after it: an option of plans in TypeScript.
 pub enum Where {}
 
@@ -555,6 +561,9 @@ types! {
     On as KeyPair: ParamKind::On, Arg::On(value) => *value;
     Expr as Arc<Program>: ParamKind::Expr { into: None }, Arg::Expr(value) => value.clone();
     Predicate as Arc<Program>: ParamKind::Pred, Arg::Pred(value) => value.clone();
+    TablePredicate as Arc<Program>: ParamKind::TablePred, Arg::TablePred(value) => value.clone();
+    TableVectorKey as Key: ParamKind::TableKey(KeyTypes::Vectors), Arg::TableKey(value) => *value;
+    AskedVector as AskedVector: ParamKind::AskedVector, Arg::AskedVector(value) => *value;
     Where as (): ParamKind::Where, Arg::Absent => ();
     Input as usize: ParamKind::Node, Arg::Node(value) => *value;
     Reserves as usize: ParamKind::Reserves, Arg::Reserves(value) => *value;

@@ -35,7 +35,7 @@
 //! ```
 
 use crate::data_endpoint::DataEndpoint;
-use crate::fan_out::{parent_column, with_carried};
+use crate::fan_out::{PARENT_ID, parent_column, with_carried};
 use crate::json_fields::{JsonFields, elements, push_json};
 use crate::misread::{Misreads, id_field, texts};
 use crate::row_keys::{NO_KEY, RowKeys, fill};
@@ -64,9 +64,6 @@ pub(crate) const CONTRACT: Contract = Contract {
     params: Params::PARAMS,
     cost: Cost::Unknown,
 };
-
-/// The key that remembers which row a new one came from.
-const PARENT_ID: &str = "parent_id";
 
 choices! {
     /// What is stored under a key.
@@ -142,8 +139,8 @@ impl Decide for Task {
     fn decide(params: Params, cx: &LinkContext<'_>) -> task::Task {
         if let (Some(table), Some(on)) = (params.endpoint.table(cx), params.on) {
             let fields = params.fields.map(|fields| table_rows::columns(&fields, cx));
-            let (carry, fanout) = (cx.carried(params.carry).unwrap_or_default(), params.fanout);
-            return task::Task::Compute(Arc::new(TableExpand::make(table, on, fanout, fields, carry, cx)));
+            let expand = TableExpand::make(table, on, params.fanout, fields, params.carry, cx);
+            return task::Task::Compute(Arc::new(expand));
         }
         task::Task::Fetch(Arc::new(Expand::make(params, cx)))
     }

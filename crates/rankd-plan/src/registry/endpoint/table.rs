@@ -3,10 +3,11 @@
 //! What the file really holds is not looked at here: no file is read in this crate.
 
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::registry::table::{Table, bad};
 use crate::registry::{Entry, Named, Status};
-use rankd_column::Key;
+use rankd_column::kernel::vector_copy::CopyKind;
+use rankd_column::{Key, Type};
 use std::path::Path;
 
 /// What an endpoint of this kind has besides its name.
@@ -18,9 +19,16 @@ pub struct TableFile {
     /// Columns that are called otherwise than their key: the column's name and the key's.
     pub columns: Vec<(String, String)>,
     pub bad_cells: BadCells,
+    /// The keys of the columns whose vectors are searched by a copy, with the kind of it.
+    pub vectors: Vec<(String, CopyKind)>,
 }
 
 impl TableFile {
+    /// How the copy is kept by which the vectors of a key are searched; `None` where they are searched themselves.
+    pub fn copy_of(&self, entry: &Entry) -> Option<CopyKind> {
+        self.vectors.iter().find(|(key, _)| *key == entry.name).map(|(_, kind)| *kind)
+    }
+
     /// What the column of a key is called in the file. `None` where no column can be the key's: it is `id`, it is never written, or its
     /// name is that of a column that is another key.
     pub fn column_of<'a>(&'a self, key: Key, entry: &'a Entry) -> Option<&'a str> {
@@ -52,7 +60,7 @@ pub enum BadCells {
 
 const BAD_CELLS: &[(&str, BadCells)] = &[("refuse", BadCells::Refuse), ("null", BadCells::Null)];
 
-pub(super) const FIELDS: &[&str] = &["url", "id", "columns", "bad_cells"];
+pub(super) const FIELDS: &[&str] = &["url", "id", "columns", "bad_cells", "vectors"];
 
 /// `keys` are those that columns can be; where there are none, because their file is broken, names are not compared.
 pub(super) fn read(table: &Table<'_, '_>, keys: &Named<Entry>, found: &mut Diagnostics) -> Option<TableFile> {
@@ -70,7 +78,8 @@ pub(super) fn read(table: &Table<'_, '_>, keys: &Named<Entry>, found: &mut Diagn
         }
         known.map_or(BadCells::default(), |(_, bad_cells)| *bad_cells)
     });
-    Some(TableFile { path: path?, id, columns, bad_cells })
+    let vectors = vectors(table, keys, found);
+    Some(TableFile { path: path?, id, columns, bad_cells, vectors })
 }
 
 fn path(table: &Table<'_, '_>, found: &mut Diagnostics) -> Option<String> {
@@ -110,6 +119,34 @@ fn columns(table: &Table<'_, '_>, id: &str, keys: &Named<Entry>, found: &mut Dia
         }
     }
     columns
+}
+
+fn vectors(table: &Table<'_, '_>, keys: &Named<Entry>, found: &mut Diagnostics) -> Vec<(String, CopyKind)> {
+    let mut vectors = Vec::new();
+    for (key, name, place) in table.text_map("vectors", found) {
+        let wrong = |code: Code, message: String| Diagnostic::new(code, "", message).bytes(place.clone());
+        let kind = CopyKind::ALL.iter().find(|(known, _)| *known == name);
+        if kind.is_none() {
+            let known = CopyKind::ALL.iter().map(|(known, _)| *known);
+            found.push(wrong(Code::UnknownCopy, format!("there is no copy {}", quoted(name))).nearest(name, known));
+        }
+        let entry = keys.named(key).map(|at| keys.get(at));
+        match entry {
+            None if !keys.list().is_empty() => {
+                let unknown = bad(place.clone(), format!("there is no key {}", quoted(key)));
+                found.push(unknown.nearest(key, keys.list().iter().map(|entry| entry.name.as_str())));
+            }
+            Some(Entry { type_of, .. }) if !matches!(type_of, Type::Vector(_)) => {
+                let message = format!("{key:?} is {type_of}, and a copy is made of vectors");
+                found.push(wrong(Code::NotAVector, message));
+            }
+            Some(entry) if !is_loaded(entry) => {
+                found.push(bad(place.clone(), format!("the key {key:?} is blocked or has allow_write = false")));
+            }
+            Some(_) | None => vectors.extend(kind.map(|(_, kind)| (key.to_owned(), *kind))),
+        }
+    }
+    vectors
 }
 
 /// Whether a table may have a column of this key.
