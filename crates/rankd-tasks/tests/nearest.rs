@@ -7,9 +7,10 @@
 
 use rankd_column::column::ColumnBuilder;
 use rankd_column::kernel::similarity::Similarity;
+use rankd_column::kernel::vector_copy::CopyKind;
 use rankd_column::{Column, DictionaryBuilder, Id, Key, RowSet, Type, Value};
 use rankd_engine::store::table::{OpenTable, TableData, TableIds};
-use rankd_engine::store::{Open, TableEndpoint, Tables};
+use rankd_engine::store::{Open, TableEndpoint, TableVersions, Tables};
 use rankd_engine::why::{AskedPlan, Verdict};
 use rankd_engine::{Engine, Linked, Request, Scheduler, Settings};
 use rankd_plan::registry::{AsWritten, Endpoint, Text};
@@ -108,7 +109,9 @@ impl World {
         let ids = match self.has_text_ids {
             true => {
                 let mut ids = DictionaryBuilder::default();
-                rows.iter().for_each(|row| drop(ids.code(&format!("tt{}", row.id))));
+                for row in rows {
+                    ids.code(&format!("tt{}", row.id));
+                }
                 TableIds::Texts(ids.finish())
             }
             false => TableIds::Ints(rows.iter().map(|row| row.id as i64).collect()),
@@ -166,8 +169,11 @@ fn rows(dice: &mut Dice, world: &World, most: usize, whole: bool) -> Vec<Row> {
     (1..=count).map(|at| row((at, &mut *dice))).collect()
 }
 
+/// Whether a condition holds of a row.
+type Holds = Box<dyn Fn(&Row) -> bool>;
+
 /// A condition on rows: in a plan, and as a function of a row.
-fn condition(dice: &mut Dice, least: i64) -> (&'static str, Box<dyn Fn(&Row) -> bool>) {
+fn condition(dice: &mut Dice, least: i64) -> (&'static str, Holds) {
     match dice.below(4) {
         0 => ("", Box::new(|_| true)),
         1 => (
@@ -387,6 +393,33 @@ fn a_copy_is_made_once_counts_as_the_tables_and_follows_a_reload() {
     let query = table.iter().rev().find_map(|row| row.vector.clone()).unwrap();
     let given = world.engines[0].run(&linked, world.request(&Some(query.clone()), 0)).result.unwrap().remove(0);
     let (at, score) = naive(&table, &|_| true, &query, Similarity::L2, 1)[0];
+    assert_eq!(given.value(Key::ID, 0), world.id(table[at].id));
+    assert_eq!(given.value(world.key("score"), 0), Value::Float(score));
+}
+
+#[test]
+fn a_copy_stays_when_the_texts_of_ids_get_new_codes() {
+    let world = World::new(3, true);
+    let dice = &mut Dice(4);
+    let table = rows(dice, &world, 300, false);
+    world.load("byte", &table);
+    let plan = r#"{"node_id":"found","op":"nearest","params":{"endpoint":"byte","key":"emb","vector":{"param":"query"},"k":5,"by":"dot","score_key":"score"}}"#;
+    let linked = world.link(&world.plan(plan, ""));
+    let versions = || world.tables.versions();
+    let before = versions();
+    let many: Vec<Row> = (0..10_000).map(|at| Row { id: 20_000 + at, n: None, label: None, vector: None }).collect();
+    world.load("plain", &many);
+    world.load("plain", &many[..10]);
+    let after = versions();
+    assert!(after.ids().len() < 1_000, "{} texts are known", after.ids().len());
+    let copy = |of: &TableVersions| {
+        let table = of.get(world.endpoint("byte")).unwrap();
+        std::ptr::from_ref(table.vector_copy(world.key("emb"), CopyKind::I8).unwrap())
+    };
+    assert_eq!(copy(&before), copy(&after));
+    let query = dice.vector(3, false);
+    let given = world.engines[0].run(&linked, world.request(&Some(query.clone()), 0)).result.unwrap().remove(0);
+    let (at, score) = naive(&table, &|_| true, &query, Similarity::Dot, 1)[0];
     assert_eq!(given.value(Key::ID, 0), world.id(table[at].id));
     assert_eq!(given.value(world.key("score"), 0), Value::Float(score));
 }

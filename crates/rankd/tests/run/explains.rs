@@ -133,3 +133,31 @@ fn a_plan_of_ten_thousand_nodes_is_explained() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.len() < 10_000_000, "{} bytes", ran.stderr.len());
 }
+
+#[test]
+fn a_search_by_a_copy_is_called_approximate() {
+    let folder = Folder::new();
+    let data = folder.write("movies.ndjson", "{\"id\": 1, \"emb\": [1, 0]}\n");
+    folder.write(
+        "keys.toml",
+        "[[key]]\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\n\
+         [[key]]\nname = \"emb\"\ntype = \"vector<2>\"\nnullable = true\n",
+    );
+    folder.write("params.toml", "[[param]]\nname = \"taste\"\ntype = \"vector<2>\"\nnullable = true\n");
+    let table = |name: &str, more: &str| {
+        format!("[[endpoint]]\nname = \"{name}\"\nkind = \"table\"\nurl = \"file:{data}\"\n{more}")
+    };
+    let tables = table("exact", "") + &table("copied", "vectors = { emb = \"f16\" }\n");
+    folder.write("endpoints.local.toml", &tables);
+    let search = |name: &str| {
+        let params = format!(r#""endpoint":"{name}","key":"emb","vector":{{"param":"taste"}},"k":1,"by":"dot""#);
+        node(name, "nearest", &[], &params)
+    };
+    let plan = folder.plan("near", &[search("exact"), search("copied")], &["exact", "copied"]);
+    let registry = folder.path("").display().to_string();
+    let told = told(&[&plan, "--registry", &registry], b"");
+    let ways: Vec<Vec<String>> = told.list("steps").iter().map(|step| step.texts("ways")).collect();
+    assert_eq!((steps(&told), ways), (vec!["exact".into(), "copied".into()], vec![vec![], vec!["approximate".into()]]));
+    let tree = run(&["explain", &plan, "--registry", &registry], b"").stderr;
+    assert!(tree.lines().any(|line| line.contains("copied nearest") && line.contains("approximate")), "{tree}");
+}

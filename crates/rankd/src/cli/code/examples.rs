@@ -10,6 +10,7 @@ const CASES: &[&str] = &[
     include_str!("../../../../../cases/limits.md"),
     include_str!("../../../../../cases/models.md"),
     include_str!("../../../../../cases/names.md"),
+    include_str!("../../../../../cases/nearest.md"),
     include_str!("../../../../../cases/parameters.md"),
     include_str!("../../../../../cases/registry.md"),
     include_str!("../../../../../cases/shape.md"),
