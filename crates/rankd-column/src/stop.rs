@@ -100,13 +100,15 @@ fn is_over(limit: TimeLimit) -> bool {
 pub struct Picking<'a> {
     pub stop: Stop<'a>,
     pub until: Stop<'a>,
+    /// Hands over after so many picks in any case.
+    pub picks_max: Option<usize>,
 }
 
 impl Picking<'_> {
-    /// Whether there is time for another pick.
+    /// Whether there is time for another pick after this many.
     #[inline(always)]
-    pub fn goes_on(self) -> Result<bool, Stopped> {
-        self.stop.check().map(|()| !self.until.is_set())
+    pub fn goes_on(self, picked: usize) -> Result<bool, Stopped> {
+        self.stop.check().map(|()| !self.until.is_set() && self.picks_max.is_none_or(|most| picked < most))
     }
 }
 
@@ -185,9 +187,11 @@ mod tests {
         assert_eq!(Stop::when(&AtomicBool::new(false)).or_at(Some(over)).check(), Err(Stopped));
         assert_eq!(Stop::when(&flag).looks().before(1), Err(Stopped));
         let (never, at_once) = (Stop::default(), Stop::default().or_at(Some(over)));
-        assert_eq!(Picking::default().goes_on(), Ok(true));
-        assert_eq!(Picking { stop: never, until: at_once }.goes_on(), Ok(false));
-        assert_eq!(Picking { stop: at_once, until: at_once }.goes_on(), Err(Stopped));
+        assert_eq!(Picking::default().goes_on(0), Ok(true));
+        assert_eq!(Picking { stop: never, until: at_once, picks_max: None }.goes_on(0), Ok(false));
+        assert_eq!(Picking { stop: at_once, until: at_once, picks_max: None }.goes_on(0), Err(Stopped));
+        let two = Picking { picks_max: Some(2), ..Picking::default() };
+        assert_eq!([0, 1, 2, 3].map(|picked| two.goes_on(picked)), [Ok(true), Ok(true), Ok(false), Ok(false)]);
         assert_eq!(
             Stop::when(&flag).chunks(Rows::Range { start: 0, len: 1 }).next().map(|chunk| chunk.is_err()),
             Some(true)

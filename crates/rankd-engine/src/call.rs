@@ -129,7 +129,8 @@ pub(crate) fn compute(
         return (Err(error), RowCounts::default());
     };
     let called = with_scratch(stats, |scratch| {
-        let mut cx = ComputeContext::new(request, scratch, task::stop(stop, deadline)).with_end(until);
+        let picks_max = step.nodes.last().and_then(|node| request.recorded_picks(*node));
+        let mut cx = ComputeContext::new(request, scratch, task::stop(stop, deadline)).with_end(until, picks_max);
         (run(step, &**task, inputs, &mut cx), cx.counts)
     });
     called.unwrap_or_else(|panic| (Err(panic), RowCounts::default()))

@@ -306,6 +306,10 @@ codes! {
         "the Redis server does not know a command that a read needs"
         "`from: \"bf\"` needs a server with Bloom filters (BF.MEXISTS: Redis 8, or the module RedisBloom), `from: \"set\"` and `\"zset\"` of `exclude` and `only` need Redis 6.2 (SMISMEMBER, ZMSCORE). The log has what the server said."
         "the endpoint \"redis_default\" does not know the command that this read needs"
+    E423 NOT_RECORDED Upstream Mistake false
+        "a replayed run reads something that the recorded run did not read"
+        "The plan reads other keys, more fields or longer lists than the one that was captured. `--live` reads what is missing from the stores."
+        "the endpoint \"redis_default\": the key user:7 was not recorded"
     E431 SERVICE_FAILED Upstream Weather true
         "an HTTP service answered that it cannot answer now (status 408, 425, 429 or 5xx)"
         "Look at the service; the log has what it said. After several in a row, further calls fail at once for up to 250 ms."

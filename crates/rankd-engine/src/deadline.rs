@@ -44,11 +44,13 @@ pub struct Limits {
     pub node_timeout: Option<Duration>,
     /// Bytes of rows that the run has made and still holds.
     pub run_bytes_max: usize,
+    /// Whether the timeouts that nodes have in their plan count. They do not in a replay.
+    pub times_nodes: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { request: None, node_timeout: None, run_bytes_max: usize::MAX }
+        Limits { request: None, node_timeout: None, run_bytes_max: usize::MAX, times_nodes: true }
     }
 }
 
@@ -68,12 +70,19 @@ impl Limits {
         let end = deadline.and_then(|allowed| Some((at.checked_add(allowed)?, allowed)));
         let request = end.map(|(at, allowed)| Deadline { at, limit: Limit::Request, allowed });
         let run_bytes_max = own.run_bytes_max.unwrap_or(usize::MAX).min(asked.run_bytes_max.unwrap_or(usize::MAX));
-        Limits { request, node_timeout: shorter(own.node_timeout, asked.node_timeout), run_bytes_max }
+        let node_timeout = shorter(own.node_timeout, asked.node_timeout);
+        Limits { request, node_timeout, run_bytes_max, times_nodes: true }
+    }
+
+    /// Nothing is timed, whatever the plan says.
+    pub fn timeless(run_bytes_max: Option<usize>) -> Limits {
+        let run_bytes_max = run_bytes_max.unwrap_or(usize::MAX);
+        Limits { request: None, node_timeout: None, run_bytes_max, times_nodes: false }
     }
 
     /// The earliest of the request's deadline, the run's node timeout and the node's own.
     pub fn of_node(&self, start: Instant, own: Option<Duration>) -> Option<Deadline> {
-        let timeout = match (self.node_timeout, own) {
+        let timeout = match (self.node_timeout, own.filter(|_| self.times_nodes)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
@@ -103,7 +112,7 @@ impl Limits {
 
     /// Whether any node can be timed: without limits the clock need not be read.
     pub fn is_timed(&self, own: Option<Duration>) -> bool {
-        self.request.is_some() || self.node_timeout.is_some() || own.is_some()
+        self.request.is_some() || self.node_timeout.is_some() || (own.is_some() && self.times_nodes)
     }
 }
 

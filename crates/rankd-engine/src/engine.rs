@@ -138,7 +138,7 @@ impl Engine {
 
     /// Runs a plan for a request and waits for the answer.
     pub fn run(&self, plan: &Arc<Linked>, request: Request) -> Outcome {
-        let limits = |request: &Request| Limits::tighter(clock::now(), self.settings.allowed(), request.allowed());
+        let limits = |request: &Request| request.limits(clock::now(), self.settings.allowed());
         match &self.machinery {
             Machinery::Async { .. } => self.start_run(plan, request).wait(),
             Machinery::Pools(io) => {
@@ -195,7 +195,7 @@ impl Engine {
         then: impl FnOnce(Outcome) + Send + 'static,
     ) {
         let Machinery::Async { loops, next } = &self.machinery else { return then(self.run(plan, request)) };
-        let limits = Limits::tighter(clock::now(), self.settings.allowed(), request.allowed());
+        let limits = request.limits(clock::now(), self.settings.allowed());
         let order =
             Order { plan: plan.clone(), request: self.begin(plan, request), limits, cancel, answer: Box::new(then) };
         let at = next.fetch_add(1, Ordering::Relaxed) % loops.len();

@@ -7,6 +7,7 @@
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`dials`] | numbers of a plan that follow the load |
 //! | [`request`], [`seed`], [`cursor`], [`task`] | what a caller asks; what random choices follow from; what a user was served; what a task is to the engine |
+//! | [`recorded`] | what a run depended on, recorded; runs on what another one recorded |
 //! | [`link`], [`linked_models`], `live` | a checked plan made ready to run; the models that it names; which columns are needed where |
 //! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
 //! | `progress`, `settle` | how far a run has come; what becomes of it when a node has ended |
@@ -46,6 +47,7 @@ pub mod loop_handle;
 pub mod place;
 pub mod pool;
 mod progress;
+pub mod recorded;
 pub mod request;
 pub mod run;
 pub mod seed;

@@ -11,6 +11,7 @@ use crate::fuse::fuse;
 use crate::linked_models::LinkedModels;
 use crate::live::{Live, LiveKeys};
 use crate::place::Way;
+use crate::recorded::{Reads, Struck};
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::steps::{StepSpec, Steps};
@@ -228,6 +229,11 @@ impl Linked {
         request.cursor = self.paging.as_ref().map(|paging| paging.read(&self.name, &request));
         let own = request.seed.take();
         request.seed = self.draws.then(|| own.unwrap_or_else(|| Seed::of_request(&request.request_id)));
+        match &request.reads {
+            Reads::Live => {}
+            Reads::Recorded(recorder) => recorder.begin(&request),
+            Reads::Replayed(replay) => request.struck = Some(Arc::new(Struck::of(replay.weather(), self))),
+        }
         Arc::new(request)
     }
 

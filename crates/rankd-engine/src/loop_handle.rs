@@ -63,7 +63,7 @@ impl LoopHandle {
 
     /// The limits of a run for a request that came in at `since`.
     pub fn limits(&self, since: clock::Instant, request: &Request) -> Limits {
-        Limits::tighter(since, self.allowed, request.allowed())
+        request.limits(since, self.allowed)
     }
 
     /// The limits of a run that is asked about and starts now: neither the request's time nor that of the process's requests, but its own.

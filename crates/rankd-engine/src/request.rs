@@ -1,13 +1,17 @@
 //! What a caller asks for, already typed and checked.
 
+use crate::clock::Instant;
 use crate::cursor::{CursorFault, Served};
-use crate::deadline::Allowed;
+use crate::deadline::{Allowed, Limits};
+use crate::recorded::{Reads, Struck};
 use crate::seed::Seed;
+use crate::settle::NodeFailure;
 use crate::store::TableVersions;
 use rankd_column::expr::RunValues;
 use rankd_column::{Id, IdTexts, RowSet, Value};
 use rankd_plan::Registry;
 use rankd_plan::model::ModelVersions;
+use rankd_plan::plan::NodeIx;
 use rankd_plan::registry::{Entry, RegistryId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +51,10 @@ pub struct Request {
     pub tables: Option<Arc<TableVersions>>,
     /// The versions of models that the run scores with. A run whose plan names a model takes them when it begins, whatever is here.
     pub models: Option<Arc<ModelVersions>>,
+    /// Where its reads come from, and whether they are kept.
+    pub reads: Reads,
+    /// How nodes end that weather struck in the recorded run. A replay gets this when it begins, whatever is here.
+    pub struck: Option<Arc<Struck>>,
 }
 
 impl Request {
@@ -63,9 +71,26 @@ impl Request {
         RunValues { params, now_ms: now_ms.unwrap_or_default(), user_id }
     }
 
-    /// The limits that the request itself sets.
-    pub(crate) fn allowed(&self) -> Allowed {
-        Allowed { deadline: self.deadline, node_timeout: self.node_timeout, run_bytes_max: None }
+    /// The limits of a run that begins at this moment: the process's own, tightened by what the request asks for. A replay has no time limits.
+    pub(crate) fn limits(&self, at: Instant, own: Allowed) -> Limits {
+        match self.reads {
+            Reads::Live | Reads::Recorded(_) => {
+                let asked = Allowed { deadline: self.deadline, node_timeout: self.node_timeout, run_bytes_max: None };
+                Limits::tighter(at, own, asked)
+            }
+            Reads::Replayed(_) => Limits::timeless(own.run_bytes_max),
+        }
+    }
+
+    /// How a node ends that weather struck in the recorded run.
+    pub(crate) fn recorded_failure(&self, node: NodeIx) -> Option<NodeFailure> {
+        let end = self.struck.as_ref()?.failure(node)?;
+        Some(NodeFailure::Recorded(Box::new(end.clone())))
+    }
+
+    /// After how many picks an anytime node hands over what it has, because it did in the recorded run.
+    pub(crate) fn recorded_picks(&self, node: NodeIx) -> Option<usize> {
+        self.struck.as_ref()?.picks(node)
     }
 }
 

@@ -93,6 +93,9 @@ impl Sequential {
             return Err(NodeFailure::TooLate(request));
         }
         let mut inputs = progress.inputs(ix, step)?;
+        if let Some(recorded) = request.recorded_failure(ix) {
+            return Err(recorded);
+        }
         recorder.ready(ix, None, started);
         recorder.started(ix, &inputs, Where::Caller, started);
         let own = limits.of_node(started, step.timeout);

@@ -13,12 +13,13 @@ use crate::degraded::Reason;
 use crate::error::{RunError, TaskError};
 use crate::link::Linked;
 use crate::progress::{NodeNews, Progress};
+use crate::recorded::{Ending, NodeEnd, Reads};
 use crate::request::Request;
 use crate::stats::Stats;
 use crate::steps::{Step, Steps};
 use crate::task::RowCounts;
 use crate::trace::Recorder;
-use rankd_column::RowSet;
+use rankd_column::{Batch, RowSet};
 use rankd_plan::plan::NodeIx;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(crate) enum NodeFailure {
     NoTime { left: Duration, usual: Duration },
     /// The rows of this input are not there, which is a bug in the engine.
     InputMissing(NodeIx),
+    /// It ended like this in the run that is replayed.
+    Recorded(Box<NodeEnd>),
 }
 
 impl From<TaskError> for NodeFailure {
@@ -120,23 +123,47 @@ fn fail(
     node: NodeIx,
     failure: NodeFailure,
 ) -> Result<Settled, RunFailure> {
+    if let Some(no_rows) = progress.left_off(node) {
+        return settle(
+            plan,
+            steps,
+            limits,
+            progress,
+            recorder,
+            (node, steps.step(node)),
+            Ok::<_, NodeFailure>(no_rows),
+        );
+    }
     recorder.failure(match &failure {
         // Of the nodes of a pass, the one at fault.
         NodeFailure::Task(error) => error.node.unwrap_or(node),
         NodeFailure::TimedOut(_)
         | NodeFailure::TooLate(_)
         | NodeFailure::NoTime { .. }
-        | NodeFailure::InputMissing(_) => node,
+        | NodeFailure::InputMissing(_)
+        | NodeFailure::Recorded(_) => node,
     });
-    let not_started = matches!(failure, NodeFailure::NoTime { .. });
+    let known = match &failure {
+        NodeFailure::NoTime { .. } => Some(Reason::NoTime),
+        NodeFailure::Recorded(end) => match &end.how {
+            Ending::Failed { reason, .. } => *reason,
+            Ending::Cut { .. } => None,
+        },
+        NodeFailure::Task(_) | NodeFailure::TimedOut(_) | NodeFailure::TooLate(_) | NodeFailure::InputMissing(_) => {
+            None
+        }
+    };
     let error = run_error(plan, limits, node, failure);
-    let reason = if not_started { Some(Reason::NoTime) } else { Reason::of(error.code) };
+    let reason = known.or_else(|| Reason::of(error.code));
     match reason.zip(progress.fallback_of(node)) {
         Some(taken) => {
             progress.fall_back(steps, node, taken, error, clock::now());
             Ok(Settled::News)
         }
-        None => Err(RunFailure(Box::new(progress.blame(plan, node, error)))),
+        None => {
+            progress.note_last(node, &error, clock::now());
+            Err(RunFailure(Box::new(progress.blame(plan, node, error))))
+        }
     }
 }
 
@@ -152,6 +179,10 @@ fn run_error(plan: &Linked, limits: &Limits, node: NodeIx, failure: NodeFailure)
         NodeFailure::TooLate(deadline) => plan.at_node(node, RunError::too_late_to_start(&deadline)),
         NodeFailure::NoTime { left, usual } => plan.at_node(node, RunError::no_time(left, usual)),
         NodeFailure::InputMissing(input) => plan.at_node(node, RunError::bug(missing(input))),
+        NodeFailure::Recorded(end) => match end.how {
+            Ending::Failed { code, message, .. } => plan.at_node(node, RunError::new(code, message)),
+            Ending::Cut { .. } => plan.at_node(node, RunError::bug("a node that was cut short has rows")),
+        },
     }
 }
 
@@ -168,6 +199,9 @@ pub(crate) fn begin_substitution(
     recorder: &mut Recorder,
     stats: &Stats,
 ) -> Result<(), RunFailure> {
+    if let (Some(struck), Reads::Replayed(_)) = (&request.struck, &request.reads) {
+        progress.strike(struck.clone(), RowSet::new(Batch::with_ids(Vec::new(), request.id_texts.clone())));
+    }
     if steps.times.is_none() && steps.substitutes.is_none() {
         return Ok(());
     }

@@ -208,6 +208,9 @@ impl Dispatch<'_> {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
         };
+        if let Some(recorded) = self.request.recorded_failure(ix) {
+            return self.settle(ix, Err(recorded));
+        }
         self.recorder.started(ix, &inputs, Where::Caller, now);
         self.in_flight.push((ix, deadline));
         let (task, request, stats) = (step.task.clone(), self.request.clone(), self.stats.clone());

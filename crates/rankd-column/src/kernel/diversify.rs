@@ -169,7 +169,7 @@ pub fn diversified(
     let mut left = (lookahead > 0).then(|| Left::new(count));
     let (mut picks, mut is_picked) = (Picks::default(), vec![false; count]);
     let mut aside = Vec::new();
-    while picks.picked < size.min(count) && picking.goes_on()? {
+    while picks.picked < size.min(count) && picking.goes_on(picks.picked)? {
         // The best so far: how many rules it keeps, its position, its queue and where that waits.
         let mut best: Option<(usize, u32, usize, usize)> = None;
         for level in (0..waiting.len()).rev() {

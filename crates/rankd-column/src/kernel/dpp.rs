@@ -54,7 +54,7 @@ pub fn dpp(
     let mut remains = Remains::new(vectors, by.ridge, picking.stop)?;
     let (mut left, mut first_left) = (vec![true; scores.len()], 0);
     let (mut picks, room): (Vec<usize>, usize) = (Vec::with_capacity(count.min(scores.len())), by.room(count));
-    while picks.len() < count.min(scores.len()) && picking.goes_on()? {
+    while picks.len() < count.min(scores.len()) && picking.goes_on(picks.len())? {
         let mut best = match picks.last() {
             None => remains.highest(&weights, picking.stop)?,
             Some(last) => {

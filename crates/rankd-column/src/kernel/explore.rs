@@ -62,7 +62,7 @@ pub fn explored(
     };
     if picks.len() == scored.len() {
         for position in without.into_iter().take(count - picks.len()) {
-            if !picking.goes_on()? {
+            if !picking.goes_on(picks.len())? {
                 break;
             }
             picks.push(ExploredPick { position, propensity: 1.0 });
@@ -91,7 +91,7 @@ fn softmax(
     }
     let order = in_order(&ranks, stop)?;
     let mut picked = 0;
-    while picked < count.min(order.len()) && picking.goes_on()? {
+    while picked < count.min(order.len()) && picking.goes_on(picked)? {
         picked += 1;
     }
     let (mut left, mut looks) = (WeightSum::default(), stop.looks());
@@ -126,7 +126,7 @@ fn epsilon_greedy(
     let (by_score, by_chance) = (in_order(&by_score, stop)?, in_order(&by_chance, stop)?);
     let (mut left, mut picks): (Vec<bool>, Vec<ExploredPick>) = (vec![true; scored.len()], Vec::new());
     let (mut best, mut next) = (by_score.iter().peekable(), by_chance.iter().peekable());
-    while picks.len() < count.min(scored.len()) && picking.goes_on()? {
+    while picks.len() < count.min(scored.len()) && picking.goes_on(picks.len())? {
         while best.next_if(|at| !left[**at as usize]).is_some() {}
         while next.next_if(|at| !left[**at as usize]).is_some() {}
         let is_by_chance = unit(of_place(picks.len())) < epsilon;

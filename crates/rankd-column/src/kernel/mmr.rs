@@ -55,7 +55,7 @@ pub fn mmr(
     let mut likeness = in_blocks(rows, |_| None, stop)?;
     let (mut left, mut first_left) = (vec![true; rows], 0);
     let (mut picks, mut last): (Vec<Pick>, Vec<f32>) = (Vec::with_capacity(count.min(rows)), Vec::new());
-    while picks.len() < count.min(rows) && picking.goes_on()? {
+    while picks.len() < count.min(rows) && picking.goes_on(picks.len())? {
         let mut best = Highest::NONE;
         let before = picks.last().map(|pick| pick.position);
         let length = before.and_then(|row| lengths.as_ref().map(|lengths| lengths[row / BLOCK][row % BLOCK]));

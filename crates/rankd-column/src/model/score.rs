@@ -60,7 +60,7 @@ impl Model {
         let iterations = scoring.iterations.min(self.forest.iterations);
         let mut done = 0;
         while done < rows {
-            if !picking.goes_on()? {
+            if !picking.goes_on(done)? {
                 break;
             }
             let len = BLOCK.min(rows - done);

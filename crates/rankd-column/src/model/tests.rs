@@ -341,7 +341,7 @@ fn a_stop_leaves_whole_blocks_only() {
     let mut slices: Vec<&mut [f64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
     let scoring = Scoring { output: ModelOutput::Raw, iterations: usize::MAX };
     let mut scratch = ScoreScratch::default();
-    let picking = Picking { stop: Stop::when(&stopped), until: Stop::default() };
+    let picking = Picking { stop: Stop::when(&stopped), ..Picking::default() };
     assert!(model.score(&mut inputs(&rows), 600, scoring, &mut slices, &mut scratch, picking).is_err());
     let explained = model.contributions(&mut inputs(&rows), 0, 0..1, usize::MAX, &mut scratch, Stop::when(&stopped));
     assert_eq!(explained, Err(NoContributions::Stopped));
@@ -351,7 +351,7 @@ fn a_stop_leaves_whole_blocks_only() {
         until.store(from >= 256, std::sync::atomic::Ordering::Relaxed);
         values.iter_mut().zip(&rows[from..]).for_each(|(value, row)| *value = row[feature]);
     };
-    let picking = Picking { stop: Stop::default(), until: Stop::when(&until) };
+    let picking = Picking { until: Stop::when(&until), ..Picking::default() };
     let done = model.score(&mut asked, 600, scoring, &mut slices, &mut scratch, picking);
     assert_eq!(done, Ok(512));
 }

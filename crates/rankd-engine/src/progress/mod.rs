@@ -6,12 +6,17 @@ mod substitution;
 
 pub(crate) use substitution::NodeNews;
 
+use crate::clock::Instant;
+use crate::error::RunError;
+use crate::recorded::Struck;
 use crate::settle::{NodeFailure, RunFailure, missing};
 use crate::steps::{Step, Steps};
 use crate::task::InputRows;
 use rankd_column::RowSet;
 use rankd_plan::plan::NodeIx;
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
 use substitution::Substitution;
 
 /// Kept from run to run, so that a run allocates nothing here.
@@ -27,6 +32,10 @@ pub(crate) struct Progress {
     substitution: Substitution,
     /// Whether the node that pages has rows for another page.
     pub(crate) has_more: bool,
+    /// The failure that ended the run: of its node, and how long after the start.
+    last: Option<Box<(NodeIx, RunError, Duration)>>,
+    /// In a replay: what struck the nodes of the recorded run, and the rows of one that was left off.
+    struck: Option<(Arc<Struck>, RowSet)>,
 }
 
 impl Progress {
@@ -46,6 +55,30 @@ impl Progress {
         self.left = steps.eager_count;
         (self.bytes_max, self.bytes_left) = (bytes_max, bytes_max);
         self.has_more = false;
+        (self.last, self.struck) = (None, None);
+    }
+
+    /// A replay begins, in this weather.
+    pub(crate) fn strike(&mut self, struck: Arc<Struck>, no_rows: RowSet) {
+        self.struck = Some((struck, no_rows));
+    }
+
+    /// The rows of a node that cannot end a replay, because the recorded run failed elsewhere.
+    pub(crate) fn left_off(&self, node: NodeIx) -> Option<RowSet> {
+        self.struck.as_ref().filter(|(struck, _)| struck.has_left_off(node)).map(|(_, no_rows)| no_rows.clone())
+    }
+
+    /// The run ends because this node failed. What fails while the rest is still waited for does not count.
+    pub(crate) fn note_last(&mut self, node: NodeIx, error: &RunError, now: Instant) {
+        if self.last.is_none() {
+            self.last = Some(Box::new((node, error.clone(), self.after(node, now))));
+        }
+    }
+
+    /// How long after the start a node ended: in a replay, as it was recorded.
+    fn after(&self, node: NodeIx, now: Instant) -> Duration {
+        let recorded = self.struck.as_ref().and_then(|(struck, _)| struck.after(node));
+        recorded.unwrap_or_else(|| now.saturating_duration_since(self.began_at().unwrap_or(now)))
     }
 
     /// Forgets the rows of a run that ended early.

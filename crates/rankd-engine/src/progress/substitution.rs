@@ -11,6 +11,7 @@ use crate::clock::Instant;
 use crate::degraded::{Degraded, Reason, Short, StandIn};
 use crate::error::RunError;
 use crate::link::Linked;
+use crate::recorded::{Ending, NodeEnd, Weather};
 use crate::settle::NodeFailure;
 use crate::steps::{Step, Steps};
 use crate::substitutes::{Substitutes, source};
@@ -66,6 +67,14 @@ struct PendingSubstitute {
 struct Shortcoming {
     degraded: Degraded,
     error: Option<RunError>,
+}
+
+impl Substitution {
+    /// Keeps what is missing in order of time, which in a replay is that of the recorded run.
+    fn take(&mut self, shortcoming: Shortcoming) {
+        let at = self.taken.partition_point(|taken| taken.degraded.after <= shortcoming.degraded.after);
+        self.taken.insert(at, shortcoming);
+    }
 }
 
 enum Action {
@@ -172,11 +181,11 @@ impl Progress {
         error: RunError,
         now: Instant,
     ) {
+        let after = self.after(node, now);
         let of = &mut self.substitution;
-        let after = now.saturating_duration_since(of.began.unwrap_or(now));
         let degraded =
             Degraded { node, reason, code: Some(error.code), fallback: StandIn::Substitute(fallback), after };
-        of.taken.push(Shortcoming { degraded, error: Some(error) });
+        of.take(Shortcoming { degraded, error: Some(error) });
         of.given_up[node as usize] = true;
         of.hollow[node as usize] = of.substitutes.as_ref().is_some_and(|of| of.of_node(node).fallback.is_none());
         self.act(steps, vec![Action::Substitute(node, fallback)]);
@@ -253,10 +262,9 @@ impl Progress {
     #[cold]
     #[inline(never)]
     pub(crate) fn hand_over(&mut self, node: NodeIx, fallback: StandIn, now: Instant) {
-        let of = &mut self.substitution;
-        let after = now.saturating_duration_since(of.began.unwrap_or(now));
+        let after = self.after(node, now);
         let degraded = Degraded { node, reason: Reason::NoTime, code: None, fallback, after };
-        of.taken.push(Shortcoming { degraded, error: None });
+        self.substitution.take(Shortcoming { degraded, error: None });
     }
 
     /// Lets go of the rows of a step that will not be called.
@@ -264,8 +272,36 @@ impl Progress {
         step.inputs.iter().for_each(|input| self.release_read(*input));
     }
 
+    pub(super) fn began_at(&self) -> Option<Instant> {
+        self.substitution.began
+    }
+
+    /// What struck the nodes of this run.
+    pub(crate) fn weather(&self, plan: &Linked) -> Weather {
+        let id = |node: NodeIx| plan.node(node).id.to_string();
+        let failed =
+            |error: &RunError, reason| Ending::Failed { code: error.code, message: error.message.clone(), reason };
+        let taken = self.substitution.taken.iter().map(|Shortcoming { degraded, error }| {
+            let how = match (error, degraded.fallback) {
+                (Some(error), _) => failed(error, Some(degraded.reason)),
+                (None, StandIn::Prefix(picked) | StandIn::Finished(picked)) => Ending::Cut { picked },
+                (None, StandIn::Substitute(_)) => Ending::Cut { picked: 0 },
+            };
+            NodeEnd { node: id(degraded.node), how, after: degraded.after }
+        });
+        let last = self.last.as_deref();
+        let last =
+            last.map(|(node, error, after)| NodeEnd { node: id(*node), how: failed(error, None), after: *after });
+        let ended_run = last.is_some();
+        let short = self.substitution.short.iter().map(|short| id(short.node)).collect();
+        Weather { ends: taken.chain(last).collect(), ended_run, short }
+    }
+
     /// The fallbacks that were taken and the nodes that were cut short, and the nodes that are short of rows, each in order of time.
     pub(crate) fn take_shortcomings(&mut self) -> (Vec<Degraded>, Vec<Short>) {
+        if let Some((struck, _)) = &self.struck {
+            self.substitution.short.sort_by_key(|short| struck.short_place(short.node));
+        }
         let of = &mut self.substitution;
         (of.taken.drain(..).map(|taken| taken.degraded).collect(), std::mem::take(&mut of.short))
     }

@@ -187,7 +187,8 @@ impl JobSpec {
             let took = stopwatch.stop(clock::nanos_between(started, ended), false);
             let report = (self.request.trace && step.pass.is_some())
                 .then(|| call::report_of_pass(result.as_ref().err().and_then(|error| error.node)));
-            let next = chains_into(step, &self.policy);
+            // A step that gets its recorded end is not called.
+            let next = chains_into(step, &self.policy).filter(|next| self.request.recorded_failure(*next).is_none());
             match (result, next) {
                 (Ok(rows), Some(next)) => {
                     step.cost.learn(rows_in, took, threshold_ns);

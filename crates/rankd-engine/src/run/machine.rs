@@ -96,7 +96,7 @@ impl Run<'_> {
 
     /// Finds out which nodes do not run, where the plan has conditions.
     fn begin_substitution(&mut self) -> Result<(), RunFailure> {
-        if self.steps.substitutes.is_none() && self.steps.times.is_none() {
+        if self.steps.substitutes.is_none() && self.steps.times.is_none() && self.request.struck.is_none() {
             return Ok(());
         }
         let (progress, recorder) = (&mut self.buffers.progress, &mut self.recorder);
@@ -177,6 +177,9 @@ impl Run<'_> {
             Ok(inputs) => inputs,
             Err(missing) => return self.settle(ix, Err(missing)),
         };
+        if let Some(recorded) = self.request.recorded_failure(ix) {
+            return self.settle(ix, Err(recorded));
+        }
         if read.is_some() {
             call::gather(step, &mut inputs);
         }

@@ -25,6 +25,7 @@ use crate::link::Linked;
 use crate::loop_context::{BorrowedBuffers, LoopContext};
 use crate::place::Way;
 use crate::progress::Progress;
+use crate::recorded::Reads;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::settle::RunFailure;
@@ -72,6 +73,9 @@ impl Outcome {
         progress: &mut Progress,
         (trace, took, cpu): (Option<Trace>, Duration, Cpu),
     ) -> Outcome {
+        if let Reads::Recorded(recorder) = &request.reads {
+            recorder.end(progress.weather(plan));
+        }
         let (degraded, short) = progress.take_shortcomings();
         let result = result.map_err(RunFailure::into_error);
         let paging = plan.paging.as_ref().filter(|_| progress.has_more).zip(result.as_ref().ok());
@@ -121,16 +125,18 @@ pub async fn run(
     cancel: Arc<Cancel>,
 ) -> Outcome {
     let began = clock::now();
-    let way = Way::on_loop(&context.policy, limits.node_timeout.is_some());
+    // A node that gets its recorded end is a step of its own, and is called by itself.
+    let is_struck = request.struck.as_ref().is_some_and(|struck| !struck.is_empty());
+    let way = Way::on_loop(&context.policy, limits.node_timeout.is_some() || is_struck);
     let steps = plan.steps(way);
     let recorder = Recorder::new(&plan, request.trace, began);
     let mut borrowed = BorrowedBuffers::new(&context);
     let buffers = borrowed.get();
     let may_go_too_deep = (context.policy.max_inline_depth as usize) < steps.order.len();
     buffers.begin(steps, limits.run_bytes_max, recorder.is_on() || may_go_too_deep);
-    let limits_nodes = limits.node_timeout.is_some() || steps.has_timeouts;
+    let limits_nodes = limits.node_timeout.is_some() || (steps.has_timeouts && limits.times_nodes);
     let sample = plan.count_run();
-    let timed = sample || recorder.is_on() || limits_nodes || steps.has_reserves || plan.paging.is_some();
+    let timed = sample || recorder.is_on() || limits_nodes || steps.has_reserves || plan.paging.is_some() || is_struck;
     let mut run = Run {
         plan: &plan,
         way,

@@ -142,5 +142,5 @@ impl Timeouts {
 /// The shortest time that a step of the chain from `ix` on may take.
 fn shortest(ix: NodeIx, steps: &Steps, limits: &Limits) -> Option<Duration> {
     let chain = std::iter::successors(Some(ix), |ix| steps.step(*ix).next);
-    chain.filter_map(|ix| steps.step(ix).timeout).chain(limits.node_timeout).min()
+    chain.filter_map(|ix| steps.step(ix).timeout.filter(|_| limits.times_nodes)).chain(limits.node_timeout).min()
 }

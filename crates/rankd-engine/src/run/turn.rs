@@ -148,6 +148,12 @@ impl Run<'_> {
         }
         // What may be called again takes its rows along and leaves them there.
         let asks = !step.reserves().is_empty();
+        if let Some(recorded) = self.request.recorded_failure(ix) {
+            if !asks {
+                progress.release_inputs(step);
+            }
+            return Err(recorded);
+        }
         let mut asked = if asks { progress.inputs(ix, step)?.into_iter().map(Some).collect() } else { Vec::new() };
         let rows_in = if asks { asked.iter().flatten().map(RowSet::len).sum() } else { progress.rows_in(step) };
         let traced = self.recorder.is_on();
@@ -159,7 +165,7 @@ impl Run<'_> {
             self.recorder.inlined(ix, self.buffers.depths.get(ix as usize).copied().unwrap_or(0));
         }
         let stop = task::stop(&self.cancel.requested, limit.map(|limit| limit.at));
-        let mut cx = ComputeContext::new(self.request, scratch, stop).with_end(until);
+        let mut cx = ComputeContext::new(self.request, scratch, stop).with_end(until, self.request.recorded_picks(ix));
         let Task::Compute(task) = &step.task else {
             return Err(TaskError::bug("a read was placed among the steps that compute").into());
         };

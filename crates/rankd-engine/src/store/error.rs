@@ -1,6 +1,7 @@
 //! Why a store did not answer.
 
 use crate::codes::{self, ErrorCode};
+use crate::recorded::RecordedFault;
 use crate::store::http::is_the_services;
 use crate::store::keyed::limits;
 use crate::store::redis::Trouble;
@@ -29,6 +30,10 @@ pub enum StoreError {
     Encoded { encoding: String },
     /// The path of a call is too long, or has characters that paths do not have.
     BadPath { bytes_max: usize },
+    /// A replayed read that failed when it was recorded.
+    Recorded(RecordedFault),
+    /// A replayed read that was not recorded: so many keys or calls, and the first of them.
+    NotRecorded { what: String, count: usize },
 }
 
 /// What a reply has too much of.
@@ -66,6 +71,8 @@ impl StoreError {
             StoreError::AnswerTooLarge { .. } => codes::ANSWER_TOO_LARGE,
             StoreError::Encoded { .. } => codes::ANSWER_NOT_JSON,
             StoreError::BadPath { .. } => codes::BAD_CALL_PATH,
+            StoreError::Recorded(fault) => fault.code,
+            StoreError::NotRecorded { .. } => codes::NOT_RECORDED,
         }
     }
 
@@ -80,7 +87,8 @@ impl StoreError {
                 format!("the endpoint {endpoint:?} answered with more than {bytes_max} bytes")
             }
             StoreError::Encoded { .. } => format!("the endpoint {endpoint:?} answered with compressed content"),
-            StoreError::BadPath { .. } => format!("the endpoint {endpoint:?}: {self}"),
+            StoreError::BadPath { .. } | StoreError::NotRecorded { .. } => format!("the endpoint {endpoint:?}: {self}"),
+            StoreError::Recorded(fault) => fault.message.clone(),
             StoreError::WrongType { .. } | StoreError::Injected { .. } | StoreError::TooLarge { .. } => {
                 self.to_string()
             }
@@ -99,7 +107,9 @@ impl StoreError {
             | StoreError::Injected { .. }
             | StoreError::TooLarge { .. }
             | StoreError::AnswerTooLarge { .. }
-            | StoreError::BadPath { .. } => None,
+            | StoreError::BadPath { .. }
+            | StoreError::Recorded(_)
+            | StoreError::NotRecorded { .. } => None,
         }
     }
 }
@@ -124,6 +134,9 @@ impl fmt::Display for StoreError {
             StoreError::BadPath { bytes_max } => {
                 write!(f, "the path of a call has more than {bytes_max} bytes, or characters that paths do not have")
             }
+            StoreError::Recorded(fault) => f.write_str(&fault.message),
+            StoreError::NotRecorded { what, count: 1 } => write!(f, "{what} was not recorded"),
+            StoreError::NotRecorded { what, count } => write!(f, "{what} and {} more were not recorded", count - 1),
             StoreError::TooLarge { key, what } => match what {
                 TooLarge::Hash => {
                     write!(f, "the hash {key} has more than {} fields: read only some", limits::ELEMENTS)

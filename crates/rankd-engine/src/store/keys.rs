@@ -40,6 +40,10 @@ impl<'a> Keys<'a> {
     /// Puts a key in place of what was in `into`.
     pub(crate) fn write(&self, at: usize, into: &mut Vec<u8>) {
         into.clear();
+        self.append(at, into);
+    }
+
+    pub(crate) fn append(&self, at: usize, into: &mut Vec<u8>) {
         match self {
             Keys::Numbered { prefix, ids } => {
                 into.extend_from_slice(prefix.as_bytes());

@@ -23,6 +23,7 @@ pub mod tls;
 pub use calls::{Call, CallMethod, Called, Calls, CallsEndpoint};
 pub use error::{StoreError, TooLarge};
 pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, MemberOf, ReadBatch};
+pub(crate) use keys::PickedKeys;
 pub use keys::{DistinctKeys, KeyBuffer, Keys, WrittenKeys};
 pub use replies::{Replies, parse_id};
 pub use sample::read_each;
@@ -69,6 +70,19 @@ pub trait Open: Send + Sync {
     }
 }
 
+/// An endpoint that answers nothing, for an engine whose runs read what others recorded.
+pub struct ClosedEndpoint(pub String);
+
+impl Open for ClosedEndpoint {
+    fn open(&self) -> Opened {
+        Opened::default()
+    }
+
+    fn name(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Which endpoints these are, as plans know them: their names, in order.
 pub(crate) fn identify(endpoints: &[Arc<dyn Open>]) -> EndpointsId {
     EndpointsId::of(endpoints.iter().map(|endpoint| endpoint.name()))
@@ -95,6 +109,11 @@ impl Stores {
     /// Which endpoints these are.
     pub(crate) fn id(&self) -> EndpointsId {
         self.id
+    }
+
+    /// An endpoint's name in the registry.
+    pub(crate) fn name(&self, endpoint: u32) -> Option<&str> {
+        self.endpoints.get(endpoint as usize).map(|(name, _)| &**name)
     }
 
     /// An endpoint's name and what answers its keyed reads.

@@ -43,12 +43,12 @@ impl Replies {
     }
 
     /// Adds an id to the answer at hand.
-    pub(crate) fn push_id(&mut self, id: i64) {
+    pub fn push_id(&mut self, id: i64) {
         self.ids.push(id);
     }
 
-    /// Leaves out an element that is not there.
-    pub(crate) fn skip_element(&mut self) {
+    /// Leaves out an element that is not there, or is no id.
+    pub fn skip_element(&mut self) {
         self.skipped += 1;
     }
 
@@ -149,6 +149,22 @@ impl Replies {
 
     pub fn byte_count(&self) -> usize {
         self.bytes.len() + self.element_bytes
+    }
+
+    /// How many bytes they take here.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+            + size_of_val(&*self.items)
+            + size_of_val(&*self.ids)
+            + size_of_val(&*self.ends)
+            + size_of_val(&*self.wrong_types)
+    }
+
+    /// Whether the answers for two keys are the same.
+    pub(crate) fn is_same(&self, at: usize, other: &Replies, other_at: usize) -> bool {
+        self.is_wrong_type(at) == other.is_wrong_type(other_at)
+            && self.ids(at) == other.ids(other_at)
+            && self.items(at).eq(other.items(other_at))
     }
 }
 

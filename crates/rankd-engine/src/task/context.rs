@@ -3,6 +3,7 @@
 use crate::clock::{self, Instant};
 use crate::cursor::Served;
 use crate::degraded::StandIn;
+use crate::recorded::Reads;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::stats::Stats;
@@ -110,8 +111,9 @@ pub struct ComputeContext<'a> {
     pub(crate) seed: Option<&'a Seed>,
     served: Option<&'a Served>,
     pub(crate) stop: Stop<'a>,
-    /// For a task that can hand over what it has: when it must.
+    /// For a task that can hand over what it has: when it must, and after how many picks.
     until: Stop<'a>,
+    picks_max: Option<usize>,
     /// Where the plan's dials stand.
     pub(crate) dials: &'a [i64],
     /// Whether anybody wants to know what is counted.
@@ -158,22 +160,23 @@ impl<'a> ComputeContext<'a> {
             served: request.cursor.as_ref().and_then(|cursor| cursor.as_deref().ok()),
             stop,
             until: Stop::default(),
+            picks_max: None,
             dials: &request.dials,
             is_traced: request.trace,
             counts: RowCounts::default(),
         }
     }
 
-    /// The same, for a step that hands over what it has at this moment, if there is one.
-    pub(crate) fn with_end(self, until: Option<Instant>) -> ComputeContext<'a> {
+    /// The same, for a step that hands over what it has at this moment, if there is one, or after so many picks.
+    pub(crate) fn with_end(self, until: Option<Instant>, picks_max: Option<usize>) -> ComputeContext<'a> {
         let until = until.map_or_else(Stop::default, |until| Stop::default().or_at(Some(time_limit(until))));
-        ComputeContext { until, ..self }
+        ComputeContext { until, picks_max, ..self }
     }
 
     /// For a task that is [anytime](super::Compute::is_anytime): says also when it must hand over what it has picked so far. It then calls
     /// [`ComputeContext::has_picked`].
     pub fn picking(&self) -> Picking<'a> {
-        Picking { stop: self.stop, until: self.until }
+        Picking { stop: self.stop, until: self.until, picks_max: self.picks_max }
     }
 
     /// Says how many rows of those that it wanted an anytime task has picked. Where they are fewer, its time was up, and what follows
@@ -258,8 +261,11 @@ impl FetchContext<'_> {
         }
     }
 
+    /// Waits, unless the run is a replay: nothing that it reads comes later.
     pub async fn sleep(&self, duration: Duration) {
-        clock::sleep(duration).await;
+        if !matches!(self.request.reads, Reads::Replayed(_)) {
+            clock::sleep(duration).await;
+        }
     }
 }
 
