@@ -404,7 +404,7 @@ fn a_row_has_its_whole_score_or_none() {
         let mut score = |until: Stop<'_>| {
             let mut out = vec![vec![UNTOUCHED; ROWS]; model.outputs(ModelOutput::Raw)];
             let mut slices: Vec<&mut [f64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
-            let picking = Picking { stop: Stop::default(), until };
+            let picking = Picking { until, ..Picking::default() };
             let done = model.score(&mut inputs(&rows), ROWS, scoring, &mut slices, &mut scratch, picking).unwrap();
             (done, out)
         };
