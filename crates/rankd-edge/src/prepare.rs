@@ -3,6 +3,7 @@
 //! [`crate::input`] reads what a request asks for. Here that is joined with what its caller wants: which plan it runs, and whether the run
 //! is traced. Nothing here runs anything.
 
+use crate::experiments::Arming;
 use crate::input::{self, Input, RefusedRequest};
 use rankd_column::{Id, Key};
 use rankd_engine::{Request, RunError, codes};
@@ -34,11 +35,23 @@ pub struct Prepared {
     pub with_trace: bool,
 }
 
-/// Reads a request for a plan.
+/// Reads a request for a plan. It is in no experiment.
 pub fn prepare(bytes: &[u8], registry: &Registry, plan: &str, tracing: Tracing) -> Result<Prepared, RefusedRequest> {
-    let input = input::read(bytes, registry)?;
-    match plan_name(Some(plan), &input) {
-        Ok(_) => Ok(Prepared::new(input, tracing)),
+    prepare_in_arms(bytes, registry, plan, tracing, &Arming::default()).map(|(prepared, _)| prepared)
+}
+
+/// Reads a request for a plan and puts it into its arms of experiments. Gives the plan that answers where that is another one.
+pub fn prepare_in_arms<'a>(
+    bytes: &[u8],
+    registry: &Registry,
+    plan: &str,
+    tracing: Tracing,
+    arming: &Arming<'a>,
+) -> Result<(Prepared, Option<&'a str>), RefusedRequest> {
+    let mut input = input::read(bytes, registry)?;
+    let other = plan_name(Some(plan), &input).map(drop).and_then(|()| arming.assign_input(&mut input));
+    match other {
+        Ok(other) => Ok((Prepared::new(input, tracing), other)),
         Err(error) => Err(RefusedRequest { request_id: input.request.request_id, error: Box::new(error) }),
     }
 }

@@ -1,10 +1,10 @@
-//! Registries on disk: reading the files of an environment, and comparing environments. There may be no file of models.
+//! Registries on disk: reading the files of an environment, and comparing environments. There may be no file of models, and none of experiments.
 
 use crate::{files, project};
 use rankd_plan::diagnostic::{Diagnostic, nearest};
 use rankd_plan::json::{Reader, Writer};
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
-use rankd_plan::registry::{AsWritten, FileProblems, NoValue, Reference, Surroundings, Text};
+use rankd_plan::registry::{AsWritten, Experiments, FileProblems, NoValue, Reference, Surroundings, Text};
 use rankd_plan::{Code, Diagnostics, Registry};
 use std::ffi::OsString;
 use std::io;
@@ -20,6 +20,9 @@ const SECRET_BYTES_MAX: usize = 64 << 10;
 /// The file of models, which a registry need not have.
 const MODELS_FILE: &str = "models.toml";
 
+/// The file of experiments, which a registry need not have either.
+const EXPERIMENTS_FILE: &str = "experiments.toml";
+
 /// The registry of one environment and all that is wrong with it.
 pub struct LoadedRegistry {
     /// What could be read.
@@ -32,6 +35,59 @@ pub struct LoadedRegistry {
     pub endpoints_file: String,
     /// The name of the file of models, which need not be there.
     pub models_file: String,
+    /// The experiments, which are no part of the registry: they change without it, and no plan depends on them.
+    pub experiments: ExperimentsFile,
+}
+
+/// The experiments of a registry as they were read. What is wrong with them is among the problems of the registry, too.
+#[derive(Clone, Debug)]
+pub struct ExperimentsFile {
+    /// Where the file is or would be.
+    pub path: PathBuf,
+    /// What it says; `None` where there is none, or it cannot be read.
+    pub text: Option<String>,
+    /// What could be read.
+    pub experiments: Arc<Experiments>,
+    /// What is wrong.
+    pub found: Diagnostics,
+}
+
+impl ExperimentsFile {
+    /// Reads the file of a folder with the parameters of a registry. One that is not there has no experiments.
+    pub fn read(folder: &Path, registry: &Registry) -> ExperimentsFile {
+        let path = folder.join(EXPERIMENTS_FILE);
+        ExperimentsFile::read_from(path, registry)
+    }
+
+    /// The same for a file that may be called anything.
+    pub fn read_from(path: PathBuf, registry: &Registry) -> ExperimentsFile {
+        let mut found = Diagnostics::default();
+        let text = match files::read_text(&path, REGISTRY_BYTES_MAX) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let message = format!("it cannot be read: {error}");
+                found.push(Diagnostic::new(Code::UnreadableFile, "", message));
+                None
+            }
+        };
+        let unreadable = found;
+        let mut file = ExperimentsFile::parse(path, text, registry);
+        unreadable.list().iter().cloned().for_each(|wrong| file.found.push(wrong));
+        file
+    }
+
+    /// What a text says that stands in this file.
+    pub fn parse(path: PathBuf, text: Option<String>, registry: &Registry) -> ExperimentsFile {
+        let mut found = Diagnostics::default();
+        let parsed = text.as_ref().map(|text| Experiments::parse(text, registry, &mut found));
+        ExperimentsFile { path, text, experiments: Arc::new(parsed.unwrap_or_default()), found }
+    }
+
+    /// The path, as people read it.
+    pub fn file(&self) -> String {
+        self.path.display().to_string()
+    }
 }
 
 /// What the files of a registry say: keys, parameters, endpoints and models. A file that cannot be read says nothing.
@@ -80,7 +136,9 @@ impl LoadedRegistry {
             problems.push((folder.display().to_string(), None, found));
             let [_, _, endpoints_file, models_file] = paths;
             let texts = RegistryTexts(Default::default());
-            return LoadedRegistry { registry: Registry::default(), problems, texts, endpoints_file, models_file };
+            let registry = Registry::default();
+            let experiments = ExperimentsFile::read(folder, &registry);
+            return LoadedRegistry { registry, problems, texts, endpoints_file, models_file, experiments };
         }
         let mut text_of = |name: &str| {
             let path = folder.join(name);
@@ -109,8 +167,14 @@ impl LoadedRegistry {
                 problems.push((file, text, diagnostics));
             }
         }
+        let experiments = ExperimentsFile::read(folder, &registry);
+        // With broken parameters every arm would look wrong.
+        if problems.iter().all(|(file, ..)| *file != paths[1]) && !experiments.found.list().is_empty() {
+            problems.push((experiments.file(), experiments.text.clone(), experiments.found.clone()));
+        }
         let [_, _, endpoints_file, models_file] = paths;
-        LoadedRegistry { registry, problems, texts: RegistryTexts(texts), endpoints_file, models_file }
+        let texts = RegistryTexts(texts);
+        LoadedRegistry { registry, problems, texts, endpoints_file, models_file, experiments }
     }
 
     /// Adds what is wrong with the other environments of the folder, and how their endpoints differ from those of `env`. None of it

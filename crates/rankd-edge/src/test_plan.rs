@@ -112,6 +112,7 @@ pub(crate) fn outcome() -> Outcome {
         dials: Vec::new(),
         cursor: None,
         seed: None,
+        arms: None,
         models: None,
     }
 }

@@ -178,6 +178,14 @@ codes! {
         "the cursor of the request is not one that this plan gave this user"
         "Send the `cursor` of the last answer as it is, to the same plan and for the same user; leave it out for the first page."
         "the parameter \"cursor\" is the cursor of another user"
+    E119 ARMS_NOT_ALLOWED BadRequest Mistake false
+        "the request chooses arms of experiments where requests may not do that"
+        "Leave out `arms`, or start the program with --force_arms, which is meant for tests and not for the public."
+        "a request may not choose its arms here; --force_arms allows it"
+    E120 UNKNOWN_ARM BadRequest Mistake false
+        "the request names an experiment, or an arm of one, that does not exist"
+        "Correct the name; `rankd experiments` lists the experiments and their arms."
+        "there is no experiment \"ranking_wieght\"; did you mean \"ranking_weight\"?"
 
     E121 UNKNOWN_PATH BadRequest Mistake false
         "the server has no such path on this listener"
@@ -215,6 +223,10 @@ codes! {
         "the body is compressed"
         "Send it uncompressed, without the header `content-encoding`."
         "the body has the content-encoding \"gzip\", which is not supported: send it uncompressed"
+    E130 CONFLICTING_ARMS BadRequest Mistake false
+        "the request chooses arms that cannot go together, or sets a parameter that a chosen arm overrides"
+        "Choose one experiment of a layer, and either the arm or the parameter."
+        "the request sets a parameter that the experiment \"ranking_weight\" overrides: drop one of them"
 
     E201 UNKNOWN_PLAN UnknownPlan Mistake false
         "there is no plan of this name"

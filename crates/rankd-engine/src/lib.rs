@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`codes`], [`error`], [`degraded`] | why a run has no rows; what is missing from an answer |
 //! | [`dials`] | numbers of a plan that follow the load |
-//! | [`request`], [`seed`], [`cursor`], [`task`] | what a caller asks; what random choices follow from; what a user was served; what a task is to the engine |
+//! | [`request`], [`seed`], [`cursor`], [`arms`], [`task`] | what a caller asks; what random choices follow from; what a user was served; the experiments that it is in; what a task is to the engine |
 //! | [`recorded`] | what a run depended on, recorded; runs on what another one recorded |
 //! | [`link`], [`linked_models`], `live` | a checked plan made ready to run; the models that it names; which columns are needed where |
 //! | `defaults`, `substitutes`, `fuse`, [`steps`] | what is written where there is no value; what stands in for nodes; nodes joined into passes; the plan as schedulers walk it |
@@ -21,6 +21,7 @@
 //! | [`why`] | what became of an item in a run, and why |
 //! | [`loop_handle`], [`engine`] | a loop as services on it see it; the owner of the threads |
 
+pub mod arms;
 mod base64;
 mod call;
 pub mod clock;

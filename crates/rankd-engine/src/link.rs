@@ -20,7 +20,6 @@ use crate::substitutes::{Substitutes, written};
 use crate::task::{LinkContext, StoredLayout, Task};
 use crate::tasks::Tasks;
 use crate::why::Kept;
-use rankd_column::expr::Program;
 use rankd_column::{Id, IdDictionary, IdTexts, Key, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
@@ -58,6 +57,8 @@ pub struct Linked {
     models: LinkedModels,
     /// The numbers that follow the load.
     pub dials: Vec<LinkedDial>,
+    /// Parameters that the plan reads.
+    params: Vec<u32>,
     /// Parameters that the plan reads and that a request has to give: their positions and names.
     required: Vec<(u32, String)>,
     /// Whether an expression asks for the request's time.
@@ -175,8 +176,9 @@ impl Linked {
         let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs, substitutes.clone()));
         let written = Steps::new(parts, &plan.order, &plan.outputs, substitutes);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
-        let required = required(plan, registry);
-        let reads_now = programs(plan).any(|program| program.reads_now());
+        let params = plan.params();
+        let required = required(&params, registry);
+        let reads_now = plan.programs().any(|program| program.reads_now());
         let uses_endpoints = plan.nodes.iter().flat_map(|node| &node.args).any(|arg| matches!(arg, Arg::Endpoint(_)));
         let endpoints = uses_endpoints.then(|| registry.endpoints_id());
         let has_text_ids = registry.has_text_ids();
@@ -198,6 +200,7 @@ impl Linked {
             table_needs,
             models,
             dials: LinkedDial::all(plan),
+            params,
             required,
             reads_now,
             draws: plan_draws,
@@ -240,6 +243,11 @@ impl Linked {
     /// The tables that the plan names, each with the keys of its columns that the plan reads by name.
     pub fn tables(&self) -> &[(TableEndpoint, Vec<Key>)] {
         &self.tables
+    }
+
+    /// The parameters that the plan reads, in their order.
+    pub fn params(&self) -> &[u32] {
+        &self.params
     }
 
     /// The models that the plan names.
@@ -405,20 +413,8 @@ fn tables_named(plan: &Plan, registry: &Registry, live: &LiveKeys) -> Vec<(Table
     tables
 }
 
-/// The expressions and predicates of needed nodes.
-fn programs(plan: &Plan) -> impl Iterator<Item = &Program> {
-    let needed = || plan.nodes.iter().filter(|node| node.needed);
-    let args = needed().flat_map(|node| &node.args);
-    let of_args = args.flat_map(Arg::programs).map(|program| &**program);
-    of_args.chain(needed().filter_map(|node| Some(&*node.condition.as_ref()?.pred)))
-}
-
-/// The parameters that needed nodes read and that have neither a default nor null to fall back on, each once.
-fn required(plan: &Plan, registry: &Registry) -> Vec<(u32, String)> {
-    let args = plan.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
-    let read = programs(plan).flat_map(Program::params).chain(args.flat_map(Arg::params));
-    let mut read: Vec<u32> = read.filter(|at| registry.params.get(*at).absent() == Absent::Refused).collect();
-    read.sort_unstable();
-    read.dedup();
-    read.into_iter().map(|at| (at, registry.params.get(at).name.clone())).collect()
+/// Of the parameters that a plan reads, those that have neither a default nor null to fall back on.
+fn required(read: &[u32], registry: &Registry) -> Vec<(u32, String)> {
+    let refused = read.iter().filter(|at| registry.params.get(**at).absent() == Absent::Refused);
+    refused.map(|at| (*at, registry.params.get(*at).name.clone())).collect()
 }

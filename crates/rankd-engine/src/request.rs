@@ -1,5 +1,6 @@
 //! What a caller asks for, already typed and checked.
 
+use crate::arms::Arms;
 use crate::clock::Instant;
 use crate::cursor::{CursorFault, Served};
 use crate::deadline::{Allowed, Limits};
@@ -41,6 +42,8 @@ pub struct Request {
     pub pressure: u8,
     /// Where the plan's dials stand, in its order. A run of a plan with dials gets this when it begins, whatever is here.
     pub dials: Vec<i64>,
+    /// The arms of experiments that it is in. What they set is in `params`.
+    pub arms: Option<Arc<Arms>>,
     /// Whether the first failure is the answer, whatever fallbacks the plan has.
     pub strict: bool,
     /// Whether a trace of the run is recorded.

@@ -284,6 +284,26 @@ codes! {
         "Write \"f16\" or \"i8\"; leave the key out of `vectors` where searches are to be exact.";
     R024 NotAVector Error "a copy of the vectors of a key that has none"
         "Name a key of type vector<N> that the table has a column for.";
+    R030 UnknownLayer Error "an experiment or a holdout of a layer that there is not"
+        "Correct the name, or add the layer as [[layer]] to registry/experiments.toml.";
+    R031 OverlappingBuckets Error "two experiments, or an experiment and a holdout, of one layer with the same buckets"
+        "Move or shorten one of them; the message has the free buckets, and `rankd experiments check` prints those of all layers.";
+    R032 BadBuckets Error "a range of buckets that ends before it begins"
+        "Write `from` and `to` so that `from` is not larger. `to` is not part of the range.";
+    R033 BadOverride Error "an arm that overrides a parameter that does not exist or may not be used"
+        "Correct the name in `set`, or add the parameter to registry/params.toml.";
+    R034 IllTypedOverride Error "a value in an arm that is not of its parameter's type"
+        "Give a value of the type that the parameter has in registry/params.toml.";
+    R035 InTwoLayers Error "a parameter or a plan that experiments of two layers change"
+        "Put the experiments into one layer, where no user is in two of them, or let one of them change something else.";
+    R036 BadArms Error "an experiment whose arms nobody can get, or two of which have one name"
+        "Give each arm a name of its own, and at least one of them a weight of more than 0.";
+    R037 BadArmPlan Error "an arm that names a plan which cannot answer in place of another"
+        "Name a plan of the plan folder, and list the plans that it answers for in `plans` of the experiment.";
+    R038 UnreadExperiment Warning "an experiment that changes no plan"
+        "Let a plan read one of the parameters that its arms override, correct `plans`, or remove the experiment.";
+    R039 TooManyExperiments Error "more layers, experiments, holdouts or arms than there may be"
+        "Remove experiments that are over. `rankd check --limits` prints the limits.";
 }
 
 impl fmt::Display for Code {

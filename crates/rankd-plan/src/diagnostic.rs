@@ -128,7 +128,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// All problems found, in the order found, up to the limit.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     dropped: usize,

@@ -46,6 +46,9 @@ limits! {
     SOURCE_SPANS_MAX = 300_000, "places in source files that a plan names";
     DIAGNOSTICS_MAX = 1_000, "diagnostics kept for a plan; further ones are counted";
     REGISTRY_BYTES_MAX = 4 << 20, "bytes of a registry file";
+    LAYERS_MAX = 32, "layers of experiments; a request takes a hash for each that its plan is in";
+    EXPERIMENTS_MAX = 5_000, "experiments, and also holdouts";
+    EXPERIMENT_ARMS_MAX = 64, "arms of an experiment";
 }
 
 /// The weight of an input.

@@ -31,6 +31,25 @@ pub struct Plan {
     pub registry: RegistryId,
 }
 
+impl Plan {
+    /// The expressions and predicates of needed nodes.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        let needed = || self.nodes.iter().filter(|node| node.needed);
+        let args = needed().flat_map(|node| &node.args);
+        let of_args = args.flat_map(Arg::programs).map(|program| &**program);
+        of_args.chain(needed().filter_map(|node| Some(&*node.condition.as_ref()?.pred)))
+    }
+
+    /// The parameters that needed nodes read, in their order and each once.
+    pub fn params(&self) -> Vec<u32> {
+        let args = self.nodes.iter().filter(|node| node.needed).flat_map(|node| &node.args);
+        let mut read: Vec<u32> = self.programs().flat_map(Program::params).chain(args.flat_map(Arg::params)).collect();
+        read.sort_unstable();
+        read.dedup();
+        read
+    }
+}
+
 #[derive(Debug)]
 pub struct Node {
     pub id: Arc<str>,

@@ -1,7 +1,7 @@
 //! What all loops of the server share: settings, plans, metrics, log, span collector and the number of open connections.
 
 use crate::audience::{Listener, WhyServed};
-use crate::catalog::{Catalog, ServedPlan};
+use crate::catalog::{Catalog, CatalogEntry, ServedPlan};
 use crate::collector::Collector;
 use crate::connection_state::{ClientTimeouts, ConnectionClass};
 use crate::hosts::Hosts;
@@ -44,6 +44,8 @@ pub struct ServeSettings {
     pub lenient: bool,
     /// Where questions about items are answered.
     pub why: WhyServed,
+    /// Whether requests may choose the arms of experiments that they are in.
+    pub force_arms: bool,
 }
 
 pub(crate) struct App {
@@ -77,6 +79,11 @@ pub(crate) struct App {
 impl App {
     /// The plan of this name. While plans are being loaded, one that is not there yet may still come.
     pub(crate) fn find_plan<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<&'c Arc<ServedPlan>, RunError> {
+        self.find_entry(catalog, name).map(|entry| &entry.plan)
+    }
+
+    /// The same, with the experiments that change its answers.
+    pub(crate) fn find_entry<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<&'c CatalogEntry, RunError> {
         catalog.find(name).map_err(|error| match self.readiness.phase() {
             Phase::Loading => RunError::new(codes::STILL_LOADING, "the server is still loading its plans; try again"),
             Phase::Ready | Phase::Stopping => error,

@@ -2,7 +2,9 @@
 
 use crate::degraded_counts::DegradedCounts;
 use crate::metrics::PlanMetrics;
+use crate::reload_experiments::ServedExperiments;
 use rankd_edge::date;
+use rankd_edge::experiments::{PlanExperiments, UnappliedExperiment};
 use rankd_engine::{Linked, RunError, codes};
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::{Plan, Registry};
@@ -13,46 +15,69 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// All plans, and the registry that they were checked against.
 pub(crate) struct Catalog {
     pub(crate) registry: Arc<Registry>,
-    plans: HashMap<String, Arc<ServedPlan>>,
+    pub(crate) experiments: ServedExperiments,
+    plans: HashMap<String, CatalogEntry>,
     /// The same in order of their names.
     in_order: Vec<Arc<ServedPlan>>,
+    /// The experiments that are not applied, because they need a plan that is not served.
+    pub(crate) left_out: Vec<UnappliedExperiment>,
+}
+
+/// A plan, and the experiments that change its answers.
+pub(crate) struct CatalogEntry {
+    pub(crate) plan: Arc<ServedPlan>,
+    pub(crate) experiments: Option<PlanExperiments>,
 }
 
 impl Catalog {
-    pub(crate) fn new(registry: Arc<Registry>, plans: HashMap<String, Arc<ServedPlan>>) -> Catalog {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        experiments: ServedExperiments,
+        plans: HashMap<String, Arc<ServedPlan>>,
+    ) -> Catalog {
         // Sorted here and not for each request: with thousands of plans it would keep an event loop busy for milliseconds.
         let mut in_order: Vec<_> = plans.values().cloned().collect();
         in_order.sort_by(|a, b| a.name.cmp(&b.name));
-        Catalog { registry, plans, in_order }
+        let reads = |name: &str| Some(plans.get(name)?.good.as_ref()?.linked.params());
+        let mut left_out = Vec::new();
+        let bound = in_order.iter().map(|plan| {
+            let bound = PlanExperiments::bind(&experiments.all, &plan.name, reads, &mut left_out);
+            (plan.name.clone(), CatalogEntry { plan: plan.clone(), experiments: bound })
+        });
+        let plans = bound.collect();
+        left_out.sort_unstable();
+        left_out.dedup();
+        Catalog { registry, experiments, plans, in_order, left_out }
     }
 
-    pub(crate) fn empty(registry: Arc<Registry>) -> Catalog {
-        Catalog::new(registry, HashMap::new())
+    pub(crate) fn empty(registry: Arc<Registry>, experiments: ServedExperiments) -> Catalog {
+        Catalog::new(registry, experiments, HashMap::new())
     }
 
     /// With some plans exchanged, added or, where there is `None`, taken away.
     pub(crate) fn with(
         &self,
         registry: Arc<Registry>,
+        experiments: ServedExperiments,
         changed: impl IntoIterator<Item = (String, Option<Arc<ServedPlan>>)>,
     ) -> Catalog {
-        let mut plans = self.plans.clone();
+        let mut plans: HashMap<_, _> = self.in_order.iter().map(|plan| (plan.name.clone(), plan.clone())).collect();
         for (name, plan) in changed {
             match plan {
                 Some(plan) => drop(plans.insert(name, plan)),
                 None => drop(plans.remove(&name)),
             }
         }
-        Catalog::new(registry, plans)
+        Catalog::new(registry, experiments, plans)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<ServedPlan>> {
-        self.plans.get(name)
+        self.plans.get(name).map(|entry| &entry.plan)
     }
 
     /// The plan of this name; the error where there is none.
-    pub(crate) fn find(&self, name: &str) -> Result<&Arc<ServedPlan>, RunError> {
-        self.get(name).ok_or_else(|| {
+    pub(crate) fn find(&self, name: &str) -> Result<&CatalogEntry, RunError> {
+        self.plans.get(name).ok_or_else(|| {
             let near = nearest(name, self.plans.keys().map(String::as_str));
             let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
             RunError::new(codes::UNKNOWN_PLAN, format!("there is no plan {}{hint}", quoted(name)))

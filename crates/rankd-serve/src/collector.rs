@@ -244,6 +244,7 @@ mod tests {
                 outcome: RequestOutcome::Ok,
                 request_id: String::new(),
                 rows: 0,
+                arms: None,
                 run: None,
             });
         }

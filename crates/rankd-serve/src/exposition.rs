@@ -27,6 +27,7 @@ pub(crate) async fn render(app: &App) -> String {
     engine(&mut page, app);
     tables(&mut page, app);
     models(&mut page, app);
+    experiments(&mut page, app);
     itself(&mut page, app);
     page.out
 }
@@ -177,7 +178,7 @@ async fn plans(page: &mut MetricsText, app: &App) {
         page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
         slice.yield_if_over().await;
     }
-    let Warnings { plan_folder, registry, tables, models } = &*app.readiness.warnings();
+    let Warnings { plan_folder, registry, tables, models, experiments } = &*app.readiness.warnings();
     page.one(
         "rankd_plan_folder_problem",
         "gauge",
@@ -201,6 +202,12 @@ async fn plans(page: &mut MetricsText, app: &App) {
         "gauge",
         "1 while the file of a model is refused and an earlier version of it is in use.",
         u8::from(models.is_some()),
+    );
+    page.one(
+        "rankd_experiments_problem",
+        "gauge",
+        "1 while the file of experiments is refused or one of them cannot be applied.",
+        u8::from(experiments.is_some()),
     );
     page.family("rankd_reloads_total", "counter", "Plan versions loaded or refused, by result.");
     page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
@@ -250,6 +257,17 @@ fn models(page: &mut MetricsText, app: &App) {
         for (outcome, count) in [("ok", good), ("failed", failed)] {
             page.sample("rankd_model_reloads_total", &[("model", source.name()), ("outcome", outcome)], count);
         }
+    }
+}
+
+fn experiments(page: &mut MetricsText, app: &App) {
+    page.family("rankd_arm_requests_total", "counter", "Requests that were in an arm of an experiment.");
+    for ((experiment, arm), count) in app.catalog.load().experiments.counts.all() {
+        page.sample("rankd_arm_requests_total", &[("experiment", experiment), ("arm", arm)], count);
+    }
+    page.family("rankd_experiments_reloads_total", "counter", "Changed files of experiments, by outcome.");
+    for (outcome, count) in [("ok", &app.metrics.experiments_ok), ("failed", &app.metrics.experiments_failed)] {
+        page.sample("rankd_experiments_reloads_total", &[("outcome", outcome)], count.get());
     }
 }
 

@@ -11,6 +11,7 @@ use crate::listen::listen;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
+use crate::reload_experiments::ServedExperiments;
 use crate::routes;
 use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
@@ -106,7 +107,11 @@ fn catalog(tasks: &Tasks) -> Catalog {
         registry: registry.clone(),
         counters: Arc::new(PlanCounters::new(1, None)),
     };
-    Catalog::new(registry, HashMap::from([("fuse".to_owned(), Arc::new(served))]))
+    Catalog::new(
+        registry,
+        ServedExperiments::new(Arc::default(), None),
+        HashMap::from([("fuse".to_owned(), Arc::new(served))]),
+    )
 }
 
 fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, SocketAddr) {
@@ -126,6 +131,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         admin_hosts: None,
         lenient: true,
         why: WhyServed::Everywhere,
+        force_arms: false,
     };
     let app = Arc::new(App {
         settings,

@@ -15,7 +15,8 @@
 //! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`reload_tables`], [`watched_tables`], [`reload_models`] | the tables and models that they read |
-//! | [`metrics`], [`degraded_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
+//! | [`reload_experiments`] | the experiments that change their answers |
+//! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 #![warn(missing_docs)]
 
@@ -24,6 +25,7 @@ mod acceptor;
 mod admission;
 mod answer_body;
 mod app;
+mod arm_counts;
 mod audience;
 mod body;
 mod catalog;
@@ -50,6 +52,7 @@ mod pages;
 mod readiness;
 mod refusal_answer;
 mod reload;
+mod reload_experiments;
 mod reload_models;
 mod reload_tables;
 mod reply;
@@ -100,6 +103,7 @@ use rankd_engine::Engine;
 use rankd_engine::clock::{self, Instant};
 use readiness::{Phase, Readiness};
 use reload::{Reload, Reloader, StartProgress};
+use reload_experiments::ServedExperiments;
 use routes::ROUTES;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -197,9 +201,10 @@ impl Server {
         let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
         let has_text_ids = loaded.registry.has_text_ids();
         let why = settings.why;
+        let experiments = ServedExperiments::new(loaded.experiments.experiments.clone(), None);
         let app = Arc::new(App {
             settings,
-            catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry))),
+            catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry), experiments)),
             tasks: library.tasks().clone(),
             metrics: Metrics::new(loops, library.tasks().signatures(), routes::paths()),
             log,
@@ -221,7 +226,7 @@ impl Server {
         let services = app.clone();
         engine.on_every_loop(move |loop_handle| Acceptor::open(services.clone(), loop_handle, stopped.clone()));
         app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
-        let reloader = Reloader::new(&app, &engine, reload, loaded.texts, library, compiler);
+        let reloader = Reloader::new(&app, &engine, reload, (loaded.texts, &loaded.experiments), library, compiler);
         let greeted = app.clone();
         let reload = reloader.start(late, watch, move |started| {
             report(match started {

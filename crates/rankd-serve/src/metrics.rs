@@ -199,6 +199,8 @@ pub(crate) struct Metrics {
     pub(crate) routes: Vec<&'static str>,
     pub(crate) reloads_ok: Count,
     pub(crate) reloads_failed: Count,
+    pub(crate) experiments_ok: Count,
+    pub(crate) experiments_failed: Count,
 }
 
 impl Metrics {
@@ -212,7 +214,14 @@ impl Metrics {
             })
         };
         let loops = (0..loops).map(one).collect();
-        Metrics { loops, routes, reloads_ok: Count::default(), reloads_failed: Count::default() }
+        Metrics {
+            loops,
+            routes,
+            reloads_ok: Count::default(),
+            reloads_failed: Count::default(),
+            experiments_ok: Count::default(),
+            experiments_failed: Count::default(),
+        }
     }
 
     /// The counters of one loop; those of the first where there is no such loop, which does not happen.

@@ -46,6 +46,8 @@ pub(crate) struct Warnings {
     pub(crate) tables: Option<Warning>,
     /// Files of models were refused: the versions before them are in use.
     pub(crate) models: Option<Warning>,
+    /// The file of experiments was refused, or one of them cannot be applied.
+    pub(crate) experiments: Option<Warning>,
 }
 
 pub(crate) struct Readiness {
@@ -85,12 +87,16 @@ impl Readiness {
 
     /// What `/readyz` answers.
     pub(crate) fn to_json(&self) -> String {
-        let Warnings { plan_folder, registry, tables, models } = &**self.warnings.load();
+        let Warnings { plan_folder, registry, tables, models, experiments } = &**self.warnings.load();
+        let all = [
+            ("plan_folder", plan_folder),
+            ("registry", registry),
+            ("tables", tables),
+            ("models", models),
+            ("experiments", experiments),
+        ];
         let all: Vec<(&str, &Warning)> =
-            [("plan_folder", plan_folder), ("registry", registry), ("tables", tables), ("models", models)]
-                .into_iter()
-                .filter_map(|(about, warning)| Some((about, warning.as_ref()?)))
-                .collect();
+            all.into_iter().filter_map(|(about, warning)| Some((about, warning.as_ref()?))).collect();
         let mut writer = Writer::new();
         writer.object(|w| {
             w.field("status").string(self.phase().name());

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::catalog::{Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
+use crate::reload_experiments::{LookResult, ServedExperiments, WatchedExperiments};
 use crate::reload_models::WatchedModels;
 use crate::reload_tables::{self, TableProblems};
 use crate::start_error::StartError;
@@ -19,7 +20,7 @@ use rankd_edge::date;
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{self, Library, PlanProblem};
-use rankd_edge::registry_files::RegistryTexts;
+use rankd_edge::registry_files::{ExperimentsFile, RegistryTexts};
 use rankd_engine::{Engine, clock};
 use rankd_plan::Registry;
 use rankd_plan::render::Report;
@@ -54,6 +55,7 @@ pub(crate) struct Reloader {
     tables: Option<WatchedTables>,
     table_problems: TableProblems,
     models: Option<WatchedModels>,
+    experiments: WatchedExperiments,
 }
 
 /// How far the thread has come with what it does first.
@@ -80,6 +82,7 @@ type Changed = BTreeMap<String, Option<Arc<ServedPlan>>>;
 struct RegistryChoice {
     registry: Arc<Registry>,
     texts: Arc<RegistryTexts>,
+    experiments: ServedExperiments,
     /// Whether it is another one than before, so that plans that have not changed are made again.
     is_new: bool,
 }
@@ -89,7 +92,7 @@ impl Reloader {
         app: &Arc<App>,
         engine: &Arc<Engine>,
         settings: ReloadSettings,
-        texts: RegistryTexts,
+        (texts, experiments): (RegistryTexts, &ExperimentsFile),
         library: Library,
         compiler: Box<dyn PlanCompiler>,
     ) -> Reloader {
@@ -104,6 +107,7 @@ impl Reloader {
             tables: None,
             table_problems: TableProblems::default(),
             models: None,
+            experiments: WatchedExperiments::new(experiments),
         }
     }
 
@@ -164,6 +168,7 @@ impl Reloader {
         self.folder.is_changing()
             || self.tables.as_ref().is_some_and(WatchedTables::is_changing)
             || self.models.as_ref().is_some_and(WatchedModels::is_changing)
+            || self.experiments.is_changing()
     }
 
     /// Takes changed files of tables into use.
@@ -187,6 +192,29 @@ impl Reloader {
         }
     }
 
+    /// Takes a changed file of experiments into use.
+    fn look_at_experiments(&mut self, reason: LookReason) {
+        let current = self.app.catalog.load_full();
+        match self.experiments.look(reason, &current.registry) {
+            LookResult::Same => {}
+            LookResult::Refused => self.app.metrics.experiments_failed.add(1),
+            LookResult::Changed(all) => {
+                let count = all.list().len();
+                let experiments = ServedExperiments::new(all, Some(&current.experiments));
+                let catalog = current.with(current.registry.clone(), experiments, []);
+                self.app.catalog.store(Arc::new(catalog));
+                self.app.metrics.experiments_ok.add(1);
+                self.app.log.event("info", &format!("{count} experiments are in use"));
+            }
+        }
+        self.warn_of_experiments();
+    }
+
+    fn warn_of_experiments(&self) {
+        let message = self.experiments.message(&self.app.catalog.load().left_out);
+        self.warn(|all| &mut all.experiments, message.as_deref(), "all experiments are in use again");
+    }
+
     /// How long to wait before the next look at the whole folder.
     fn pause(&self, watch: Option<Duration>) -> Option<Duration> {
         watch.map(|watch| watch.max(self.folder.interval()))
@@ -206,6 +234,7 @@ impl Reloader {
         // First, because plans are checked against the columns of tables and the features of models.
         self.look_at_tables(reason);
         self.look_at_models(reason);
+        self.look_at_experiments(reason);
         let current = self.app.catalog.load_full();
         let names = current.list().iter().map(|plan| plan.name.as_str());
         let changes = match self.folder.look(names, reason) {
@@ -227,13 +256,14 @@ impl Reloader {
         }
         let with = self.with_same(&current);
         let changed = self.load(&changes.due, &changes.gone, &current, &with);
-        self.swap(&current, &with.registry, changed)
+        self.swap(&current, &with, changed)
     }
 
     /// The same for what was changing.
     fn look_at_changing(&mut self) -> usize {
         self.look_at_tables(LookReason::Watch);
         self.look_at_models(LookReason::Watch);
+        self.look_at_experiments(LookReason::Watch);
         let due = self.folder.look_at_changing();
         if due.is_empty() {
             return 0;
@@ -241,11 +271,16 @@ impl Reloader {
         let current = self.app.catalog.load_full();
         let with = self.with_same(&current);
         let changed = self.load(&due, &[], &current, &with);
-        self.swap(&current, &with.registry, changed)
+        self.swap(&current, &with, changed)
     }
 
     fn with_same(&self, current: &Catalog) -> RegistryChoice {
-        RegistryChoice { registry: current.registry.clone(), texts: self.texts.clone(), is_new: false }
+        RegistryChoice {
+            registry: current.registry.clone(),
+            texts: self.texts.clone(),
+            experiments: current.experiments.clone(),
+            is_new: false,
+        }
     }
 
     /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
@@ -258,6 +293,8 @@ impl Reloader {
         let errors = loaded
             .problems
             .iter()
+            // What is wrong with the experiments on disk does not matter where those in use can stay.
+            .filter(|(file, ..)| *file != loaded.experiments.file())
             .filter_map(|(file, text, found)| Report { file, text: text.as_deref(), found }.first_error());
         let mut why = errors.into_iter().next();
         let endpoints = current.registry.endpoints.list();
@@ -286,15 +323,27 @@ impl Reloader {
         if why.is_none() && changes.all.is_empty() && !current.list().is_empty() {
             why = Some("there are no plans in the plan folder to build with it".to_owned());
         }
-        if let Some(why) = why {
-            self.warn_of_registry(Some(&why));
-            return None;
-        }
+        let experiments = match why {
+            Some(why) => Err(why),
+            None => self.experiments.with_registry(&loaded.experiments, &loaded.registry),
+        };
+        let experiments = match experiments {
+            Ok(experiments) => experiments,
+            Err(why) => {
+                self.warn_of_registry(Some(&why));
+                return None;
+            }
+        };
         if let Some(tables) = &self.tables {
             tables.files().tell(&loaded.registry);
         }
         loaded.registry.share_models(current.registry.models_in_use());
-        let with = RegistryChoice { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
+        let with = RegistryChoice {
+            registry: Arc::new(loaded.registry),
+            texts: Arc::new(loaded.texts),
+            experiments: ServedExperiments::new(experiments.experiments.clone(), Some(&current.experiments)),
+            is_new: true,
+        };
         let changed = self.load(&changes.all, &changes.gone, current, &with);
         // A plan that was made with one registry cannot answer requests that were read with another.
         let broken = changed.values().flatten().find_map(|plan| {
@@ -305,9 +354,12 @@ impl Reloader {
             self.warn_of_registry(broken.as_deref());
             return None;
         }
-        self.texts = with.texts;
+        self.texts = with.texts.clone();
+        self.experiments.is_using(&experiments);
         self.warn_of_registry(None);
-        Some(self.swap(current, &with.registry, changed))
+        let changed = self.swap(current, &with, changed);
+        self.look_at_experiments(LookReason::Asked);
+        Some(changed)
     }
 
     /// Every plan that is to be read now, as it is, and those that are gone.
@@ -388,15 +440,18 @@ impl Reloader {
     }
 
     /// Puts what has changed into the catalog, counts and logs it. Returns the number of plans that changed.
-    fn swap(&self, current: &Catalog, registry: &Arc<Registry>, changed: Changed) -> usize {
-        if changed.is_empty() && Arc::ptr_eq(&current.registry, registry) {
+    fn swap(&self, current: &Catalog, with: &RegistryChoice, changed: Changed) -> usize {
+        if changed.is_empty() && !with.is_new {
             return 0;
         }
         for (name, plan) in &changed {
             self.report(name, plan.as_deref(), current.get(name));
         }
         let count = changed.len();
-        self.app.catalog.store(Arc::new(current.with(registry.clone(), changed)));
+        let (registry, experiments) = (with.registry.clone(), with.experiments.clone());
+        self.app.catalog.store(Arc::new(current.with(registry, experiments, changed)));
+        // A plan that an arm names may have come or gone.
+        self.warn_of_experiments();
         count
     }
 

@@ -1,7 +1,8 @@
 //! One request, from its head to its answer, and what the metrics, the log and the spans will say about it, whatever happens.
 
 use crate::answer_body::AnswerBody;
-use crate::catalog::ServedPlan;
+use crate::arm_counts::ArmCounts;
+use crate::catalog::{Catalog, CatalogEntry, ServedPlan};
 use crate::connection_state::{ConnectionClass, ConnectionState};
 use crate::loop_state::{LoopState, ShutdownStage};
 use crate::reply::Reply;
@@ -11,9 +12,12 @@ use crate::status;
 use crate::trace_context::TraceContext;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response};
-use rankd_edge::answer::write_degraded;
+use rankd_edge::answer::{write_arms, write_degraded};
 use rankd_edge::date;
+use rankd_edge::experiments::Arming;
+use rankd_edge::input::Input;
 use rankd_edge::request_id;
+use rankd_engine::arms::Arms;
 use rankd_engine::clock::{self, Instant, Timer, nanos_between};
 use rankd_engine::degraded::Degraded;
 use rankd_engine::{ErrorKind, RunError, codes};
@@ -34,6 +38,8 @@ pub(crate) struct RequestScope {
     /// Empty while it is not known.
     pub(crate) request_id: String,
     pub(crate) plan: Option<Arc<ServedPlan>>,
+    /// The arms of experiments that it is in, and where they are counted.
+    pub(crate) arms: Option<(Arc<Arms>, Arc<ArmCounts>)>,
     /// Whether it is counted with the plans' requests.
     pub(crate) ranks: bool,
     /// Whether it is counted with the questions about items.
@@ -67,6 +73,7 @@ impl RequestScope {
             trace_context: TraceContext::of(request.headers()),
             request_id: String::new(),
             plan: None,
+            arms: None,
             ranks: false,
             asks: false,
             bytes_in: 0,
@@ -96,6 +103,30 @@ impl RequestScope {
             let one_of_many = self.loop_state.metrics.should_sample_next(collector.sample);
             self.sampled = one_of_many || self.trace_context.is_some_and(|context| context.sampled);
         }
+    }
+
+    /// Puts a request for a plan into its arms of experiments, and gives the plan that answers.
+    pub(crate) fn take_arms<'c>(
+        &mut self,
+        catalog: &'c Catalog,
+        entry: &'c CatalogEntry,
+        input: &mut Input,
+    ) -> Result<&'c Arc<ServedPlan>, RunError> {
+        // A plan that no experiment changes goes past all of this.
+        if entry.experiments.is_none() && input.asked_arms.is_empty() {
+            return Ok(&entry.plan);
+        }
+        let arming = Arming {
+            experiments: Some(&catalog.experiments.all),
+            of_plan: entry.experiments.as_ref(),
+            may_force: self.loop_state.app.settings.force_arms,
+        };
+        let other = arming.assign_input(input)?;
+        self.arms = input.request.arms.clone().map(|arms| (arms, catalog.experiments.counts.clone()));
+        let Some(other) = other else { return Ok(&entry.plan) };
+        let plan = self.loop_state.app.find_plan(catalog, other)?;
+        self.plan = Some(plan.clone());
+        Ok(plan)
     }
 
     /// The answer, or a refusal where the client has not read the answers that it was given before.
@@ -160,6 +191,10 @@ impl RequestScope {
                 true => {
                     counts.count(outcome, took_ns);
                     counts.rows.add(self.rows);
+                    // Who chose an arm was not drawn into it.
+                    if let Some((arms, counts)) = self.arms.as_ref().filter(|(arms, _)| !arms.is_forced) {
+                        arms.numbers().for_each(|arm| counts.add(arm));
+                    }
                 }
                 false => counts.count_asked(outcome),
             }
@@ -182,6 +217,7 @@ impl RequestScope {
             outcome,
             request_id: std::mem::take(&mut self.request_id),
             rows: self.rows,
+            arms: self.arms.take().map(|(arms, _)| arms),
             run: self.run.take(),
         };
         if let Some(collector) = &self.loop_state.app.collector {
@@ -211,6 +247,7 @@ impl RequestScope {
                     write_degraded(&good.linked, &self.degraded, w.field("degraded"));
                 }
             }
+            write_arms(self.arms.as_ref().map(|(arms, _)| &**arms), w);
             w.field("took_ms").float(took_ns as f64 / 1e6);
             w.field("queued_ms").float(self.queued_ns as f64 / 1e6);
             w.field("bytes_in").int(self.bytes_in as i64);

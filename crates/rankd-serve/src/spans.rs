@@ -6,6 +6,7 @@ use crate::request_outcome::RequestOutcome;
 use crate::trace_context::TraceContext;
 use rankd_edge::answer::taken;
 use rankd_engine::Linked;
+use rankd_engine::arms::Arms;
 use rankd_engine::degraded::{Degraded, StandIn, fallback_name};
 use rankd_engine::trace::{End, NodeTrace, Trace};
 use rankd_plan::json::Writer;
@@ -38,6 +39,8 @@ pub(crate) struct FinishedRequest {
     pub(crate) outcome: RequestOutcome,
     pub(crate) request_id: String,
     pub(crate) rows: u64,
+    /// The arms of experiments that it was in.
+    pub(crate) arms: Option<Arc<Arms>>,
     /// Nothing where it did not come to a run.
     pub(crate) run: Option<TracedRun>,
 }
@@ -130,6 +133,9 @@ impl FinishedRequest {
             text(w, "rankd.plan", &run.plan.name);
             number(w, "rankd.rows", self.rows);
         }
+        for (experiment, arm) in self.arms.iter().flat_map(|arms| arms.names()) {
+            text(w, &format!("rankd.arm.{experiment}"), arm);
+        }
     }
 }
 
@@ -214,6 +220,7 @@ mod tests {
                 outcome: RequestOutcome::Degraded,
                 request_id: "r".to_owned(),
                 rows: 1,
+                arms: None,
                 run: Some(run),
             }])
         };

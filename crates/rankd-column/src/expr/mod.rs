@@ -45,6 +45,7 @@ mod vector;
 pub use crate::stop::Stop;
 pub use compile::{Program, Want};
 pub use eval::{EvalError, Fault, Scratch, compute, select};
+pub use hash::salted_unit_hash;
 pub use operation::{Form, Operation};
 pub use operations::{Binary, Call, IntBinary, IntUnary, OPERATIONS, Special, Unary};
 pub use run_values::RunValues;

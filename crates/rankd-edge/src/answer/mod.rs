@@ -20,6 +20,21 @@ pub fn write_seed(outcome: &Outcome, w: &mut Writer) {
     }
 }
 
+/// Writes the arms of experiments that a request was in, where it was in any, and whether it chose them.
+pub fn write_arms(arms: Option<&Arms>, w: &mut Writer) {
+    let Some(arms) = arms else { return };
+    if !arms.is_empty() {
+        w.field("arms").object(|w| {
+            for (experiment, arm) in arms.names() {
+                w.field(experiment).string(arm);
+            }
+        });
+    }
+    if arms.is_forced {
+        w.field("forced").bool(true);
+    }
+}
+
 /// Writes what became of the rows of a node: a field for each count that is not 0.
 pub fn write_row_counts(node: &NodeTrace, w: &mut Writer) {
     for (name, rows) in node.noted_rows() {
@@ -38,6 +53,7 @@ pub use table::ROWS_SHOWN;
 
 use crate::arrow::{self, ArrowField, TooLong};
 use rankd_column::{Key, RowSet};
+use rankd_engine::arms::Arms;
 use rankd_engine::degraded::StandIn;
 use rankd_engine::seed::Seed;
 use rankd_engine::trace::NodeTrace;
@@ -67,7 +83,10 @@ impl Answer<'_> {
     pub fn render(&self, outcome: &Outcome) -> Vec<u8> {
         match &outcome.result {
             Ok(outputs) => self.response(outputs, outcome, true).into_bytes(),
-            Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| self.trace(outcome, w)),
+            Err(error) => failure(self.request_id, Some(&self.plan.name), error, |w| {
+                write_arms(outcome.arms.as_deref(), w);
+                self.trace(outcome, w);
+            }),
         }
     }
 
@@ -147,6 +166,7 @@ impl Answer<'_> {
             if let Some(cursor) = &outcome.cursor {
                 w.field("cursor").string(&cursor.text);
             }
+            write_arms(outcome.arms.as_deref(), w);
             write_seed(outcome, w);
             self.trace(outcome, w);
         });
@@ -185,6 +205,7 @@ impl Answer<'_> {
         let taken = taken(&outcome.degraded);
         w.field("trace").object(|w| {
             w.field("total_us").float(micros(trace.total_ns));
+            write_arms(outcome.arms.as_deref(), w);
             write_seed(outcome, w);
             if let Some(cursor) = outcome.cursor.as_ref().filter(|cursor| cursor.forgotten > 0) {
                 w.field("cursor_forgets").int(cursor.forgotten as i64);

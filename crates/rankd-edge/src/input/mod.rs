@@ -28,6 +28,8 @@ const REQUEST_ID_BYTES_MAX: usize = 128;
 const SEED_BYTES_MAX: usize = 128;
 /// More than people turn by hand: each is looked for among the plan's dials.
 const DIALS_MAX: usize = 256;
+/// More than there are layers, of each of which a request can choose one.
+const ARMS_MAX: usize = 64;
 const FIELDS: &[&str] = &[
     "user_id",
     "request_id",
@@ -42,6 +44,7 @@ const FIELDS: &[&str] = &[
     "node_timeout_ms",
     "strict",
     "dials",
+    "arms",
     "trace",
 ];
 
@@ -56,6 +59,10 @@ pub struct Input {
     pub output_keys: Option<Vec<Key>>,
     /// Whether the answer should have a trace of the run.
     pub asks_for_trace: bool,
+    /// The parameters that the request sets.
+    pub set: Vec<u32>,
+    /// The experiments whose arms it chooses, and the arms.
+    pub asked_arms: Vec<(String, String)>,
 }
 
 /// A request that is refused before it runs.
@@ -139,9 +146,9 @@ fn parse(
         .map_err(|error| RunError::new(codes::NOT_A_REQUEST, format!("byte {} is not UTF-8", error.valid_up_to())))?;
     let mut reader = Reader::new(text, DEPTH_MAX);
     let request = Request::new(registry);
-    let mut input = Input { request, plan: None, output_keys: None, asks_for_trace: false };
+    let (set, asked_arms) = (Vec::new(), Vec::new());
+    let mut input = Input { request, plan: None, output_keys: None, asks_for_trace: false, set, asked_arms };
     let mut has_user = false;
-    let mut set = Vec::new();
     let mut fields = reader.open_object().map_err(not_json)?;
     while let Some((name, repeated)) = reader.field(&mut fields).map_err(not_json)? {
         if repeated {
@@ -149,7 +156,7 @@ fn parse(
         }
         has_user |= name == "user_id";
         let value = Given { reader: &mut reader, registry, what: &name };
-        read_field(&mut input, id, &mut set, &name, value, &mut more).map_err(|error| in_field(error, &name))?;
+        read_field(&mut input, id, &name, value, &mut more).map_err(|error| in_field(error, &name))?;
     }
     reader.end().map_err(not_json)?;
     if !has_user {
@@ -161,7 +168,6 @@ fn parse(
 fn read_field(
     input: &mut Input,
     id: &mut Option<String>,
-    set: &mut Vec<u32>,
     name: &str,
     mut value: Given<'_, '_>,
     more: &mut impl FnMut(&str, &mut Given<'_, '_>) -> Option<Result<(), RunError>>,
@@ -170,7 +176,7 @@ fn read_field(
         "user_id" => input.request.user_id = value.user_id()?,
         "request_id" => *id = Some(value.request_id()?),
         "plan" => input.plan = Some(value.text()?),
-        "params" | "param_overrides" => value.params(&mut input.request.params, set)?,
+        "params" | "param_overrides" => value.params(&mut input.request.params, &mut input.set)?,
         "candidates" => input.request.candidates = Some(Candidates::new(value.candidates()?)),
         "output_keys" => input.output_keys = Some(value.output_keys()?),
         "now_ms" => input.request.now_ms = Some(value.now_ms()?),
@@ -179,6 +185,7 @@ fn read_field(
         "node_timeout_ms" => input.request.node_timeout = Some(value.millis()?),
         "strict" => input.request.strict = value.bool_or_null()?,
         "dials" => input.request.asked_dials = value.dials()?,
+        "arms" => input.asked_arms = value.arms()?,
         "trace" => input.asks_for_trace = value.bool_or_null()?,
         _ => match more(name, &mut value) {
             Some(read) => read?,
@@ -480,6 +487,31 @@ impl Given<'_, '_> {
             }
         }
         Ok(dials)
+    }
+
+    /// Which experiments there are is known only to whoever runs the plan.
+    fn arms(&mut self) -> Result<Vec<(String, String)>, RunError> {
+        const WANTED: &str = "an object with the names of arms by those of experiments";
+        if self.peek()? != Kind::Object {
+            return Err(self.wrong(WANTED));
+        }
+        let mut arms: Vec<(String, String)> = Vec::new();
+        let mut fields = self.reader.open_object().map_err(not_json)?;
+        while let Some((name, repeated)) = self.reader.field(&mut fields).map_err(not_json)? {
+            if repeated {
+                let message = format!("the experiment {} appears twice", quoted(&name));
+                return Err(RunError::new(codes::NOT_A_REQUEST, message));
+            }
+            if arms.len() == ARMS_MAX {
+                let message = format!("a request chooses at most {ARMS_MAX} arms");
+                return Err(RunError::new(codes::CONFLICTING_ARMS, message));
+            }
+            if self.peek()? != Kind::String {
+                return Err(self.wrong(WANTED));
+            }
+            arms.push((name.into_owned(), self.reader.string().map_err(not_json)?.into_owned()));
+        }
+        Ok(arms)
     }
 
     fn output_keys(&mut self) -> Result<Vec<Key>, RunError> {

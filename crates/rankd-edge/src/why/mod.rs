@@ -55,7 +55,7 @@ fn write_node(plan: &Linked, node: NodeIx, w: &mut Writer) {
 }
 
 /// Writes a value. A number that JSON does not have is a text.
-fn write_value(value: &Value, w: &mut Writer) {
+pub(crate) fn write_value(value: &Value, w: &mut Writer) {
     let number = |value: f64, w: &mut Writer| {
         match value.is_finite() {
             true => w.float(value),

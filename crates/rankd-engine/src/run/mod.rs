@@ -16,6 +16,7 @@ pub(crate) use buffers::RunBuffers;
 pub(crate) use job::BegunSteps;
 pub use usage::Cpu;
 
+use crate::arms::Arms;
 use crate::clock;
 use crate::cursor::NextCursor;
 use crate::deadline::Limits;
@@ -57,6 +58,8 @@ pub struct Outcome {
     pub cursor: Option<NextCursor>,
     /// What random choices followed from, where the plan draws random numbers.
     pub seed: Option<Seed>,
+    /// The arms of experiments that the request was in.
+    pub arms: Option<Arc<Arms>>,
     /// The models that it could score with, where a trace was asked for and the plan names one.
     pub models: Option<Arc<ModelVersions>>,
     pub trace: Option<Trace>,
@@ -82,7 +85,8 @@ impl Outcome {
         let cursor = paging.and_then(|(paging, rows)| paging.next(&plan.name, &plan.outputs, request, rows));
         let (dials, seed) = (request.dials.clone(), request.seed.clone());
         let models = request.models.clone().filter(|_| request.trace);
-        Outcome { result, degraded, short, dials, cursor, seed, models, trace, took, cpu }
+        let arms = request.arms.clone();
+        Outcome { result, degraded, short, dials, cursor, seed, arms, models, trace, took, cpu }
     }
 
     /// Of a request that did not come to run.
@@ -94,6 +98,7 @@ impl Outcome {
             dials: Vec::new(),
             cursor: None,
             seed: None,
+            arms: None,
             models: None,
             trace: None,
             took: Duration::ZERO,

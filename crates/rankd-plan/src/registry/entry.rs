@@ -85,7 +85,7 @@ pub(super) fn parse(text: &str, sort: EntryKind, found: &mut Diagnostics) -> Nam
     let mut ids = Ids::new(id_field);
     each_entry(
         text,
-        table,
+        &[table],
         &AsWritten,
         |_| fields.to_vec(),
         found,
@@ -171,18 +171,22 @@ fn default(table: &Table<'_, '_>, type_of: Type, found: &mut Diagnostics) -> Opt
     if !table.has("default") {
         return None;
     }
-    // A column of one cell takes what any column of the type takes: ints where floats are wanted, and no infinity.
-    let mut column = ColumnBuilder::new(type_of, 1);
-    let fits = match type_of.is_scalar() {
-        true => table.scalar("default").is_some_and(|value| column.push(&value)),
-        false => table.array("default", &mut column),
-    };
-    if !fits {
+    let value = typed_value(table, "default", type_of);
+    if value.is_none() {
         let message = format!("the default is not of type {type_of}");
         found.push(Diagnostic::new(Code::BadDefault, "", message).bytes(table.place("default")));
-        return None;
     }
-    Some(column.finish().value(0))
+    value
+}
+
+/// The value of a field, if it is of this type. It takes what a column of the type takes: ints where floats are wanted, and no infinity.
+pub(super) fn typed_value(table: &Table<'_, '_>, field: &str, type_of: Type) -> Option<Value> {
+    let mut column = ColumnBuilder::new(type_of, 1);
+    let fits = match type_of.is_scalar() {
+        true => table.scalar(field).is_some_and(|value| column.push(&value)),
+        false => table.array(field, &mut column),
+    };
+    fits.then(|| column.finish().value(0))
 }
 
 fn check_replacements(entries: &[(Entry, Range<usize>)], found: &mut Diagnostics) {

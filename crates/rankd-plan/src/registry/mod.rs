@@ -4,6 +4,7 @@
 
 mod endpoint;
 mod entry;
+mod experiments;
 mod fix;
 mod ids;
 mod model;
@@ -15,6 +16,7 @@ pub use endpoint::{
     TableFile,
 };
 pub use entry::{Absent, Entry, Status, is_identifier};
+pub use experiments::{Arm, BUCKETS, BucketOwner, Experiment, Experiments, Holdout, Layer, Unit, listed_ranges};
 pub use fix::{EndpointIds, Fixed, fix_keys, fix_params};
 pub(crate) use model::why_not;
 pub use model::{FeatureKeys, ModelEntry};

@@ -48,7 +48,7 @@ pub(super) fn parse(
     let mut read: Vec<(ModelEntry, Range<usize>, Range<usize>)> = Vec::new();
     each_entry(
         text,
-        "model",
+        &["model"],
         around,
         |_| FIELDS.to_vec(),
         found,

@@ -9,10 +9,11 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Calls `read` for each `[[name]]` of the text, each checked to have no field but those that `fields` gives for it.
+/// Calls `read` for each entry of the text, each checked to have no field but those that `fields` gives for it. Entries are the `[[name]]`
+/// of these names, in the order of the names.
 pub(super) fn each_entry<'t>(
     text: &'t str,
-    name: &'static str,
+    names: &[&'static str],
     around: &dyn Surroundings,
     fields: impl Fn(&Table<'_, 't>) -> Vec<&'static str>,
     found: &mut Diagnostics,
@@ -27,17 +28,17 @@ pub(super) fn each_entry<'t>(
     if !errors.is_empty() {
         return;
     }
+    let written = || names.iter().map(|name| format!("[[{name}]]")).collect::<Vec<_>>().join(", ");
     for (field, value) in file.get_ref() {
-        let entries = match (&**field.get_ref(), value.get_ref()) {
-            (field, DeValue::Array(entries)) if field == name => entries,
-            _ => {
-                let message = format!("{:?} does not belong here", field.get_ref());
-                let help = format!("entries are written as [[{name}]]");
-                found.push(Diagnostic::new(Code::UnknownRegistryField, "", message).bytes(field.span()).help(help));
-                continue;
-            }
-        };
-        for entry in entries {
+        if !names.contains(&&**field.get_ref()) || value.get_ref().as_array().is_none() {
+            let message = format!("{:?} does not belong here", field.get_ref());
+            let help = format!("entries are written as {}", written());
+            found.push(Diagnostic::new(Code::UnknownRegistryField, "", message).bytes(field.span()).help(help));
+        }
+    }
+    for name in names {
+        let entries = file.get_ref().get(*name).and_then(|value| value.get_ref().as_array());
+        for entry in entries.into_iter().flatten() {
             match entry.get_ref() {
                 DeValue::Table(table) => {
                     let table = Table { table, span: entry.span(), name, around };
@@ -70,6 +71,26 @@ pub(super) enum Referred {
 impl<'a, 't> Table<'a, 't> {
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
+    }
+
+    /// What it is called in the file.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The names of its fields, and where they are.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&'a str, Range<usize>)> + use<'a, 't> {
+        self.table.keys().map(|field| (&**field.get_ref(), field.span()))
+    }
+
+    /// The table in a field.
+    pub(super) fn table(&self, field: &str, found: &mut Diagnostics) -> Option<Table<'a, 't>> {
+        let value = self.field(field)?;
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            found.push(bad(value.span(), format!("{field} must be a table, such as {{ name = value }}")));
+        }
+        table.map(|table| Table { table, span: value.span(), name: self.name, around: self.around })
     }
 
     pub(super) fn refuse_unknown(&self, fields: &[&'static str], found: &mut Diagnostics) {
@@ -207,8 +228,8 @@ impl<'a, 't> Table<'a, 't> {
         self.field(name).is_some()
     }
 
-    /// The tables of a list inside the entry.
-    pub(super) fn tables(&self, name: &str, found: &mut Diagnostics) -> Vec<Table<'a, 't>> {
+    /// The tables of a list inside the entry; messages call one of them `called`.
+    pub(super) fn tables(&self, name: &str, called: &'static str, found: &mut Diagnostics) -> Vec<Table<'a, 't>> {
         let Some(value) = self.field(name) else { return Vec::new() };
         let Some(items) = value.get_ref().as_array() else {
             found.push(bad(value.span(), format!("{name} must be a list of tables")));
@@ -217,7 +238,7 @@ impl<'a, 't> Table<'a, 't> {
         let mut tables = Vec::new();
         for item in items {
             match item.get_ref().as_table() {
-                Some(table) => tables.push(Table { table, span: item.span(), name: self.name, around: self.around }),
+                Some(table) => tables.push(Table { table, span: item.span(), name: called, around: self.around }),
                 None => found.push(bad(item.span(), format!("{name} must be a list of tables"))),
             }
         }

@@ -88,7 +88,7 @@ async fn prepare(
     let ReceivedBody { bytes, memory } = read;
     let input = off_loop::parse(scope, &bytes, move |bytes| input::read(bytes, &registry)).await;
     drop(bytes);
-    let input = match input.map_err(|error| failed(scope.id(), named, &error))? {
+    let mut input = match input.map_err(|error| failed(scope.id(), named, &error))? {
         Ok(input) => input,
         Err(RefusedRequest { request_id, error }) => {
             scope.request_id = request_id;
@@ -101,9 +101,12 @@ async fn prepare(
         let message = "which plan? Name it in \"plan\", or use /rank/{plan}";
         failed(id, None, &RunError::new(codes::NO_PLAN_NAMED, message))
     })?;
-    let plan = loop_state.app.find_plan(&catalog, name).map_err(|error| failed(id, None, &error))?;
-    scope.plan = Some(plan.clone());
-    let linked = plan.version().map_err(|error| failed(id, Some(name), &error))?.linked.clone();
+    let entry = loop_state.app.find_entry(&catalog, name).map_err(|error| failed(id, None, &error))?;
+    scope.plan = Some(entry.plan.clone());
+    let plan = scope.take_arms(&catalog, entry, &mut input);
+    let id = &scope.request_id;
+    let plan = plan.map_err(|error| failed(id, Some(&entry.plan.name), &error))?;
+    let linked = plan.version().map_err(|error| failed(id, Some(&plan.name), &error))?.linked.clone();
     let every = loop_state.app.settings.trace_every;
     let recorded = loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled;
     let tracing = if recorded { Tracing::Recorded } else { Tracing::AsAsked };
@@ -123,6 +126,7 @@ const REQUEST: &str = r##"{"type":"object","required":["user_id"],"additionalPro
   "node_timeout_ms":{"type":"integer","minimum":1,"maximum":86400000},
   "strict":{"type":["boolean","null"],"description":"True to take no fallback: the first failure is the answer"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"Where dials of the plan stand, by node and parameter, such as n2.fanout"},
+  "arms":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string"},"description":"Arms by experiment, in place of those that the user is in; refused unless the server was started with --force_arms"},
   "trace":{"type":["boolean","null"]}}}"##;
 
 const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan"],"anyOf":[{"required":["candidates"]},{"required":["outputs"]}],"properties":{
@@ -133,6 +137,8 @@ const RESPONSE: &str = r##"{"type":"object","required":["request_id","plan"],"an
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"},"description":"What is missing: the fallbacks that were taken, in order of time. Absent where the rows are what the plan gives"},
   "short":{"type":"array","minItems":1,"items":{"type":"object","required":["node","wanted","got"],"additionalProperties":false,"properties":{"node":{"type":"string"},"wanted":{"type":"integer","minimum":1},"got":{"type":"integer","minimum":0}}},"description":"The nodes that have fewer rows than they want, after all that they could ask for"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"The dials that are not at their first value"},
+  "arms":{"type":"object","minProperties":1,"additionalProperties":{"type":"string"},"description":"The experiments that changed this answer, or could have, each with the arm that the request was in"},
+  "forced":{"const":true,"description":"Present where the request chose arms itself"},
   "cursor":{"type":"string","description":"For the next page. Absent where the plan does not page, and on the last page"},
   "seed":{"type":["integer","string"],"description":"What random choices followed from. Absent where the plan makes none"},
   "trace":{"type":"object"}}}"##;

@@ -80,7 +80,7 @@ async fn read(scope: &mut RequestScope, call: &mut Call) -> Result<Question, Box
     let catalog = loop_state.app.catalog.load();
     let registry = catalog.registry.clone();
     let read = off_loop::parse(scope, &received.bytes, move |bytes| input::read_question(bytes, &registry)).await;
-    let (input, items) = match read.map_err(|error| failed(scope.id(), &error))? {
+    let (mut input, items) = match read.map_err(|error| failed(scope.id(), &error))? {
         Ok(read) => read,
         Err(RefusedRequest { request_id, error }) => {
             scope.request_id = request_id;
@@ -90,8 +90,10 @@ async fn read(scope: &mut RequestScope, call: &mut Call) -> Result<Question, Box
     scope.request_id.clone_from(&input.request.request_id);
     let id = &scope.request_id;
     plan_name(Some(name), &input).map_err(|error| failed(id, &error))?;
-    let plan = loop_state.app.find_plan(&catalog, name).map_err(|error| Box::new(Reply::error(id, None, &error)))?;
-    scope.plan = Some(plan.clone());
+    let entry = loop_state.app.find_entry(&catalog, name).map_err(|error| Box::new(Reply::error(id, None, &error)))?;
+    scope.plan = Some(entry.plan.clone());
+    let plan = scope.take_arms(&catalog, entry, &mut input);
+    let plan = plan.map_err(|error| failed(&scope.request_id, &error))?;
     Ok(Question { request: input.request, items, plan: plan.clone(), _memory: received.memory })
 }
 
@@ -135,7 +137,8 @@ const QUESTION: &str = r##"{"type":"object","required":["user_id","items"],"addi
   "now_ms":{"type":"integer","minimum":0,"maximum":253402300799999,"description":"As for /rank"},
   "seed":{"oneOf":[{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},{"type":"string","maxLength":32,"description":"At most 128 bytes"}],"description":"As for /rank"},
   "strict":{"type":["boolean","null"],"description":"As for /rank"},
-  "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"Where dials of the plan stand; those that are not given stand at their first value"}}}"##;
+  "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"Where dials of the plan stand; those that are not given stand at their first value"},
+  "arms":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string"},"description":"As for /rank"}}}"##;
 
 const ANSWER: &str = r##"{"type":"object","required":["request_id","plan","items"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},

@@ -69,6 +69,7 @@ pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
         check_endpoints(&mut loaded);
         check_models(&mut loaded);
         plans = load_plans(&paths, library, &loaded.registry);
+        check_experiments(&mut loaded, plan_dir, args.plans.is_empty().then_some(&plans));
     }
     loaded.check_other_environments(registry, env);
     let probed = match args.connect && is_usable {
@@ -255,6 +256,35 @@ pub(crate) fn check_models(loaded: &mut LoadedRegistry) {
     if !all.list().is_empty() {
         let (file, text) = (loaded.models_file.clone(), loaded.texts.0[3].clone());
         loaded.problems.push((file, Some(text), all));
+    }
+}
+
+/// Finds experiments that name plans that there are not, and, where all plans are given, those that change none of them.
+fn check_experiments(loaded: &mut LoadedRegistry, plan_dir: &Path, all_plans: Option<&Vec<PlanFile>>) {
+    let names: Vec<String> = library::list(plan_dir).unwrap_or_default().iter().map(|p| library::name_of(p)).collect();
+    let (experiments, mut found) = (&loaded.experiments, Diagnostics::default());
+    let checked = all_plans.into_iter().flatten().filter_map(|plan| plan.checked.plan.as_ref());
+    let reads: Vec<(&str, Vec<u32>)> = checked.map(|plan| (plan.name.as_str(), plan.params())).collect();
+    for one in experiments.experiments.list() {
+        let of_arms = one.arms.iter().filter_map(|arm| Some((arm.plan.as_ref()?, arm.place())));
+        for (plan, place) in one.plans.iter().map(|plan| (plan, one.place())).chain(of_arms) {
+            if !names.contains(plan) {
+                let message = format!("there is no plan {} in {}", quoted(plan), plan_dir.display());
+                let unknown = Diagnostic::new(Code::BadArmPlan, "", message).bytes(place);
+                found.push(unknown.nearest(plan, names.iter().map(String::as_str)));
+            }
+        }
+        let is_read = reads
+            .iter()
+            .filter(|(plan, _)| one.is_for(plan))
+            .any(|(_, read)| one.switches_plans() || one.params.iter().any(|param| read.contains(param)));
+        if all_plans.is_some() && !is_read {
+            let message = format!("no plan reads a parameter that the experiment {:?} overrides", one.name);
+            found.push(Diagnostic::new(Code::UnreadExperiment, "", message).bytes(one.place()));
+        }
+    }
+    if !found.list().is_empty() {
+        loaded.problems.push((experiments.file(), experiments.text.clone(), found));
     }
 }
 

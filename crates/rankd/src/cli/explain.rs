@@ -7,9 +7,10 @@ use clap::Args;
 use rankd_edge::explain::Explanation;
 use rankd_edge::input::REQUEST_BYTES_MAX;
 use rankd_edge::library::Library;
-use rankd_edge::prepare::{ANY_USER, Tracing, prepare};
-use rankd_plan::Registry;
+use rankd_edge::prepare::{ANY_USER, Tracing};
+use rankd_engine::{Linked, Request};
 use std::io::{BufRead, IsTerminal, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Args, Clone, Debug)]
@@ -35,9 +36,10 @@ pub(crate) struct ExplainArgs {
 
 pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
     let Some(running) = PlanEngine::start(&args.run.with_plan(args.target.as_deref()), library) else { return WRONG };
-    let PlanEngine { loaded, plan, engine, .. } = &running;
-    let outcome = match args.analyze.then(|| request(&loaded.registry, &plan.name)).transpose() {
-        Ok(request) => request.map(|request| engine.run(plan, request)),
+    let engine = &running.engine;
+    let (plan, outcome) = match args.analyze.then(|| request(&running)).transpose() {
+        Ok(None) => (&running.plan, None),
+        Ok(Some((request, plan))) => (plan, Some(engine.run(plan, request))),
         Err(error) => {
             error.report();
             return FAILED;
@@ -64,8 +66,8 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
     }
 }
 
-/// The request on stdin: its first line, where stdin is not a terminal and has one.
-fn request(registry: &Registry, plan: &str) -> Result<rankd_engine::Request, CommandError> {
+/// The request on stdin, its first line where stdin is not a terminal and has one, and the plan that answers it.
+fn request(running: &PlanEngine) -> Result<(Request, &Arc<Linked>), CommandError> {
     let mut line = Vec::new();
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -75,6 +77,6 @@ fn request(registry: &Registry, plan: &str) -> Result<rankd_engine::Request, Com
     if line.iter().all(u8::is_ascii_whitespace) {
         line = ANY_USER.into();
     }
-    let prepared = prepare(&line, registry, plan, Tracing::Recorded);
-    prepared.map(|prepared| prepared.request).map_err(|refused| CommandError::Caused(refused.error))
+    let prepared = running.prepare(&line, Tracing::Recorded);
+    prepared.map(|(prepared, plan, _)| (prepared.request, plan)).map_err(|refused| CommandError::Caused(refused.error))
 }

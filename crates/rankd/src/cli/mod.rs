@@ -9,6 +9,7 @@ mod completions;
 mod confined;
 pub(crate) mod dslc;
 mod engine;
+mod experiments;
 mod explain;
 mod healthcheck;
 mod import;
@@ -86,6 +87,11 @@ enum Command {
     /// List the models that rows are scored with
     #[command(after_help = "Example: rankd models --json")]
     Models(models::ModelsArgs),
+    /// List the experiments, check them, or show which arms a user is in
+    #[command(
+        after_help = "Examples: rankd experiments check --against old.toml\n          rankd experiments assign --user 7"
+    )]
+    Experiments(experiments::ExperimentsArgs),
     /// List the plans in the plan folder
     #[command(after_help = "Example: rankd plans --json")]
     Plans(plans::PlansArgs),
@@ -163,6 +169,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Config(args) => settings::list::run(&args),
         Command::Code(args) => code::run(&args),
         Command::Models(args) => models::run(&args, library),
+        Command::Experiments(args) => experiments::run(&args, library),
         Command::Plans(args) => plans::run(&args, library),
         Command::Completions(args) => completions::run(&args),
         Command::Registry(args) => registry::run(&args),

@@ -6,8 +6,11 @@ use crate::cli::engine::EngineArgs;
 use crate::cli::{Places, say};
 use clap::{Args, ValueEnum};
 use rankd_edge::endpoints::{self, EndpointError};
+use rankd_edge::experiments::{Arming, PlanExperiments, UnappliedExperiment};
+use rankd_edge::input::RefusedRequest;
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::models::ModelFiles;
+use rankd_edge::prepare::{Prepared, Tracing, prepare_in_arms};
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::tables::TableFiles;
 use rankd_engine::{Engine, Linked, Scheduler, Settings};
@@ -32,6 +35,9 @@ pub(crate) struct RunArgs {
     /// Add a trace of the run to each response
     #[arg(long)]
     pub(crate) dump_run_trace: bool,
+    /// Let requests choose the arms of experiments that they are in
+    #[arg(long)]
+    force_arms: bool,
     #[command(flatten)]
     engine: EngineArgs,
     /// Which scheduler runs the nodes
@@ -79,6 +85,14 @@ pub(crate) struct PlanEngine {
     /// Where the plan came from, to show what an error is about.
     pub(crate) file: PlanFile,
     pub(crate) engine: Engine,
+    arms: PlanArms,
+}
+
+/// The experiments of a plan that runs, and the plans that may answer in its place.
+struct PlanArms {
+    experiments: Option<PlanExperiments>,
+    others: Vec<(Arc<Linked>, PlanFile)>,
+    may_force: bool,
 }
 
 impl PlanEngine {
@@ -103,16 +117,59 @@ impl PlanEngine {
         let (plan, file) = load_plan(&path, args.plan.is_none(), library, &loaded)?;
         match start_engine(args, tables.as_ref(), &loaded.registry) {
             Ok(engine) => {
+                let arms = PlanArms::load(args, &plan, library, &loaded);
                 if let Some(tables) = engine.tables() {
                     tables.prepare(&plan);
+                    arms.others.iter().for_each(|(other, _)| tables.prepare(other));
                 }
-                Some(PlanEngine { loaded, plan, file, engine })
+                Some(PlanEngine { loaded, plan, file, engine, arms })
             }
             Err(error) => {
                 error.report();
                 None
             }
         }
+    }
+}
+
+impl PlanEngine {
+    /// Makes a request ready to run, in its arms of experiments. Gives the plan that answers, too.
+    pub(crate) fn prepare(
+        &self,
+        line: &[u8],
+        tracing: Tracing,
+    ) -> Result<(Prepared, &Arc<Linked>, &PlanFile), RefusedRequest> {
+        let PlanArms { experiments, others, may_force } = &self.arms;
+        let all = &*self.loaded.experiments.experiments;
+        let arming = Arming { experiments: Some(all), of_plan: experiments.as_ref(), may_force: *may_force };
+        let prepared = prepare_in_arms(line, &self.loaded.registry, &self.plan.name, tracing, &arming)?;
+        let (prepared, other) = prepared;
+        let other = other.and_then(|name| others.iter().find(|(other, _)| other.name == name));
+        let (plan, file) = other.map_or((&self.plan, &self.file), |(plan, file)| (plan, file));
+        Ok((prepared, plan, file))
+    }
+}
+
+impl PlanArms {
+    /// Finds the experiments of a plan, and loads the plans that their arms name. An experiment whose plan cannot be loaded is not applied.
+    fn load(args: &RunArgs, plan: &Linked, library: &Library, loaded: &LoadedRegistry) -> PlanArms {
+        let all = &loaded.experiments.experiments;
+        let of_plan = all.list().iter().filter(|one| one.is_for(&plan.name));
+        let mut names: Vec<&str> = of_plan.flat_map(|one| &one.arms).filter_map(|arm| arm.plan.as_deref()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let paths = names.iter().map(|name| library::find(name, &args.places.plan_dir)).filter(|path| path.is_file());
+        let others: Vec<_> = paths.filter_map(|path| load_plan(&path, true, library, loaded)).collect();
+        let reads = |name: &str| match name == plan.name {
+            true => Some(plan.params()),
+            false => others.iter().find(|(other, _)| other.name == name).map(|(other, _)| other.params()),
+        };
+        let mut left_out = Vec::new();
+        let experiments = PlanExperiments::bind(all, &plan.name, reads, &mut left_out);
+        for UnappliedExperiment { experiment, plan } in left_out {
+            say::note(format!("the experiment {experiment} is not applied: there is no plan {plan} that can run"));
+        }
+        PlanArms { experiments, others, may_force: args.force_arms }
     }
 }
 

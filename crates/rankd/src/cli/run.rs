@@ -10,9 +10,9 @@ use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
 use rankd_edge::files;
 use rankd_edge::input::{REQUEST_BYTES_MAX, RefusedRequest};
-use rankd_edge::library::Library;
+use rankd_edge::library::{Library, PlanFile};
 use rankd_edge::perfetto::Perfetto;
-use rankd_edge::prepare::{Prepared, Tracing, prepare};
+use rankd_edge::prepare::{Prepared, Tracing};
 use rankd_engine::{ErrorKind, RunError, clock};
 use rankd_plan::json::Writer;
 use rankd_plan::render::excerpt;
@@ -160,9 +160,9 @@ impl Session<'_> {
     }
 
     /// Shows people the part of an expression that failed, as its author wrote it.
-    fn show_place(&self, error: &RunError) {
+    fn show_place(error: &RunError, file: &PlanFile) {
         let Some(span) = error.node.as_ref().and_then(|node| node.source.as_ref()) else { return };
-        if let Some(text) = self.running.file.source_text(span) {
+        if let Some(text) = file.source_text(span) {
             say::to_people(&excerpt(&error.message, span, &text, say::in_colour()));
         }
     }
@@ -174,7 +174,7 @@ impl Session<'_> {
             (false, Some(_)) => Tracing::Recorded,
             (false, None) => Tracing::AsAsked,
         };
-        let prepared = match prepare(line, &loaded.registry, &plan.name, tracing) {
+        let (prepared, plan, file) = match self.running.prepare(line, tracing) {
             Ok(prepared) => prepared,
             Err(RefusedRequest { request_id, error }) => {
                 let response = answer::failure(&request_id, Some(&plan.name), &error, |_| {});
@@ -194,7 +194,7 @@ impl Session<'_> {
             say::to_people(&format!("bug: plan {}, request {id}: {error}", plan.name));
         }
         if let Err(error) = &outcome.result {
-            self.show_place(error);
+            Session::show_place(error, file);
             if let Some(detail) = &error.detail {
                 say::to_people(&format!("request {id}: {detail}"));
             }

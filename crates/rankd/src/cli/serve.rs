@@ -41,6 +41,9 @@ pub(crate) struct ServeArgs {
     /// Accept a body without a content type as JSON
     #[arg(long)]
     lenient: bool,
+    /// Let requests choose the arms of experiments that they are in; for tests, not for the public
+    #[arg(long)]
+    force_arms: bool,
     #[command(flatten)]
     places: Places,
     /// Longest time a request with a deadline may queue before it is refused, in ms [default: a quarter of the time it has left]
@@ -147,6 +150,7 @@ impl ServeArgs {
                 WhyWhere::On => WhyServed::Everywhere,
                 WhyWhere::Off => WhyServed::Nowhere,
             },
+            force_arms: self.force_arms,
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use rankd_column::Id;
 use rankd_edge::input::{self, REQUEST_BYTES_MAX};
 use rankd_edge::library::Library;
-use rankd_edge::prepare::{Tracing, prepare};
+use rankd_edge::prepare::Tracing;
 use rankd_edge::why::WhyAnswer;
 use rankd_engine::why::{AskedPlan, ITEMS_MAX};
 use rankd_plan::Registry;
@@ -45,17 +45,17 @@ pub(crate) fn run(args: &WhyArgs, library: &Library) -> u8 {
 }
 
 fn ask(args: &WhyArgs, library: &Library, running: &PlanEngine) -> Result<u8, CommandError> {
-    let PlanEngine { loaded, file, engine, .. } = running;
+    let PlanEngine { loaded, engine, .. } = running;
     let registry = &loaded.registry;
     let items = items(&args.items, registry)?;
-    // The plan is there, or it would not be running.
-    let Some(plan) = file.checked.plan.as_ref() else { return Ok(WRONG) };
     let line = match &args.user {
         Some(user) => for_user(user),
         None => first_line()?,
     };
-    let prepared = prepare(&line, registry, &plan.name, Tracing::AsAsked);
-    let prepared = prepared.map_err(|refused| CommandError::Caused(refused.error))?;
+    let prepared = running.prepare(&line, Tracing::AsAsked);
+    let (prepared, _, file) = prepared.map_err(|refused| CommandError::Caused(refused.error))?;
+    // The plan is there, or it would not be running.
+    let Some(plan) = file.checked.plan.as_ref() else { return Ok(WRONG) };
     let asked = AskedPlan::link(plan, library.tasks(), registry).map_err(|error| CommandError::Caused(error))?;
     let request = asked.request(prepared.request);
     let outcome = engine.run(asked.linked(), request.clone());

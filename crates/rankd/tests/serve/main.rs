@@ -18,6 +18,7 @@ mod details;
 #[path = "../downloads/mod.rs"]
 mod downloads;
 mod endpoints;
+mod experiments;
 mod heavy;
 mod http2;
 #[path = "../run/json.rs"]

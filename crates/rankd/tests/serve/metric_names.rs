@@ -77,8 +77,8 @@ fn the_documented_metrics_are_those_that_are_told() {
     let mut told = told(&get(&server.url("/metrics")).body);
     let documented = documented();
     for (name, family) in &mut told {
-        // Of stores there is nothing to tell, but for those on servers; there are neither tables nor models nor fallbacks, and nothing was wasted.
-        let absent = ["rankd_store_", "rankd_table_", "rankd_model_", "rankd_degraded_", "rankd_wasted_"];
+        // Of stores there is nothing to tell, but for those on servers; there are neither tables nor models nor experiments nor fallbacks, and nothing was wasted.
+        let absent = ["rankd_store_", "rankd_table_", "rankd_model_", "rankd_arm_", "rankd_degraded_", "rankd_wasted_"];
         let absent = absent.iter().any(|prefix| name.starts_with(prefix));
         if family.labels.is_empty() && absent {
             family.labels.clone_from(&documented[name].labels);

@@ -80,7 +80,7 @@ pub(super) fn parse(
     let mut ids = Ids::new("endpoint_id");
     each_entry(
         text,
-        "endpoint",
+        &["endpoint"],
         around,
         |table| fields_of(table),
         found,

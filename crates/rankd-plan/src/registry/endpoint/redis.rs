@@ -216,7 +216,7 @@ fn policy(table: &Table<'_, '_>, found: &mut Diagnostics) -> Policy {
 
 fn inject(table: &Table<'_, '_>, found: &mut Diagnostics) -> Vec<Inject> {
     let mut rules = Vec::new();
-    for rule in table.tables("inject", found) {
+    for rule in table.tables("inject", "endpoint", found) {
         rule.refuse_unknown(&["command", "latency_us", "fail_every"], found);
         rules.push(Inject {
             command: rule.text("command", found).map(str::to_ascii_uppercase),

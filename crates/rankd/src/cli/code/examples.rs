@@ -3,6 +3,7 @@
 /// The case files that have diagnostics. A test fails if a code has no example in them.
 const CASES: &[&str] = &[
     include_str!("../../../../../cases/absent.md"),
+    include_str!("../../../../../cases/experiments.md"),
     include_str!("../../../../../cases/expressions.md"),
     include_str!("../../../../../cases/fallbacks.md"),
     include_str!("../../../../../cases/file.md"),

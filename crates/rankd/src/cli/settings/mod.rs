@@ -25,6 +25,8 @@ const ONE_CALL: &[(&str, &str)] = &[
     ("", "item"),
     ("", "bench"),
     ("", "limits"),
+    ("", "against"),
+    ("", "param"),
     ("", "names"),
     ("seed", "env"),
 ];
