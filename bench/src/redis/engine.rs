@@ -128,7 +128,8 @@ impl Reader for Rankd {
                             let began = Instant::now();
                             let (params, registry) = (params.clone(), Some(plan.registry()));
                             let request = Request { user_id: (*user).into(), params, registry, ..Request::default() };
-                            let outcome = own.run(&plan, request, clock::now(), Arc::default()).await;
+                            let limits = own.limits(clock::now(), &request);
+                            let outcome = own.run(&plan, request, limits, Arc::default()).await;
                             rows += outcome.result.expect("the plan runs").iter().map(|rows| rows.len()).sum::<usize>();
                             took.push(began.elapsed());
                         }
