@@ -6,7 +6,7 @@
 use rankd_bench::faults::overload::{self, WORK};
 use rankd_bench::faults::stage::{TEN, pin_load, unpin_load};
 use rankd_bench::faults::{
-    ceiling, clock, degraded, dial, hog, learned, network, reload, reserve, slow, stop, swap, upgrade,
+    ceiling, clock, degraded, dial, hog, learned, network, reload, reserve, slow, stop, swap, swap_model, upgrade,
 };
 
 fn main() {
@@ -29,12 +29,13 @@ fn main() {
     ];
     pinned.into_iter().filter(|(name, _)| wanted(name)).for_each(|(_, run)| run());
     unpin_load();
-    let anywhere: [(&str, fn()); 9] = [
+    let anywhere: [(&str, fn()); 10] = [
         ("sources", || network::inside("sources", degraded::run)),
         ("reserve", reserve::run),
         ("learned", learned::run),
         ("reload", reload::run),
         ("swap", swap::run),
+        ("swap_model", swap_model::run),
         ("stop", stop::run),
         ("upgrade", upgrade::run),
         ("ceiling", ceiling::run),

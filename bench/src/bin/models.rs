@@ -5,6 +5,7 @@
 
 use rankd_bench::floor::trees::Trees;
 use rankd_bench::harness::{Contender, Time, part, race};
+use rankd_bench::large_model;
 use rankd_bench::python::{Python, introduce};
 use rankd_column::model::{ColumnInputs, Lookups, Model, ModelOutput, ScoreScratch, Scoring};
 use rankd_column::rowset::Rows;
@@ -158,6 +159,7 @@ const FLOOR_MAX: f64 = 1.4;
 const LOAD_MS_A_MB_MAX: f64 = 10.0;
 
 fn main() {
+    large();
     let folder = std::env::temp_dir().join(format!("rankd-bench-models-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the models");
     let mut python = Python::start(&PEERS, SCRIPT, &[&folder.to_string_lossy()]);
@@ -176,6 +178,32 @@ fn main() {
         subject.measure(&folder, python);
     }
     std::fs::remove_dir_all(&folder).expect("the folder was made above");
+}
+
+/// How long reading a large file takes, and how much memory.
+fn large() {
+    let file = large_model::text(200_000_000);
+    let megabytes = file.len() as f64 / 1e6;
+    let before = most_resident();
+    let start = Instant::now();
+    let model = read(Format::LightGbm, file.as_bytes()).expect("a model that we read");
+    let a_megabyte = start.elapsed().as_secs_f64() * 1e3 / megabytes;
+    println!(
+        "## A file of {megabytes:.0} MB\n\n{} trees of 256 leaves, read once at {a_megabyte:.1} ms a MB (goal ≤ {LOAD_MS_A_MB_MAX}: {}). {:.0} MB in memory; while it was \
+         read, the process had at most {:.0} MB more than with the file alone.\n",
+        model.trees(),
+        met(a_megabyte <= LOAD_MS_A_MB_MAX),
+        model.bytes() as f64 / 1e6,
+        most_resident() - before
+    );
+}
+
+/// The most memory that this process has had, in MB.
+fn most_resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says how much memory a process has");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the most that it had");
+    let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
+    kibibytes * 1024.0 / 1e6
 }
 
 impl Subject {

@@ -21,5 +21,6 @@ pub mod slow;
 pub mod stage;
 pub mod stop;
 pub mod swap;
+pub mod swap_model;
 pub mod tally;
 pub mod upgrade;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 struct Counting;
 
 thread_local! {
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
+    pub(crate) static NOW: Cell<isize> = const { Cell::new(0) };
+    pub(crate) static PEAK: Cell<isize> = const { Cell::new(0) };
     pub(crate) static CALLS: Cell<usize> = const { Cell::new(0) };
 }
 

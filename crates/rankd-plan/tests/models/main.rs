@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "counting what is allocated needs a global allocator")]
 
 mod damage;
+mod large;
 mod refused;
 mod rows;
 mod warm;

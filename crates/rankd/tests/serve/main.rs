@@ -28,6 +28,7 @@ mod logs;
 mod many_plans;
 mod metric_names;
 mod models;
+mod models_page;
 mod otlp;
 mod patterns;
 mod refusals;
