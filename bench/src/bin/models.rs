@@ -198,6 +198,11 @@ fn large() {
     );
 }
 
+/// Whether a goal was met.
+fn met(is: bool) -> &'static str {
+    if is { "yes" } else { "**no**" }
+}
+
 /// The most memory that this process has had, in MB.
 fn most_resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux says how much memory a process has");
@@ -246,7 +251,6 @@ impl Subject {
 
     fn report(&self, model: &Model, bytes: &[u8], load: f64, times: &[(&str, Time)], python: &mut Python) {
         println!("\n## {}, {} rows\n", self.about, self.rows);
-        let met = |is: bool| if is { "yes" } else { "**no**" };
         println!(
             "{:.2} MB, {:.2} MB in memory, read at {load:.1} ms a MB (goal ≤ {LOAD_MS_A_MB_MAX}: {}). Raw scores have the library's bits.\n",
             bytes.len() as f64 / 1e6,
