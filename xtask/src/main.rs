@@ -14,7 +14,7 @@ const USAGE: &str = "usage: cargo xtask ready | tidy | fmt | bench [SECTION…] 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let steps: &[Step] = match task.as_str() {
-        "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, EXAMPLE, DOCS, TIDY],
+        "ready" => &[FORMAT_CHECK, CLIPPY, REDIS, TESTS, ONNX, EXAMPLE, DOCS, TIDY],
         "tidy" => &[TIDY],
         "fmt" => &[FORMAT],
         "new-task" => {
@@ -50,6 +50,9 @@ const CLIPPY: Step =
 /// Before the tests, which start servers of their own.
 const REDIS: Step = ("redis-server", redis::run);
 const TESTS: Step = ("tests", || cargo(&["test", "--workspace", "--locked"]));
+/// The program as the feature `onnx` builds it. Its own test only: all others have run with the program that ships.
+const ONNX: Step =
+    ("ONNX models", || cargo(&["test", "--locked", "-p", "rankd", "--features", "onnx", "--test", "onnx"]));
 /// A program with a task of its own, as a team would have it: it uses the crates from outside.
 const EXAMPLE: Step = ("examples/own-task", || {
     let mut test = command("cargo", &["test", "--locked", "--manifest-path", "examples/own-task/Cargo.toml"]);

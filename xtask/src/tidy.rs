@@ -74,8 +74,21 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rankd-tasks", &["rankd-column", "rankd-plan", "rankd-engine"]),
     ("dslc", &["rankd-column", "rankd-plan"]),
     ("rankd-edge", &["rankd-column", "rankd-plan", "rankd-engine"]),
+    ("rankd-onnx", &["rankd-column", "rankd-plan"]),
     ("rankd-serve", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-edge"]),
-    ("rankd", &["rankd-column", "rankd-plan", "rankd-engine", "rankd-tasks", "dslc", "rankd-edge", "rankd-serve"]),
+    (
+        "rankd",
+        &[
+            "rankd-column",
+            "rankd-plan",
+            "rankd-engine",
+            "rankd-tasks",
+            "dslc",
+            "rankd-edge",
+            "rankd-onnx",
+            "rankd-serve",
+        ],
+    ),
 ];
 
 /// What must never be found below a room, however it got there.

@@ -23,8 +23,8 @@ pub struct LateData {
 }
 
 /// One store for each endpoint, in registry order, without what takes long.
-pub fn open(registry: &Registry) -> Result<(Vec<Arc<dyn Open>>, LateData), EndpointError> {
-    let (tables, models) = (TableFiles::new(registry).map(Arc::new), ModelFiles::new(registry).map(Arc::new));
+pub fn open(registry: &Registry, models: Option<ModelFiles>) -> Result<(Vec<Arc<dyn Open>>, LateData), EndpointError> {
+    let (tables, models) = (TableFiles::new(registry).map(Arc::new), models.map(Arc::new));
     let (mut stores, mut late) = (Vec::<Arc<dyn Open>>::new(), LateData { stores: Vec::new(), tables, models });
     for (at, endpoint) in registry.endpoints.list().iter().enumerate() {
         let settings = match &endpoint.settings {
@@ -132,7 +132,7 @@ mod tests {
         );
         let text = |text| Text { file: "", text };
         let (registry, _) = Registry::parse(text(""), text(""), text(&endpoints));
-        let (stores, late) = open(&registry).unwrap();
+        let (stores, late) = open(&registry, None).unwrap();
         let store = stores[0].open().keyed.unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let read = || {
@@ -144,7 +144,7 @@ mod tests {
         late.read(&registry, &mut |_| {}).unwrap();
         assert_eq!(read(), Ok(()));
         std::fs::remove_file(path).unwrap();
-        let (_, late) = open(&registry).unwrap();
+        let (_, late) = open(&registry, None).unwrap();
         assert!(
             late.read(&registry, &mut |_| {}).unwrap_err().to_string().contains("No such file"),
             "a file that is not there is reported"

@@ -1,12 +1,14 @@
 //! Plans on disk: finding them, reading them, checking them. The files of registries are in `registry_files`.
 
 use crate::files::{self, Contents};
+use crate::models::ModelFiles;
 use crate::registry_files::{LoadedRegistry, Variables};
 use rankd_engine::Tasks;
 use rankd_plan::check::too_large;
 use rankd_plan::diagnostic::{Diagnostic, SourceSpan};
 use rankd_plan::json::Writer;
 use rankd_plan::limits::FILE_BYTES_MAX;
+use rankd_plan::model::OpenOnnx;
 use rankd_plan::render::Report;
 use rankd_plan::source::{Compiled, Compiler, Folder, SOURCE_BYTES_MAX, SourceText, Unreadable};
 use rankd_plan::{Checked, Code, Diagnostics, Registry, Severity, check};
@@ -25,12 +27,13 @@ pub struct Library {
     tasks: Tasks,
     compiler: Arc<dyn Compiler>,
     variables: Variables,
+    open_onnx: Option<OpenOnnx>,
 }
 
 impl Library {
     /// A library for these tasks and this compiler.
     pub fn new(tasks: Tasks, compiler: Arc<dyn Compiler>) -> Library {
-        Library { tasks, compiler, variables: Arc::new(|_| None) }
+        Library { tasks, compiler, variables: Arc::new(|_| None), open_onnx: None }
     }
 
     /// The tasks that plans may use.
@@ -42,6 +45,17 @@ impl Library {
     pub fn with_variables(mut self, variables: Variables) -> Library {
         self.variables = variables;
         self
+    }
+
+    /// Reads ONNX models by this. Without it, such a model is refused.
+    pub fn with_onnx(mut self, open: Option<OpenOnnx>) -> Library {
+        self.open_onnx = open;
+        self
+    }
+
+    /// The model files of a registry; `None` where it has no model. `onnxruntime` is the shared library for ONNX models.
+    pub fn model_files(&self, registry: &Registry, onnxruntime: Option<&Path>) -> Option<ModelFiles> {
+        ModelFiles::new(registry, self.open_onnx.map(|open| open(onnxruntime.map(Path::to_owned))))
     }
 
     /// Reads the registry files of an environment.

@@ -17,7 +17,9 @@ pub fn to_json(registry: &Registry) -> String {
                 let Some(used) = versions.get(at) else { return };
                 let model = used.model();
                 w.field("sha256").string(used.sha256()).field("objective").string(model.objective());
-                w.field("trees").int(model.trees() as i64).field("iterations").int(model.iterations() as i64);
+                if let (Some(trees), Some(iterations)) = (model.trees(), model.iterations()) {
+                    w.field("trees").int(trees as i64).field("iterations").int(iterations as i64);
+                }
                 w.field("outputs").int(model.outputs(ModelOutput::Response) as i64);
                 w.field("raw_outputs").int(model.outputs(ModelOutput::Raw) as i64);
                 w.field("bytes").int(model.bytes() as i64).field("rows").int(used.rows() as i64);
@@ -44,7 +46,8 @@ pub fn in_words(registry: &Registry) -> String {
             Some(used) => {
                 let names: Vec<&str> = used.reads().iter().map(|key| registry.key(*key).name.as_str()).collect();
                 let outputs = used.model().outputs(ModelOutput::Response);
-                (used.model().trees().to_string(), outputs.to_string(), names.join(", "))
+                let trees = used.model().trees().map_or("-".into(), |trees| trees.to_string());
+                (trees, outputs.to_string(), names.join(", "))
             }
             None => ("-".into(), "-".into(), "-".into()),
         };

@@ -6,7 +6,7 @@
 use crate::date;
 use crate::files::{self, Contents, Stamp};
 use rankd_plan::diagnostic::Diagnostic;
-use rankd_plan::model::{self, Format, MODEL_BYTES_MAX, ModelProblem, UsedModel};
+use rankd_plan::model::{self, Format, MODEL_BYTES_MAX, ModelPlace, ModelProblem, OnnxReader, UsedModel};
 use rankd_plan::{Code, Diagnostics, Registry};
 use sha2::{Digest, Sha256};
 use std::io;
@@ -28,6 +28,8 @@ pub struct ModelSource {
     path: PathBuf,
     format: Format,
     sha256: Option<String>,
+    /// Reads ONNX models, where the program can.
+    onnx: Option<Arc<dyn OnnxReader>>,
     loaded_ms: AtomicU64,
     reloads: AtomicU64,
     failed: AtomicU64,
@@ -56,6 +58,16 @@ impl ModelError {
     pub fn diagnostics(self, source: &ModelSource, registry: &Registry) -> Diagnostics {
         match self {
             ModelError::Features { found, .. } => found,
+            ModelError::Model { problem: ModelProblem { message, place: ModelPlace::Runtime, help }, .. } => {
+                let message = format!("the model {:?} needs ONNX Runtime: {message}", source.name);
+                let wrong = Diagnostic::new(Code::NoOnnxRuntime, "", message).bytes(registry.models.place(source.at));
+                let mut found = Diagnostics::default();
+                found.push(match help {
+                    Some(help) => wrong.help(help),
+                    None => wrong,
+                });
+                found
+            }
             other => {
                 let mut found = Diagnostics::default();
                 let message = format!("the file of the model {:?} cannot be used: {other}", source.name);
@@ -90,7 +102,8 @@ impl fmt::Display for ModelError {
                 write!(f, "{}: its sha256 is {is}, which is not what the registry says", path.display())
             }
             ModelError::Model { path, format, problem } => {
-                write!(f, "{}: as a {} model: {problem}", path.display(), format.name())
+                let a = if *format == Format::Onnx { "an" } else { "a" };
+                write!(f, "{}: as {a} {} model: {problem}", path.display(), format.name())
             }
             ModelError::Features { path, found } => {
                 let messages: Vec<&str> = found.list().iter().map(|found| found.message.as_str()).collect();
@@ -105,8 +118,8 @@ impl fmt::Display for ModelError {
 }
 
 impl ModelFiles {
-    /// The models of a registry, none of which is loaded; `None` where it has no model.
-    pub fn new(registry: &Registry) -> Option<ModelFiles> {
+    /// The models of a registry, none of which is loaded; `None` where it has no model. `onnx` reads those that are ONNX models.
+    pub fn new(registry: &Registry, onnx: Option<Arc<dyn OnnxReader>>) -> Option<ModelFiles> {
         let source = |(at, entry): (u32, &rankd_plan::registry::ModelEntry)| {
             Arc::new(ModelSource {
                 at,
@@ -114,6 +127,7 @@ impl ModelFiles {
                 path: entry.path.clone().into(),
                 format: entry.format,
                 sha256: entry.sha256.clone(),
+                onnx: onnx.clone(),
                 loaded_ms: AtomicU64::new(0),
                 reloads: AtomicU64::new(0),
                 failed: AtomicU64::new(0),
@@ -183,6 +197,10 @@ impl ModelSource {
     /// Reads the file, finds the keys of its features, and scores a few rows, so that the first request pays for nothing of that.
     pub fn load(&self, registry: &Registry) -> Result<UsedModel, ModelError> {
         let path = || self.path.clone();
+        let unread = |problem| ModelError::Model { path: path(), format: self.format, problem };
+        let onnx = self.onnx.as_deref();
+        // First: where nothing reads the format, it does not matter what the file is.
+        model::must_be_readable(self.format, onnx).map_err(unread)?;
         let bytes = match files::read(&self.path, MODEL_BYTES_MAX) {
             Err(error) => return Err(ModelError::File { path: path(), error }),
             Ok(Contents::TooLarge(bytes)) => return Err(ModelError::TooLarge { path: path(), bytes }),
@@ -192,8 +210,7 @@ impl ModelSource {
         if self.sha256.as_ref().is_some_and(|wanted| *wanted != is) {
             return Err(ModelError::Sha256 { path: path(), is });
         }
-        let read = model::read(self.format, &bytes);
-        let read = read.map_err(|problem| ModelError::Model { path: path(), format: self.format, problem })?;
+        let read = model::read(self.format, &bytes, onnx).map_err(unread)?;
         let used = UsedModel::bind(self.at, read, is, registry);
         let used = used.map_err(|found| ModelError::Features { path: path(), found })?;
         used.warm(registry.known_model(self.at).as_deref());

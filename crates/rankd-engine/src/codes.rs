@@ -395,6 +395,10 @@ codes! {
         "a step has more rows to search a table for than a step may have"
         "Keep fewer rows before `nearest`, for example with `take({ count: 16 })`, or search once for a vector that stands for all of them."
         "17 rows are searched for, and a step searches for at most 16"
+    E513 MODEL_FAILED Task Mistake false
+        "the library behind a model failed while it scored rows"
+        "Run the model with the same rows in its own library: the message is what that says. Only ONNX models can fail in this way."
+        "the model could not score the rows: indices element out of data bounds, idx=7 must be within the inclusive range [-4,3]"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

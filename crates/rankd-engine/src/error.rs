@@ -4,6 +4,7 @@ use crate::codes::{self, ErrorCode};
 use crate::deadline::{Deadline, Limit};
 use crate::store::StoreError;
 use rankd_column::expr::{EvalError, Fault, Program};
+use rankd_column::model::ScoreError;
 use rankd_column::{Id, Stopped};
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::NodeIx;
@@ -158,6 +159,17 @@ impl TaskError {
 impl From<Stopped> for TaskError {
     fn from(_: Stopped) -> TaskError {
         TaskError::stopped()
+    }
+}
+
+impl From<ScoreError> for TaskError {
+    fn from(error: ScoreError) -> TaskError {
+        match error {
+            ScoreError::Stopped => TaskError::stopped(),
+            ScoreError::Failed(fault) => {
+                TaskError::new(codes::MODEL_FAILED, format!("the model could not score the rows: {fault}"))
+            }
+        }
     }
 }
 

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         let name = std::path::Path::new(model).file_name().unwrap().to_string_lossy().into_owned();
         let bytes = std::fs::read(model).unwrap();
         let start = Instant::now();
-        let model = read(format, &bytes);
+        let model = read(format, &bytes, None);
         let took = start.elapsed().as_secs_f64() * 1e3 / (bytes.len() as f64 / 1e6);
         let model = match model {
             Ok(model) => model,
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         let error = found.contribution_error.map_or("none".to_owned(), |error| format!("{error:.1e}"));
         println!(
             "| {name} | {} | {} | {} | {} | {error} | {took:.1} |",
-            model.trees(),
+            model.trees().unwrap_or_default(),
             golden.raw.len(),
             found.wrong_raw,
             found.response_units

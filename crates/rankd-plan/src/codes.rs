@@ -146,6 +146,8 @@ codes! {
 
     P410 WrongDimension Error "vectors of different dimensions that are compared with each other"
         "Compare vectors of the same type: a key or parameter of type vector<N> goes with a column of type vector<N>.";
+    P412 NoTrees Error "a parameter of models of trees, given for a model that is none"
+        "Remove `iterations` and `output: \"raw\"`: an ONNX model gives what its graph gives, always all of it.";
 
     P501 UnknownOperation Error "an operation that expressions do not have"
         "Correct the name; docs/expressions.md lists the operations.";
@@ -284,6 +286,8 @@ codes! {
         "Write \"f16\" or \"i8\"; leave the key out of `vectors` where searches are to be exact.";
     R024 NotAVector Error "a copy of the vectors of a key that has none"
         "Name a key of type vector<N> that the table has a column for.";
+    R025 NoOnnxRuntime Error "an ONNX model, but no ONNX Runtime to score rows with"
+        "Build rankd with `cargo build --release --features onnx`, and name the shared library with --onnxruntime or RANKD_ONNXRUNTIME; docs/models.md says where to get it.";
     R030 UnknownLayer Error "an experiment or a holdout of a layer that there is not"
         "Correct the name, or add the layer as [[layer]] to registry/experiments.toml.";
     R031 OverlappingBuckets Error "two experiments, or an experiment and a holdout, of one layer with the same buckets"

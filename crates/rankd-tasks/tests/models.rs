@@ -93,7 +93,7 @@ fn raw_scores_of_a_plan_have_the_bits_of_the_library_on_all_schedulers() {
     for (format, path) in models {
         let golden = Golden::read(&bytes(&path.with_extension("rows")));
         let registry = registry(&golden, format);
-        let model = read(format, &bytes(&path)).expect("it is a model");
+        let model = read(format, &bytes(&path), None).expect("it is a model");
         let used = UsedModel::bind(0, model, String::new(), &registry);
         registry.models_in_use().swap(0, used.unwrap_or_else(|found| panic!("{:?}", found.list())));
         let outputs: Vec<String> = (0..golden.raw_outputs).map(|at| format!("o{at}")).collect();
@@ -146,7 +146,7 @@ fn what_features_add_to_a_score_adds_up_to_it() {
     for (format, path) in models() {
         let golden = Golden::read(&bytes(&path.with_extension("rows")));
         let registry = registry(&golden, format);
-        let model = read(format, &bytes(&path)).expect("it is a model");
+        let model = read(format, &bytes(&path), None).expect("it is a model");
         let used = UsedModel::bind(0, model, String::new(), &registry);
         registry.models_in_use().swap(0, used.unwrap_or_else(|found| panic!("{:?}", found.list())));
         let outputs: Vec<String> = (0..golden.raw_outputs).map(|at| format!("o{at}")).collect();
@@ -196,7 +196,7 @@ fn a_class_is_explained_by_its_own_sum() {
     let path = folder.join("xgb_softmax.ubj");
     let golden = Golden::read(&bytes(&path.with_extension("rows")));
     let registry = registry(&golden, Format::XgBoost);
-    let model = read(Format::XgBoost, &bytes(&path)).expect("it is a model");
+    let model = read(Format::XgBoost, &bytes(&path), None).expect("it is a model");
     let used = UsedModel::bind(0, model, String::new(), &registry);
     registry.models_in_use().swap(0, used.unwrap_or_else(|found| panic!("{:?}", found.list())));
     let plan = r#"{"schema_version":1,"plan_name":"p","outputs":["c"],"nodes":[{"node_id":"a","op":"candidates","params":{}},{"node_id":"b","op":"model","inputs":["a"],"params":{"model":"m","out_key":"o0"}},{"node_id":"c","op":"sort","inputs":["b"],"params":{"key":"o0"}}]}"#;

@@ -56,7 +56,7 @@ fn registry() -> Registry {
     let texts = [keys.as_str(), "", "", models].map(|text| Text { file: "", text });
     let (registry, problems) = Registry::parse_files(&AsWritten, texts);
     assert!(problems.is_empty(), "the registry is good");
-    let read = read(Format::LightGbm, model().as_bytes()).unwrap();
+    let read = read(Format::LightGbm, model().as_bytes(), None).unwrap();
     registry.models_in_use().swap(0, UsedModel::bind(0, read, String::new(), &registry).ok().unwrap());
     registry
 }

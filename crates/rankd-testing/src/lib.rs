@@ -149,7 +149,7 @@ pub fn registry_in(folder: impl AsRef<Path>) -> Registry {
     let found: Vec<_> = problems.iter().flat_map(|file| file.diagnostics.list()).collect();
     assert!(found.is_empty(), "{found:?}");
     if has_features {
-        let model = model::read(Format::LightGbm, MODEL.as_bytes()).unwrap_or_else(|problem| panic!("{problem}"));
+        let model = model::read(Format::LightGbm, MODEL.as_bytes(), None).unwrap_or_else(|problem| panic!("{problem}"));
         let bound = UsedModel::bind(0, model, String::new(), &registry);
         registry.models_in_use().swap(0, bound.unwrap_or_else(|found| panic!("{:?}", found.list())));
     }

@@ -11,6 +11,7 @@ use dslc::Dslc;
 use rankd_edge::library::Library;
 use rankd_engine::Tasks;
 use rankd_engine::task::Definition;
+use rankd_plan::model::OpenOnnx;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct App {
     definitions: Vec<Definition>,
+    open_onnx: Option<OpenOnnx>,
 }
 
 impl App {
@@ -29,6 +31,12 @@ impl App {
     /// Adds tasks. Each op must be there once, or the program says so and ends.
     pub fn tasks(mut self, definitions: impl IntoIterator<Item = Definition>) -> App {
         self.definitions.extend(definitions);
+        self
+    }
+
+    /// Reads ONNX models, by `rankd_onnx::open`. Without this, a registry with such a model is refused.
+    pub fn onnx(mut self, open: OpenOnnx) -> App {
+        self.open_onnx = Some(open);
         self
     }
 
@@ -46,7 +54,7 @@ impl App {
         report_panics();
         match Tasks::new(self.definitions) {
             Ok(tasks) => {
-                let library = Library::new(tasks, Arc::new(Dslc));
+                let library = Library::new(tasks, Arc::new(Dslc)).with_onnx(self.open_onnx);
                 program(&library.with_variables(Arc::new(|name| std::env::var_os(name))))
             }
             Err(duplicate) => {

@@ -7,5 +7,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    rankd::App::new().tasks(rankd_tasks::definitions()).run()
+    let app = rankd::App::new().tasks(rankd_tasks::definitions());
+    #[cfg(feature = "onnx")]
+    let app = app.onnx(rankd_onnx::open);
+    app.run()
 }

@@ -8,7 +8,7 @@ use super::members::Members;
 use super::program::{self, MASK_LEAVES_MAX};
 use super::ranks::Ranks;
 use super::source::{Branch, Dialect, LinearLeaf, Missing, SplitTest, TreeFault, TreeSource};
-use super::{Feature, FeatureKind, LEAVES_MAX, Model, Response, TREES_MAX};
+use super::{Body, Feature, FeatureKind, LEAVES_MAX, Model, Response, TREES_MAX};
 use hashbrown::HashMap;
 
 /// A model in the making.
@@ -335,7 +335,7 @@ impl Builder {
             scale: self.scale,
             bias: self.bias,
         };
-        Model { features: self.features, objective, response, forest }
+        Model { features: self.features, objective, body: Body::Trees { forest: Box::new(forest), response } }
     }
 
     /// The features that tests or formulas look at, where each test has gone, and how many byte columns there are.

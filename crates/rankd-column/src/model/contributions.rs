@@ -4,10 +4,10 @@
 //! row and what the model expects of any row add up to its raw score. Takes about leaves × depth² steps a tree, so it is for one row
 //! that somebody asks about. No recursion: the paths are on a list.
 
-use super::Model;
 use super::forest::{ByteLane, CompiledTree, Forest, Shape, TreeNode};
 use super::input::Inputs;
 use super::score::ScoreScratch;
+use super::{Body, Model};
 use crate::stop::{Looks, Stop, Stopped};
 use std::fmt;
 use std::ops::Range;
@@ -27,6 +27,8 @@ pub struct Contributions {
 /// Why there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoContributions {
+    /// The model is no trees.
+    NoTrees,
     /// Leaves have formulas.
     Linear,
     /// The file does not say how many rows of the training came to each leaf.
@@ -40,6 +42,7 @@ impl std::error::Error for NoContributions {}
 impl fmt::Display for NoContributions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            NoContributions::NoTrees => "only models of trees have contributions",
             NoContributions::Linear => "trees with linear leaves have no contributions",
             NoContributions::NoCovers => "the model file does not say how many rows came to each leaf in training",
             NoContributions::TooDeep => "a tree is too deep for contributions",
@@ -65,7 +68,7 @@ impl Model {
         scratch: &mut ScoreScratch,
         stop: Stop<'_>,
     ) -> Result<Vec<Contributions>, NoContributions> {
-        let forest = &self.forest;
+        let Body::Trees { forest, .. } = &self.body else { return Err(NoContributions::NoTrees) };
         if !forest.linear.is_empty() {
             return Err(NoContributions::Linear);
         }

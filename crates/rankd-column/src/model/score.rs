@@ -4,15 +4,17 @@
 //! had not been begun. Nothing is allocated once a scratch has served the model.
 
 use super::derive::{DeriveScratch, UsedFeature, prepare};
+use super::evaluator::{EvaluatorFault, StartedScorer};
 use super::forest::{BLOCK, ByteLane, CompiledTree, Forest, Group, Leaves, NO_LANE, STRIP, Shape};
 use super::input::Inputs;
 use super::program::MASK_LEAVES_MAX;
 use super::source::Dialect;
 use super::total::{add_four, add_many, add_one};
 use super::walk::{PLACES, leaves, many_leaves};
-use super::{Model, ModelOutput};
+use super::{Body, Model, ModelOutput, evaluator};
 use crate::kernel::wide::wide;
 use crate::stop::{Picking, Stop, Stopped};
+use std::fmt;
 use std::ops::AddAssign;
 
 /// A look at the stop comes after so many splits of a block, too.
@@ -36,12 +38,46 @@ pub struct ScoreScratch {
     walk: Option<Box<WalkScratch>>,
     singles: Vec<[f32; BLOCK]>,
     doubles: Vec<[f64; BLOCK]>,
+    /// Of the model that was scored last, where that is no trees.
+    started: Option<StartedScorer>,
 }
 
 struct WalkScratch {
     places: [ByteLane; PLACES],
     four: [ByteLane; 4],
     many: [u32; BLOCK],
+}
+
+/// Why there are no scores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScoreError {
+    /// Nobody waits for them any more.
+    Stopped,
+    /// What scores the rows has failed. Trees do not.
+    Failed(EvaluatorFault),
+}
+
+impl std::error::Error for ScoreError {}
+
+impl fmt::Display for ScoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScoreError::Stopped => Stopped.fmt(f),
+            ScoreError::Failed(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl From<Stopped> for ScoreError {
+    fn from(Stopped: Stopped) -> ScoreError {
+        ScoreError::Stopped
+    }
+}
+
+impl From<EvaluatorFault> for ScoreError {
+    fn from(fault: EvaluatorFault) -> ScoreError {
+        ScoreError::Failed(fault)
+    }
 }
 
 impl Model {
@@ -55,26 +91,30 @@ impl Model {
         out: &mut [&mut [f64]],
         scratch: &mut ScoreScratch,
         picking: Picking<'_>,
-    ) -> Result<usize, Stopped> {
-        scratch.fit(&self.forest);
-        let iterations = scoring.iterations.min(self.forest.iterations);
+    ) -> Result<usize, ScoreError> {
+        let (forest, response) = match &self.body {
+            Body::Trees { forest, response } => (forest, response),
+            Body::Other(of) => return evaluator::score(of, inputs, rows, out, &mut scratch.started, picking),
+        };
+        scratch.fit(forest);
+        let iterations = scoring.iterations.min(forest.iterations);
         let mut done = 0;
         while done < rows {
             if !picking.goes_on(done)? {
                 break;
             }
             let len = BLOCK.min(rows - done);
-            scratch.read(&self.forest, inputs, done, len);
-            match scratch.sum(&self.forest, len, iterations, picking.stop, picking.until) {
+            scratch.read(forest, inputs, done, len);
+            match scratch.sum(forest, len, iterations, picking.stop, picking.until) {
                 Ok(()) => {}
                 Err(Stopped) => {
                     picking.stop.check()?;
                     break;
                 }
             }
-            scratch.raw(&self.forest, len);
+            scratch.raw(forest, len);
             if scoring.output == ModelOutput::Response {
-                self.response.apply(&mut scratch.doubles, len, iterations);
+                response.apply(&mut scratch.doubles, len, iterations);
             }
             for (out, sums) in out.iter_mut().zip(&scratch.doubles) {
                 out[done..done + len].copy_from_slice(&sums[..len]);

@@ -7,12 +7,13 @@ use crate::check::keys::Keys;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::plan::{Arg, NodeIx};
-use crate::registry::Registry;
+use crate::registry::{ModelEntry, Registry};
 use rankd_column::model::ModelOutput;
 
 pub(super) fn check(at: NodeIx, draft: &Draft, registry: &Registry, found: &mut Diagnostics) {
     let Some(signature) = draft.signature else { return };
     let Some(model) = draft.args.iter().flatten().find_map(Arg::model) else { return };
+    check_trees_only(at, draft, registry.models.get(model.model), found);
     // A key that is wrong was reported, and then their number means nothing.
     let Some(known) = registry.known_model(model.model).filter(|_| draft.args.iter().all(Option::is_some)) else {
         return;
@@ -34,6 +35,21 @@ pub(super) fn check(at: NodeIx, draft: &Draft, registry: &Registry, found: &mut 
             outputs => format!("write them to out_keys, {outputs} keys in the order of the classes"),
         };
         found.push(Diagnostic::new(Code::WrongOutputs, format!("/nodes/{at}/params/{param}"), message).help(help));
+    }
+}
+
+/// Boosting rounds and raw sums are of trees.
+fn check_trees_only(at: NodeIx, draft: &Draft, model: &ModelEntry, found: &mut Diagnostics) {
+    let Some(signature) = draft.signature.filter(|_| !model.format.is_trees()) else { return };
+    for (param, arg) in signature.contract.params.iter().zip(&draft.args) {
+        let has_none = match (param.name, arg) {
+            ("iterations", Some(arg)) if !matches!(arg, Arg::Absent) => "boosting rounds",
+            ("output", Some(Arg::Text(word))) if &**word == "raw" => "raw scores",
+            (_, Some(_) | None) => continue,
+        };
+        let message = format!("the model {} is an ONNX model, which has no {has_none}", quoted(&model.name));
+        let help = format!("remove {}", param.name);
+        found.push(Diagnostic::new(Code::NoTrees, format!("/nodes/{at}/params/{}", param.name), message).help(help));
     }
 }
 

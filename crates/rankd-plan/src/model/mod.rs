@@ -2,8 +2,8 @@
 //!
 //! One file a format; what a format has that we do not compute bit for bit is refused by name. Nothing recurses over a file, no tree of values
 //! is built, and memory is bounded by the size of the file. Reading order: `problem`; `lightgbm`, `lightgbm_tree`, `lightgbm_tail`; `pull` and `ubjson`,
-//! then `xgboost`, `xgboost_objective`, `xgboost_tree`; `catboost`, `catboost_tree`; `used` (with the keys that features are),
-//! `explain` (what the score of one row is made of).
+//! then `xgboost`, `xgboost_objective`, `xgboost_tree`; `catboost`, `catboost_tree`; `onnx` (which the program hands in); `used` (with the keys that
+//! features are), `explain` (what the score of one row is made of).
 
 mod catboost;
 mod catboost_tree;
@@ -11,6 +11,7 @@ mod explain;
 mod lightgbm;
 mod lightgbm_tail;
 mod lightgbm_tree;
+mod onnx;
 mod problem;
 mod pull;
 mod ubjson;
@@ -20,6 +21,7 @@ mod xgboost_objective;
 mod xgboost_tree;
 
 pub use explain::RawScore;
+pub use onnx::{OnnxReader, OpenOnnx};
 pub use problem::{ModelPlace, ModelProblem};
 pub use used::{ModelVersions, Models, ScoringMemory, UsedModel};
 
@@ -34,10 +36,11 @@ pub enum Format {
     LightGbm,
     XgBoost,
     CatBoost,
+    Onnx,
 }
 
 impl Format {
-    pub const ALL: [Format; 3] = [Format::LightGbm, Format::XgBoost, Format::CatBoost];
+    pub const ALL: [Format; 4] = [Format::LightGbm, Format::XgBoost, Format::CatBoost, Format::Onnx];
 
     /// As a registry names it.
     pub fn name(self) -> &'static str {
@@ -45,6 +48,15 @@ impl Format {
             Format::LightGbm => "lightgbm",
             Format::XgBoost => "xgboost",
             Format::CatBoost => "catboost",
+            Format::Onnx => "onnx",
+        }
+    }
+
+    /// Whether its models are trees: those have boosting rounds and raw sums.
+    pub fn is_trees(self) -> bool {
+        match self {
+            Format::LightGbm | Format::XgBoost | Format::CatBoost => true,
+            Format::Onnx => false,
         }
     }
 
@@ -53,8 +65,13 @@ impl Format {
     }
 }
 
-/// Reads a model file.
-pub fn read(format: Format, bytes: &[u8]) -> Result<Model, ModelProblem> {
+/// Whether there is something that reads the format.
+pub fn must_be_readable(format: Format, onnx: Option<&dyn OnnxReader>) -> Result<(), ModelProblem> {
+    if format == Format::Onnx && onnx.is_none() { Err(onnx::built_without()) } else { Ok(()) }
+}
+
+/// Reads a model file. ONNX models are read by what the program hands in, if it was built with that.
+pub fn read(format: Format, bytes: &[u8], onnx: Option<&dyn OnnxReader>) -> Result<Model, ModelProblem> {
     if bytes.len() > MODEL_BYTES_MAX {
         return Err(ModelProblem::new(0, format!("a model file of more than {MODEL_BYTES_MAX} bytes")).in_binary());
     }
@@ -62,6 +79,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Model, ModelProblem> {
         Format::LightGbm => text(bytes, lightgbm::read),
         Format::XgBoost => xgboost::read(bytes),
         Format::CatBoost => text(bytes, catboost::read),
+        Format::Onnx => onnx.ok_or_else(onnx::built_without)?.read(bytes),
     }
 }
 

@@ -9,15 +9,21 @@ use std::fmt;
 pub struct ModelProblem {
     pub message: String,
     pub place: ModelPlace,
+    /// What to do, where that is not clear.
+    pub help: Option<String>,
 }
 
-/// Where in the file.
+/// Where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelPlace {
     /// Counted from 0.
     Byte(usize),
     /// Both from 1, the column in characters.
     Line { line: usize, column: usize },
+    /// Somewhere in the file, or in all of it.
+    File,
+    /// Not in the file: in the library that would score rows with it.
+    Runtime,
 }
 
 impl std::error::Error for ModelProblem {}
@@ -27,7 +33,9 @@ impl fmt::Display for ModelProblem {
         match self.place {
             ModelPlace::Byte(at) => write!(f, "byte {at}: {}", self.message),
             ModelPlace::Line { line, column } => write!(f, "{line}:{column}: {}", self.message),
-        }
+            ModelPlace::File | ModelPlace::Runtime => f.write_str(&self.message),
+        }?;
+        self.help.iter().try_for_each(|help| write!(f, " ({help})"))
     }
 }
 
@@ -35,9 +43,19 @@ impl fmt::Display for ModelProblem {
 pub(super) type Read<T> = std::result::Result<T, ModelProblem>;
 
 impl ModelProblem {
+    /// Of the file as a whole.
+    pub fn of_file(message: impl Into<String>) -> ModelProblem {
+        ModelProblem { message: message.into(), place: ModelPlace::File, help: None }
+    }
+
+    /// Of the library that would score rows, with what to do.
+    pub fn of_runtime(message: impl Into<String>, help: impl Into<String>) -> ModelProblem {
+        ModelProblem { message: message.into(), place: ModelPlace::Runtime, help: Some(help.into()) }
+    }
+
     /// At a byte of the file.
     pub(super) fn new(at: usize, message: impl Into<String>) -> ModelProblem {
-        ModelProblem { message: message.into(), place: ModelPlace::Byte(at) }
+        ModelProblem { message: message.into(), place: ModelPlace::Byte(at), help: None }
     }
 
     /// Of a tree that is none.

@@ -84,9 +84,11 @@ impl UsedModel {
     pub fn score<E>(&self, score: impl FnOnce(&mut ScoringMemory) -> Result<usize, E>) -> Result<usize, E> {
         let taken = self.spare().pop();
         let mut memory = taken.unwrap_or_default();
-        let rows = score(&mut memory)?;
-        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        let scored = score(&mut memory);
+        // Kept after a scoring that was stopped as well: to start what is no trees takes long.
         self.spare().push(memory);
+        let rows = scored?;
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
         Ok(rows)
     }
 

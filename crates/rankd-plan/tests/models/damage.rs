@@ -124,7 +124,7 @@ fn damage_all(format: Format, extension: &str) {
         PEAK.set(before);
         #[expect(clippy::disallowed_methods, reason = "a coarse guard")]
         let start = Instant::now();
-        match read(format, &file) {
+        match read(format, &file, None) {
             Ok(model) => {
                 use_model(&model);
                 read_anyway += 1;
@@ -134,6 +134,7 @@ fn damage_all(format: Format, extension: &str) {
                 match problem.place {
                     ModelPlace::Byte(at) => assert!(at <= file.len(), "case {case}: {problem}"),
                     ModelPlace::Line { line, column } => assert!(line > 0 && column > 0, "case {case}: {problem}"),
+                    ModelPlace::File | ModelPlace::Runtime => panic!("case {case}: {problem}: without a place"),
                 }
                 refused += 1;
             }
@@ -167,7 +168,7 @@ fn a_thousand_damaged_catboost_files() {
 #[test]
 fn nothing_is_allocated_once_a_scratch_has_served_a_model() {
     for (format, path) in models() {
-        let model = read(format, &bytes(&path)).unwrap();
+        let model = read(format, &bytes(&path), None).unwrap();
         let mut inputs = |feature: usize, from: usize, values: &mut [f64]| values.fill((feature + from) as f64);
         let mut out = vec![vec![0.0; 300]; model.outputs(ModelOutput::Response)];
         let mut slices: Vec<&mut [f64]> = out.iter_mut().map(Vec::as_mut_slice).collect();

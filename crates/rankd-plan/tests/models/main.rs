@@ -42,7 +42,7 @@ fn every_raw_score_has_the_bits_of_its_library() {
     assert!(models.len() >= 21, "{} models", models.len());
     for (format, path) in models {
         let name = path.display();
-        let model = read(format, &bytes(&path)).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        let model = read(format, &bytes(&path), None).unwrap_or_else(|problem| panic!("{name}: {problem}"));
         let found = Golden::read(&bytes(&path.with_extension("rows"))).compare(format, &model);
         assert_eq!(found.wrong_raw, 0, "{name}: {found:?}");
         assert!(found.response_units <= RESPONSE_LIMIT, "{name}: {found:?}");

@@ -9,7 +9,7 @@ fn problem(name: &str, from: &str, to: &str) -> String {
     let (format, path) = models.iter().find(|(_, path)| path.file_name().is_some_and(|found| found == name)).unwrap();
     let text = String::from_utf8(bytes(path)).unwrap();
     assert!(text.contains(from), "{name} has no {from:?}");
-    match read(*format, text.replacen(from, to, 1).as_bytes()) {
+    match read(*format, text.replacen(from, to, 1).as_bytes(), None) {
         Ok(_) => panic!("{name} is read with {to:?}"),
         Err(problem) => problem.to_string(),
     }
@@ -82,7 +82,7 @@ fn what_is_no_model_is_refused() {
     for format in Format::ALL {
         assert_eq!(Format::named(format.name()), Some(format));
         for bytes in [&b""[..], b"\xff\xfe", b"{", b"[]", b"tree\n", b"{}", b"{L\0\0\0\0\0\0\0\x01a"] {
-            assert!(read(format, bytes).is_err(), "{format:?} {bytes:?}");
+            assert!(read(format, bytes, None).is_err(), "{format:?} {bytes:?}");
         }
     }
     assert_eq!(Format::named("onnx"), None);
@@ -102,15 +102,15 @@ fn nesting_and_long_claims_end() {
              \"has_nans\":false,\"nan_value_treatment\":\"AsIs\"}}]}},\"scale_and_bias\":[1,[0]],\"trees\":[{open}{leaf}{close}]}}"
         )
     };
-    let model = read(Format::CatBoost, nested(1_000).as_bytes()).unwrap();
-    assert_eq!((model.trees(), model.iterations()), (1, 1));
-    let problem = read(Format::CatBoost, nested(100_000).as_bytes()).unwrap_err();
+    let model = read(Format::CatBoost, nested(1_000).as_bytes(), None).unwrap();
+    assert_eq!((model.trees(), model.iterations()), (Some(1), Some(1)));
+    let problem = read(Format::CatBoost, nested(100_000).as_bytes(), None).unwrap_err();
     assert_eq!(problem.message, "nested too deeply");
     // An array of a quintillion numbers, of which none is there.
     let mut claim = b"{L\0\0\0\0\0\0\0\x07version[$l#L".to_vec();
     claim.extend((1_i64 << 60).to_be_bytes());
     assert_eq!(
-        read(Format::XgBoost, &claim).unwrap_err().to_string(),
+        read(Format::XgBoost, &claim, None).unwrap_err().to_string(),
         format!("byte {}: the file ends inside a number", claim.len())
     );
 }

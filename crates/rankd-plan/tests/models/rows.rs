@@ -152,6 +152,7 @@ pub(crate) fn contribution_limit(format: Format) -> f64 {
         Format::LightGbm => 1e-9,
         Format::XgBoost => 1e-5,
         Format::CatBoost => 1e-6,
+        Format::Onnx => panic!("only trees have contributions"),
     }
 }
 

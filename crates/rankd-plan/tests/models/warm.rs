@@ -5,7 +5,7 @@ use crate::rows::Golden;
 use crate::{bytes, models};
 use rankd_column::model::{ColumnInputs, ModelOutput, Scoring};
 use rankd_column::rowset::Rows;
-use rankd_column::stop::{Picking, Stopped};
+use rankd_column::stop::Picking;
 use rankd_column::{Column, Type};
 use rankd_plan::Registry;
 use rankd_plan::model::{Format, UsedModel, read};
@@ -37,7 +37,7 @@ fn the_first_scorings_of_a_warm_model_allocate_nothing() {
             continue;
         }
         let registry = registry(format, &vec![Type::Float; golden.columns.len()]);
-        let bind = || UsedModel::bind(0, read(format, &bytes(&path)).unwrap(), String::new(), &registry).unwrap();
+        let bind = || UsedModel::bind(0, read(format, &bytes(&path), None).unwrap(), String::new(), &registry).unwrap();
         let columns: Vec<Option<&Column>> = golden.columns.iter().map(Some).collect();
         let rows = Rows::Range { start: 0, len: golden.rows };
         let scoring = Scoring { output: ModelOutput::Response, iterations: usize::MAX };
@@ -57,7 +57,7 @@ fn the_first_scorings_of_a_warm_model_allocate_nothing() {
         let mut out: Vec<&mut [f64]> = scores.iter_mut().map(Vec::as_mut_slice).collect();
         let (one, other) = out.split_at_mut(outputs);
         let before = CALLS.get();
-        assert_eq!(score(&first, one, &mut |_| {}), Ok::<_, Stopped>(golden.rows));
+        assert_eq!(score(&first, one, &mut |_| {}), Ok(golden.rows));
         assert_eq!(CALLS.get(), before, "{}", path.display());
         // Two at once: the version after it is ready for as many.
         let mut nested = None;

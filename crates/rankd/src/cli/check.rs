@@ -1,12 +1,11 @@
 //! `rankd check`: everything that is wrong with plans and registries, at once.
 
-use crate::cli::{DONE, Places, WRONG, say};
+use crate::cli::{DONE, ModelArgs, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::endpoints;
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::listing::Listing;
-use rankd_edge::models::ModelFiles;
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::sample::{self, Cause, Sample, Unreadable};
 use rankd_edge::tables::TableFiles;
@@ -28,6 +27,8 @@ pub(crate) struct CheckArgs {
     plans: Vec<String>,
     #[command(flatten)]
     places: Places,
+    #[command(flatten)]
+    models: ModelArgs,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &CheckArgs, library: &Library) -> u8 {
             loaded.problems.push((plan_dir.display().to_string(), None, no_plans()));
         }
         check_endpoints(&mut loaded);
-        check_models(&mut loaded);
+        check_models(&args.models, library, &mut loaded);
         plans = load_plans(&paths, library, &loaded.registry);
         check_experiments(&mut loaded, plan_dir, args.plans.is_empty().then_some(&plans));
     }
@@ -242,8 +243,8 @@ fn check_endpoints(loaded: &mut LoadedRegistry) {
 }
 
 /// Reads the files of models, so that plans are checked against the features that there are.
-pub(crate) fn check_models(loaded: &mut LoadedRegistry) {
-    let Some(models) = ModelFiles::new(&loaded.registry) else { return };
+pub(crate) fn check_models(args: &ModelArgs, library: &Library, loaded: &mut LoadedRegistry) {
+    let Some(models) = args.files(library, &loaded.registry) else { return };
     let mut all = Diagnostics::default();
     for source in models.sources() {
         match source.load(&loaded.registry) {

@@ -28,6 +28,8 @@ mod why;
 
 use clap::{Args, Parser, Subcommand};
 use rankd_edge::library::Library;
+use rankd_edge::models::ModelFiles;
+use rankd_plan::Registry;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -145,6 +147,21 @@ pub(crate) struct Places {
     /// Which endpoints.NAME.toml to use
     #[arg(long, value_name = "NAME", default_value = "local")]
     pub(crate) env: String,
+}
+
+/// What models need beside their files.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ModelArgs {
+    /// Shared library of ONNX Runtime, for ONNX models; needs a program that was built with the feature onnx
+    #[arg(long, value_name = "FILE")]
+    onnxruntime: Option<PathBuf>,
+}
+
+impl ModelArgs {
+    /// The models of a registry; `None` where it has none.
+    fn files(&self, library: &Library, registry: &Registry) -> Option<ModelFiles> {
+        library.model_files(registry, self.onnxruntime.as_deref())
+    }
 }
 
 pub(crate) fn main(library: &Library) -> ExitCode {

@@ -1,7 +1,7 @@
 //! `rankd models`: the models of the registry, what they read and what they give.
 
 use crate::cli::check::{check_models, print_registry_problems};
-use crate::cli::{DONE, Places, WRONG, say};
+use crate::cli::{DONE, ModelArgs, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::library::Library;
 use rankd_edge::model_list;
@@ -10,6 +10,8 @@ use rankd_edge::model_list;
 pub(crate) struct ModelsArgs {
     #[command(flatten)]
     places: Places,
+    #[command(flatten)]
+    models: ModelArgs,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -17,7 +19,7 @@ pub(crate) struct ModelsArgs {
 
 pub(crate) fn run(args: &ModelsArgs, library: &Library) -> u8 {
     let mut loaded = library.load_registry(&args.places.registry, &args.places.env);
-    check_models(&mut loaded);
+    check_models(&args.models, library, &mut loaded);
     print_registry_problems(&loaded);
     if args.json {
         say::to_programs(&model_list::to_json(&loaded.registry));

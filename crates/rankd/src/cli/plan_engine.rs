@@ -3,13 +3,12 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::CommandError;
 use crate::cli::engine::EngineArgs;
-use crate::cli::{Places, say};
+use crate::cli::{ModelArgs, Places, say};
 use clap::{Args, ValueEnum};
 use rankd_edge::endpoints::{self, EndpointError};
 use rankd_edge::experiments::{Arming, PlanExperiments, UnappliedExperiment};
 use rankd_edge::input::RefusedRequest;
 use rankd_edge::library::{self, Library, PlanFile};
-use rankd_edge::models::ModelFiles;
 use rankd_edge::prepare::{Prepared, Tracing, prepare_in_arms};
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::tables::TableFiles;
@@ -29,6 +28,8 @@ pub(crate) struct RunArgs {
     plan: Option<PathBuf>,
     #[command(flatten)]
     places: Places,
+    #[command(flatten)]
+    models: ModelArgs,
     /// Write a Perfetto trace of the run to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -110,7 +111,8 @@ impl PlanEngine {
             CommandError::from(EndpointError::Table(error)).report();
             return None;
         }
-        if let Some(Err(error)) = ModelFiles::new(&loaded.registry).map(|models| models.load_all(&loaded.registry)) {
+        let models = args.models.files(library, &loaded.registry);
+        if let Some(Err(error)) = models.map(|models| models.load_all(&loaded.registry)) {
             CommandError::from(EndpointError::Model(error)).report();
             return None;
         }

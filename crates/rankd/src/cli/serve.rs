@@ -3,7 +3,7 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::engine::EngineArgs;
-use crate::cli::{DONE, FAILED, Places, WRONG, say};
+use crate::cli::{DONE, FAILED, ModelArgs, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
 use clap::{Args, ValueEnum};
@@ -46,6 +46,8 @@ pub(crate) struct ServeArgs {
     force_arms: bool,
     #[command(flatten)]
     places: Places,
+    #[command(flatten)]
+    models: ModelArgs,
     /// Longest time a request with a deadline may queue before it is refused, in ms [default: a quarter of the time it has left]
     #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     queue_ms: Option<u64>,
@@ -181,7 +183,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     }
     let target = |text: &Option<String>| text.as_deref().map(LogTarget::parse);
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
-    let (stores, late) = late_data::open(&loaded.registry)?;
+    let (stores, late) = late_data::open(&loaded.registry, args.models.files(library, &loaded.registry))?;
     let engine = Engine::start(settings, stores).map_err(CommandError::with("cannot start threads"))?;
     let compiler = CompileChild::new().map_err(CommandError::with("cannot start a runtime"))?;
     let Places { plan_dir, registry, env } = args.places.clone();
