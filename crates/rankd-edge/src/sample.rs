@@ -5,7 +5,7 @@ use rankd_column::Type;
 use rankd_engine::Linked;
 use rankd_engine::store::memory::MemoryEndpoint;
 use rankd_engine::store::redis::{RedisEndpoint, SetUpError};
-use rankd_engine::store::{KeyedRead, MemberOf, Open, Replies, StoreError, read_each};
+use rankd_engine::store::{KeyedRead, MemberOf, Open, PositionIn, Replies, StoreError, read_each};
 use rankd_engine::task::{KeyPattern, Misread, StoredLayout};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Redis};
@@ -167,6 +167,8 @@ fn wanted(read: KeyedRead<'_>) -> &'static str {
         KeyedRead::Text => "a string",
         KeyedRead::Members { of: MemberOf::Set, .. } => "a set",
         KeyedRead::Members { of: MemberOf::SortedSet, .. } => "a sorted set",
+        KeyedRead::Position { of: PositionIn::List, .. } => "a list",
+        KeyedRead::Position { of: PositionIn::SortedSet { .. }, .. } => "a sorted set",
         KeyedRead::Members { of: MemberOf::Filter, .. } => "a Bloom filter",
     }
 }

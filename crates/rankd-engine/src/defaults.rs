@@ -7,7 +7,8 @@
 
 use crate::error::TaskError;
 use crate::task::{
-    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, StoredLayout, Task,
+    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, RowSource,
+    StoredLayout, Task,
 };
 use rankd_column::{Column, Key, RowSet, Stop, Value};
 use rankd_plan::Registry;
@@ -138,6 +139,10 @@ impl Compute for WithDefaults<Arc<dyn Compute>> {
     fn scored_by(&self, key: Key, dials: &[i64]) -> Option<ModelScore> {
         self.task.scored_by(key, dials)
     }
+
+    fn row_source(&self) -> RowSource<'_> {
+        self.task.row_source()
+    }
 }
 
 impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
@@ -152,5 +157,9 @@ impl AnyFetch for WithDefaults<Arc<dyn AnyFetch>> {
 
     fn why_lost(&self, row: &LostRow<'_>) -> Lost {
         self.task.why_lost(row)
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        self.task.row_source()
     }
 }

@@ -19,14 +19,14 @@ use crate::store::table::{TableEndpoint, TableNeed, Tables};
 use crate::substitutes::{Substitutes, written};
 use crate::task::{LinkContext, StoredLayout, Task};
 use crate::tasks::Tasks;
-use crate::why::Kept;
+use crate::why::TaskWrapper;
 use rankd_column::{Id, IdDictionary, IdTexts, Key, Value};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::SourceSpan;
 use rankd_plan::plan::{Arg, Node, NodeIx, Plan, Substitute};
 use rankd_plan::registry::{Absent, EndpointSettings, EndpointsId, RegistryId};
-use rankd_plan::signature::{RowEffect, Writes};
-use rankd_plan::wire::Sources;
+use rankd_plan::signature::{Cost, RowEffect, Writes};
+use rankd_plan::wire::{Scheduling, Sources};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -106,15 +106,15 @@ impl Linked {
     /// Makes every task of the plan. The tasks and the registry are those that the plan was checked against. That a task is
     /// missing, or panics, is a bug, and the error names its node.
     pub fn link(plan: &Plan, tasks: &Tasks, registry: &Registry) -> Result<Linked, Box<RunError>> {
-        Linked::link_kept(plan, tasks, registry, None)
+        Linked::link_wrapped(plan, tasks, registry, None)
     }
 
-    /// The same for one run whose rows are kept.
-    pub(crate) fn link_kept(
+    /// The same for a run that is asked about: what every task is wrapped into.
+    pub(crate) fn link_wrapped(
         plan: &Plan,
         tasks: &Tasks,
         registry: &Registry,
-        kept: Option<&Arc<Kept>>,
+        wrapper: Option<&dyn TaskWrapper>,
     ) -> Result<Linked, Box<RunError>> {
         if plan.registry != registry.id() {
             let message = format!("the plan {:?} was checked with another registry than it is linked with", plan.name);
@@ -133,15 +133,15 @@ impl Linked {
                 table_needs: &table_needs,
                 draws: &draws,
                 needed,
-                follows_rows: kept.is_some(),
+                follows_rows: wrapper.is_some(),
             };
             let task = make(node, tasks, context)?;
             plan_draws |= draws.get() && node.needed;
             let is_anytime = task.is_anytime();
             let task = with_defaults(task, node, registry);
             parts.push(StepSpec {
-                task: match kept {
-                    Some(kept) => kept.watch(ix as NodeIx, task),
+                task: match wrapper {
+                    Some(wrapper) => wrapper.wrap(ix as NodeIx, task),
                     None => task,
                 },
                 inputs: node.inputs.clone(),
@@ -207,6 +207,63 @@ impl Linked {
             paging,
             runs,
         })
+    }
+
+    /// The same plan for runs that ask no endpoint for anything, such as those on what another run has read.
+    pub(crate) fn without_endpoints(self) -> Linked {
+        Linked { endpoints: None, ..self }
+    }
+
+    /// One task that reads, as a plan by itself: it belongs to this plan, and its requests are requests for this one.
+    pub(crate) fn of_one(&self, name: &'static str, task: Task) -> Linked {
+        let node = LinkedNode {
+            id: name.into(),
+            op: name,
+            label: None,
+            inputs: Vec::new(),
+            reserves: 0,
+            needed: true,
+            fallback: None,
+            lazy: false,
+            has_condition: false,
+            is_anytime: false,
+            at: None,
+        };
+        let spec = StepSpec {
+            task,
+            inputs: Vec::new(),
+            reserves: 0,
+            nodes: vec![0],
+            pass: None,
+            timeout: None,
+            scheduling: Scheduling::default(),
+            cost: Cost::Unknown,
+            patterns: Vec::new(),
+            live: None,
+            runs: true,
+        };
+        Linked {
+            name: self.name.clone(),
+            nodes: vec![node],
+            outputs: vec![0],
+            output_names: None,
+            written: Steps::new(vec![spec], &[0], &[0], None),
+            fused: None,
+            sources: Sources::default(),
+            registry: self.registry,
+            endpoints: self.endpoints,
+            has_text_ids: self.has_text_ids,
+            tables: Vec::new(),
+            table_needs: Default::default(),
+            models: LinkedModels::default(),
+            dials: Vec::new(),
+            params: Default::default(),
+            required: Vec::new(),
+            reads_now: false,
+            draws: false,
+            paging: None,
+            runs: AtomicU32::new(0),
+        }
     }
 
     /// Gives a request what its run needs besides: the versions of tables and of models, where the plan names one, and where ids are texts, the texts

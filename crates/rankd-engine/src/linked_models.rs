@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The models of a plan.
+#[derive(Default)]
 pub struct LinkedModels {
     uses: Vec<ModelUse>,
     /// Where the versions come from; nothing where the plan names no model.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A node's position in its plan.
 pub type NodeIx = u32;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     pub name: String,
     pub nodes: Vec<Node>,
@@ -50,7 +50,7 @@ impl Plan {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Node {
     pub id: Arc<str>,
     pub signature: Signature,

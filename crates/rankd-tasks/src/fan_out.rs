@@ -5,7 +5,9 @@ use rankd_column::kernel::join::pick;
 use rankd_column::{Batch, Cells, Column, DictionaryBuilder, IdTexts, Key, RowSet, Stop, Stopped};
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead};
-use rankd_engine::task::{FetchContext, KeyPattern, LinkContext, StoredLayout};
+use rankd_engine::task::{
+    ElementKey, Elements, FetchContext, KeyPattern, LinkContext, RowSource, StoredElements, StoredLayout,
+};
 use rankd_plan::signature::typed::Dial;
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, params};
@@ -60,6 +62,16 @@ impl FanOut {
             read: KeyedRead::List(self.params.fanout.count(&[])),
             inspect: Box::new(move |replies, at, found| Misreads(found).ids(&id, replies.items(at).flatten())),
         }
+    }
+
+    /// Where its rows come from.
+    pub(crate) fn row_source(&self) -> RowSource<'_> {
+        RowSource::Stored(StoredElements {
+            endpoint: self.params.endpoint.0,
+            key: ElementKey::Prefix(self.prefix),
+            elements: Elements::List,
+            fanout: self.params.fanout,
+        })
     }
 
     /// Reads the lists of all rows in one step.

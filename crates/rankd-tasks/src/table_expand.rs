@@ -8,7 +8,7 @@ use rankd_column::{Key, RowSet};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::TableEndpoint;
-use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, LinkContext, RowSource};
 use rankd_plan::plan::{Dial, KeyPair};
 use std::sync::Arc;
 
@@ -70,5 +70,9 @@ impl Compute for TableExpand {
             }
         };
         Ok(RowSet::new(self.new_rows.with_parents(batch, rows, &parents, stop)?))
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::TableRows { endpoint: self.endpoint, on: self.on, fanout: self.fanout }
     }
 }

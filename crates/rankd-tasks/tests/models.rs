@@ -162,7 +162,7 @@ fn what_features_add_to_a_score_adds_up_to_it() {
         let request = asked.request(Request { user_id: 1.into(), candidates, ..Request::new(&registry) });
         let outcome = engine.run(asked.linked(), request.clone());
         let ids = [0, golden.rows as i64 / 2, golden.rows as i64 - 1];
-        let items = asked.items(&plan, &registry, &request, &outcome, &ids.map(Id::Int));
+        let (items, _) = asked.items(&plan, &registry, &request, &outcome, &ids.map(Id::Int));
         for (id, item) in ids.iter().zip(&items) {
             let score = &item.rows[0].score;
             let raw = golden.raw[*id as usize * golden.raw_outputs + last];
@@ -207,7 +207,7 @@ fn a_class_is_explained_by_its_own_sum() {
     let request = asked.request(Request { user_id: 1.into(), candidates, ..Request::new(&registry) });
     let outcome = engine.run(asked.linked(), request.clone());
     let ids: Vec<Id> = (0..golden.rows.min(20) as i64).map(Id::Int).collect();
-    for (row, item) in asked.items(&plan, &registry, &request, &outcome, &ids).iter().enumerate() {
+    for (row, item) in asked.items(&plan, &registry, &request, &outcome, &ids).0.iter().enumerate() {
         let score = &item.rows[0].score;
         let raw = &golden.raw[row * golden.raw_outputs..][..golden.raw_outputs];
         let largest = raw.iter().copied().fold(f64::MIN, f64::max);

@@ -445,7 +445,7 @@ fn an_item_that_was_found_came_from_the_search() {
         let request = asked.request(world.request(&Some(query.clone()), 0));
         let outcome = world.engines[0].run(asked.linked(), request.clone());
         let ids = [Id::Int(table[at].id as i64), Id::Int(9_999), Id::Int(-1)];
-        let items = asked.items(&plan, &world.registry, &request, &outcome, &ids);
+        let (items, _) = asked.items(&plan, &world.registry, &request, &outcome, &ids);
         assert_eq!((items[0].verdict, items[0].rows[0].source.node), (Verdict::Answered, source), "{items:?}");
         let parent = (source == 1).then_some(Value::Int(9_999));
         assert_eq!(items[0].rows[0].source.parent, parent, "{items:?}");

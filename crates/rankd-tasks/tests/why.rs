@@ -1,5 +1,5 @@
 //! Questions about items, on random plans of the real tasks: the verdict, every end of every row and the node that dropped it are those of a
-//! model that goes row by row and remembers everything. To run one seed again: `RANKD_SEED=<seed> cargo test -p rankd-tasks --test why`.
+//! model that goes row by row and remembers everything; and a change that is told does what it says, in the real plan and in the model. To run one seed again: `RANKD_SEED=<seed> cargo test -p rankd-tasks --test why`.
 
 #[path = "why/model.rs"]
 mod model;
@@ -9,8 +9,8 @@ use model::{Act, End, Node, Row};
 use rankd_column::{Id, Value};
 use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
-use rankd_engine::why::{AskedItem, AskedPlan, StoryEnd, Verdict};
-use rankd_engine::{Engine, Request, Scheduler, Settings};
+use rankd_engine::why::{AskedItem, AskedPlan, Change, ChangePlace, NoChange, StoryEnd, Verdict};
+use rankd_engine::{Engine, Linked, Request, Scheduler, Settings};
 use rankd_plan::registry::Endpoint;
 use rankd_plan::{Code, Plan, Registry, Severity, check};
 use rankd_tasks::tasks;
@@ -358,8 +358,115 @@ impl Asker {
             assert_eq!(error.code.id, "E302", "{error}");
         }
         let ids: Vec<Id> = ids.iter().copied().map(Id::Int).collect();
-        let items = asked.items(plan, &self.registry, &request, &outcome, &ids);
+        let (items, _) = asked.items(plan, &self.registry, &request, &outcome, &ids);
         outcome.result.is_ok().then_some(items)
+    }
+}
+
+/// The plan with one number changed, as the engine and as the model has it; nothing for numbers that the model does not know.
+fn with_change(drawn: &Drawn, place: &ChangePlace, to: &Value) -> Option<(String, Vec<Node>)> {
+    let mut nodes: Vec<Node> =
+        drawn.nodes.iter().map(|node| Node { inputs: node.inputs.clone(), act: node.act.clone() }).collect();
+    let whole = |value: &Value| if let Value::Int(value) = value { usize::try_from(*value).ok() } else { None };
+    let (node, name) = match place {
+        ChangePlace::Arg { node, param } => (*node as usize, *param),
+        ChangePlace::Constant { node, .. } => (*node as usize, "constant"),
+        ChangePlace::Param(_) => return None,
+    };
+    let mut json = drawn.json.clone();
+    let mut in_node = |from: String, to: String| {
+        let start = json.find(&format!(r#"{{"node_id":"n{node}","#)).expect("the node is there");
+        let at = start + json[start..].find(&from).expect("its number is there");
+        json.replace_range(at..at + from.len(), &to);
+    };
+    match (&mut nodes[node].act, name) {
+        (Act::Take { count, .. } | Act::Ensure { count }, "count") => {
+            let to = whole(to)?;
+            in_node(format!(r#""count":{count}"#), format!(r#""count":{to}"#));
+            *count = to;
+        }
+        (Act::Take { offset, .. }, "offset") => {
+            let to = whole(to)?;
+            in_node(format!(r#""offset":{offset}"#), format!(r#""offset":{to}"#));
+            *offset = to;
+        }
+        (Act::Cap { max, .. }, "max") => {
+            let to = whole(to)?;
+            in_node(format!(r#""max":{max}"#), format!(r#""max":{to}"#));
+            *max = to;
+        }
+        (Act::Likes { at_least, .. }, "constant") => {
+            let Value::Int(to) = to else { return None };
+            // Each predicate is that of the node with its number.
+            let start = json.find(&format!(r#""p{node}":{{"#)).expect("the predicate is there");
+            let from = format!(r#""value":{at_least}}}"#);
+            let at = start + json[start..].find(&from).expect("its number is there");
+            json.replace_range(at..at + from.len(), &format!(r#""value":{to}}}"#));
+            *at_least = *to;
+        }
+        _ => return None,
+    }
+    Some((json, nodes))
+}
+
+/// Whether an item is in the answer of a plan.
+fn answers(asker: &Asker, drawn: &Drawn, nodes: &[Node], id: i64) -> bool {
+    let all = model::run(nodes, &asker.follows, (&drawn.needed, &drawn.lazy));
+    all.last().and_then(Option::as_ref).is_some_and(|rows| rows.iter().any(|row| row.id == id))
+}
+
+/// Of all numbers of the node that dropped the best row, the one that is nearest to what it is now and brings the item in, by trying them all.
+fn nearest(asker: &Asker, drawn: &Drawn, by: usize, id: i64) -> Option<f64> {
+    let tried: Vec<(ChangePlace, i64, Vec<i64>)> = match &drawn.nodes[by].act {
+        Act::Take { count, .. } => {
+            vec![(ChangePlace::Arg { node: by as u32, param: "count" }, *count as i64, (1..80).collect())]
+        }
+        Act::Likes { at_least, .. } => {
+            let place = ChangePlace::Constant { node: by as u32, param: "pred", of: None, ix: 0, at: None };
+            vec![(place, *at_least, (-1..25).collect())]
+        }
+        _ => return None,
+    };
+    let relative = |from: i64, to: i64| (to - from).abs() as f64 / if from == 0 { 1.0 } else { from.abs() as f64 };
+    let found = tried.into_iter().flat_map(|(place, from, values)| {
+        let brings = move |to: &i64| {
+            *to != from
+                && with_change(drawn, &place, &Value::Int(*to))
+                    .is_some_and(|(_, nodes)| answers(asker, drawn, &nodes, id))
+        };
+        values.into_iter().filter(brings).map(move |to| relative(from, to)).collect::<Vec<_>>()
+    });
+    found.min_by(f64::total_cmp)
+}
+
+/// What is told of a change holds: it works, in the real plan and in the model, and none of the same node's numbers works that is nearer.
+fn check_change(asker: &Asker, drawn: &Drawn, (item, id): (&AskedItem, i64), told: &str) -> &'static str {
+    let by = match item.rows.first().map(|row| &row.end) {
+        Some(StoryEnd::Dropped(dropped)) => dropped.by as usize,
+        _ => return "other",
+    };
+    match item.change.as_ref().expect("a number was looked for") {
+        Ok(change @ Change { place, to, .. }) => {
+            if let Some((json, nodes)) = with_change(drawn, place, to) {
+                assert!(answers(asker, drawn, &nodes, id), "{change:?} does not work in the model\n{told}");
+                let plan = asker.check(&json).unwrap_or_else(|| unreachable!("{change:?} gives no plan\n{told}"));
+                let linked = Arc::new(Linked::link(&plan, &tasks(), &asker.registry).expect("it can be linked"));
+                let request = Request { user_id: 1.into(), ..Request::new(&asker.registry) };
+                let outputs =
+                    asker.engine.run(&linked, request).result.unwrap_or_else(|error| unreachable!("{error}\n{told}"));
+                assert!(outputs.iter().any(|rows| rows.ids().any(|row| row == id)), "{change:?} does not work\n{told}");
+            }
+            if let Some(nearest) = nearest(asker, drawn, by, id) {
+                assert!(change.relative() <= nearest + 1e-9, "{change:?}, but {nearest} is nearer\n{told}");
+            }
+            "changed"
+        }
+        Err(NoChange::TwoDrops | NoChange::NotFound) => {
+            assert_eq!(nearest(asker, drawn, by, id), None, "there is a number\n{told}");
+            "unchanged"
+        }
+        // On a busy machine there may be too little time.
+        Err(NoChange::OutOfTime | NoChange::NotRead) => "not tried",
     }
 }
 
@@ -413,6 +520,9 @@ fn two_thousand_random_plans_tell_of_every_row_what_a_model_remembers() {
             assert_eq!(item.verdict, verdict(&expected), "{told}");
             assert_eq!(item.row_count, expected.len(), "{told}");
             *counts.entry(item.verdict.name()).or_default() += 1;
+            if item.verdict == Verdict::Dropped && plans % 4 == 0 {
+                *counts.entry(check_change(asker, &drawn, (&item, *id), &told)).or_default() += 1;
+            }
             if item.row_count == item.rows.len() {
                 let mut found: Vec<End> = item.rows.iter().map(|row| seen(&row.end)).collect();
                 found.sort_unstable();
@@ -422,7 +532,7 @@ fn two_thousand_random_plans_tell_of_every_row_what_a_model_remembers() {
     }
     // Agreeing on nothing would be easy.
     assert!(seeds.len() == 1 || plans > PLANS, "{plans} plans");
-    for verdict in ["answered", "dropped", "expanded", "grouped", "never"] {
+    for verdict in ["answered", "dropped", "expanded", "grouped", "never", "changed", "unchanged"] {
         assert!(seeds.len() == 1 || counts.get(verdict).is_some_and(|count| *count > 100), "{verdict}: {counts:?}");
     }
 }
@@ -434,6 +544,41 @@ fn story(nodes: &str, tables: &str, id: i64) -> AskedItem {
     let json = format!(r#"{{"schema_version":1,"plan_name":"asked","nodes":[{nodes}],"outputs":["{last}"]{tables}}}"#);
     let plan = asker.check(&json).expect("a good plan");
     asker.ask(&plan, &[id]).expect("rows").remove(0)
+}
+
+#[test]
+fn a_run_that_is_asked_about_keeps_a_limited_number_of_rows_and_bytes() {
+    let asker = Asker::new(Scheduler::Sequential);
+    let error = |nodes: &[String], expr: &str| {
+        let (output, nodes) = (nodes.len() - 1, nodes.join(","));
+        let json =
+            format!(r#"{{"schema_version":1,"plan_name":"asked","nodes":[{nodes}],"outputs":["n{output}"]{expr}}}"#);
+        let plan = asker.check(&json).expect("a good plan");
+        let asked = AskedPlan::link(&plan, &tasks(), &asker.registry).expect("a checked plan can be linked");
+        let request = asked.request(Request { user_id: 1.into(), ..Request::new(&asker.registry) });
+        let error = asker.engine.run(asked.linked(), request).result.err();
+        error.map(|error| (error.code.id, error.message.clone()))
+    };
+    let source = |rows: usize| {
+        format!(
+            r#"{{"node_id":"n0","op":"fixed_source","inputs":[],"params":{{"row_count":{rows},"columns":{{"likes":{{"sequence":{{"start":0,"step":1}}}}}}}}}}"#
+        )
+    };
+    let twice = r#"{"node_id":"n1","op":"concat","inputs":["n0"],"params":{"rhs":"n0"}}"#.to_owned();
+    assert_eq!(error(&[source(50_000), twice.clone()], ""), None);
+    let (code, message) = error(&[source(50_001), twice], "").expect("100,002 rows are too many");
+    assert!(code == "E608" && message.contains("100002 rows"), "{code} {message}");
+    // Each node makes a column of 720,000 bytes.
+    let scores = (1..=110).map(|at| {
+        let input = at - 1;
+        format!(r#"{{"node_id":"n{at}","op":"vm","inputs":["n{input}"],"params":{{"out_key":"score","expr":"e"}}}}"#)
+    });
+    let nodes: Vec<String> = [source(90_000)].into_iter().chain(scores).collect();
+    let expr =
+        r#","expr_table":{"e":{"op":"mul","a":{"op":"key_ref","key":"likes"},"b":{"op":"const_number","value":0.5}}}"#;
+    let (code, message) = error(&nodes, expr).expect("79 MB are too many");
+    assert!(code == "E608" && message.contains("67108864 bytes"), "{code} {message}");
+    assert_eq!(error(&nodes[..80], expr), None);
 }
 
 #[test]

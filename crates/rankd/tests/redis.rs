@@ -53,3 +53,5 @@ mod server;
 mod signals;
 #[path = "redis/trips.rs"]
 mod trips;
+#[path = "redis/why.rs"]
+mod why;

@@ -1,10 +1,10 @@
-//! The tutorial, run as a reader would: its files are written, its commands are run by one shell, and what they print is compared.
+//! Pages of the documentation, run as a reader would: its files are written, its commands are run by one shell, and what they print is compared.
 //!
-//! In `docs/tutorial.md` a block `sh` is run, the `text` or `json` block right after it is what it prints, and any other block whose
+//! In `docs/tutorial.md` and `docs/debugging.md` a block `sh` is run, the `text` or `json` block right after it is what it prints, and any other block whose
 //! second word is a path is a file. `…` stands for anything within a line; a line that is only `…` for any number of lines. `UPDATE=1` rewrites
 //! what the commands print.
 
-#![expect(clippy::disallowed_methods, reason = "a test lays out files")]
+#![expect(clippy::disallowed_methods, clippy::panic, reason = "a test lays out files and says what is wrong")]
 
 #[path = "redis/server.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -97,11 +97,20 @@ fn all_fit(expected: &[&str], printed: &[&str]) -> bool {
 
 #[test]
 fn the_tutorial_works_as_it_is_written() {
-    let page = repository().join("docs/tutorial.md");
-    let text = fs::read_to_string(&page).expect("the tutorial is there");
+    works_as_written("tutorial");
+}
+
+#[test]
+fn the_stories_about_debugging_work_as_they_are_written() {
+    works_as_written("debugging");
+}
+
+fn works_as_written(name: &str) {
+    let page = repository().join(format!("docs/{name}.md"));
+    let text = fs::read_to_string(&page).expect("the page is there");
     let blocks = blocks(&text);
     let redis = server::Server::start(&[]);
-    let folder = std::env::temp_dir().join(format!("rankd-tutorial-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("rankd-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a temporary folder can be made");
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = free.expect("there is a free port").port();
@@ -136,13 +145,13 @@ fn the_tutorial_works_as_it_is_written() {
         let [wanted_lines, found_lines] =
             [&wanted, &found].map(|lines| lines.iter().map(String::as_str).collect::<Vec<_>>());
         if !all_fit(&wanted_lines, &found_lines) {
-            wrong.push(format!("docs/tutorial.md:{}: expected\n{}printed\n{said}", block.line, expected.text));
+            wrong.push(format!("docs/{name}.md:{}: expected\n{}printed\n{said}", block.line, expected.text));
             let from = expected.line - 1;
             updated.splice(from..from + wanted.len(), found);
         }
     }
     if std::env::var_os("UPDATE").is_some() {
-        fs::write(&page, updated.join("\n") + "\n").expect("the tutorial can be written");
+        fs::write(&page, updated.join("\n") + "\n").expect("the page can be written");
     } else if !wrong.is_empty() || !output.status.success() {
         wrong.reverse();
         panic!("the shell ended with {}\n{}\nthe whole output:\n{printed}", output.status, wrong.join("\n"));

@@ -103,6 +103,18 @@ impl Program {
         Program { required: Some(column.into()), ..self }
     }
 
+    /// The same program with another number in place of a constant of its tree. Nothing where there is no constant, or the number does not fit.
+    pub fn with_number(&self, ix: Ix, number: Value, schema: &impl Schema) -> Option<Program> {
+        let mut tree = self.tree.clone();
+        if !matches!(tree.nodes().get(ix as usize)?.op, Op::Const(Value::Int(_) | Value::Float(_))) {
+            return None;
+        }
+        tree.replace(ix, Op::Const(number));
+        let want = self.result.map_or(Want::Predicate, Want::Column);
+        let program = Program::compile(&tree, schema, want).ok()?;
+        Some(Program { required: self.required.clone(), ..program })
+    }
+
     /// The type of the column that `compute` makes; `None` for a predicate.
     pub fn result(&self) -> Option<Type> {
         self.result

@@ -4,7 +4,7 @@ use super::{WhyAnswer, write_node, write_value};
 use crate::answer::{write_degraded, write_error};
 use rankd_column::{Key, Value};
 use rankd_engine::why::{
-    AskedItem, DropReason, Dropped, Named, OtherRow, Part, PartKind, PathStep, RowStory, SourceRow, StoryEnd,
+    AskedItem, DropReason, Dropped, Named, OtherRow, Part, PartKind, PathStep, RowStory, SourceRow, StoryEnd, Verdict,
 };
 use rankd_plan::json::Writer;
 
@@ -37,6 +37,12 @@ impl WhyAnswer<'_> {
             w.field("verdict").string(item.verdict.name());
             w.field("rows").array(|w| item.rows.iter().for_each(|row| self.row(row, w)));
             w.field("row_count").int(item.row_count as i64);
+            if let Some(change) = &item.change {
+                self.write_change(change, w);
+            }
+            if item.verdict == Verdict::Never {
+                w.field("never").array(|w| item.never.iter().for_each(|never| self.not_given(never, w)));
+            }
         });
     }
 

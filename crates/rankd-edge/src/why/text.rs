@@ -75,6 +75,12 @@ impl WhyAnswer<'_> {
             (verdict, _) => verdict.name().to_owned(),
         };
         let _ = writeln!(out, "{}: {headline}", style.bold(&shown_text(&item.id.to_string())));
+        if !item.never.is_empty() {
+            out.push('\n');
+        }
+        for never in &item.never {
+            let _ = writeln!(out, "  not from {}: {}", self.node_at(never.node), self.absence(&never.why));
+        }
         for (at, row) in item.rows.iter().enumerate() {
             out.push('\n');
             if item.row_count > 1 {
@@ -82,6 +88,9 @@ impl WhyAnswer<'_> {
                 let _ = writeln!(out, "  {}", style.dim(&format!("row {} of {}: {end}", at + 1, item.row_count)));
             }
             self.row_text(row, style, out);
+        }
+        if let Some(change) = &item.change {
+            let _ = writeln!(out, "\n  change   {}", self.change(change));
         }
         if item.row_count > item.rows.len() {
             let _ = writeln!(out, "\n  {} more rows are not shown", item.row_count - item.rows.len());

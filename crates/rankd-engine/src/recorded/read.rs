@@ -1,7 +1,7 @@
 //! What is recorded of one read: what was asked of an endpoint, and what it gave.
 
 use crate::codes::ErrorCode;
-use crate::store::{CallMethod, KeyBuffer, KeyedRead, MemberOf, Replies, StoreError};
+use crate::store::{CallMethod, KeyBuffer, KeyedRead, MemberOf, PositionIn, Replies, StoreError};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub enum RecordedRead {
     SortedSet { count: usize, descending: bool },
     Text,
     Members { of: MemberOf, members: KeyBuffer },
+    Position { of: PositionIn, element: Box<[u8]> },
 }
 
 impl RecordedRead {
@@ -33,6 +34,7 @@ impl RecordedRead {
                 members.iter().for_each(|member| own.push(|out| out.extend_from_slice(member)));
                 RecordedRead::Members { of, members: own }
             }
+            KeyedRead::Position { of, element } => RecordedRead::Position { of, element: element.into() },
         }
     }
 
@@ -49,6 +51,7 @@ impl RecordedRead {
             }
             RecordedRead::Text => KeyedRead::Text,
             RecordedRead::Members { of, members } => KeyedRead::Members { of: *of, members: members.written() },
+            RecordedRead::Position { of, element } => KeyedRead::Position { of: *of, element },
         }
     }
 
@@ -56,6 +59,7 @@ impl RecordedRead {
         match self {
             RecordedRead::HashFields(fields) => fields.len() * size_of::<Arc<str>>(),
             RecordedRead::Members { members, .. } => members.byte_count(),
+            RecordedRead::Position { element, .. } => element.len(),
             RecordedRead::HashAll
             | RecordedRead::ListHead(_)
             | RecordedRead::List(_)

@@ -6,7 +6,7 @@
 use super::read::{RecordedCall, RecordedFault, RecordedKeys, RecordedRead};
 use super::recorder::RunRecord;
 use super::weather::Weather;
-use crate::store::{Call, KeyedRead, Keys, MemberOf, Replies, WrittenKeys};
+use crate::store::{Call, KeyedRead, Keys, MemberOf, PositionIn, Replies, WrittenKeys};
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::collections::HashMap;
@@ -26,6 +26,7 @@ enum Family {
     InSet,
     InSortedSet,
     InFilter,
+    Position(PositionIn),
 }
 
 impl Family {
@@ -40,6 +41,7 @@ impl Family {
             KeyedRead::Members { of: MemberOf::Set, .. } => Family::InSet,
             KeyedRead::Members { of: MemberOf::SortedSet, .. } => Family::InSortedSet,
             KeyedRead::Members { of: MemberOf::Filter, .. } => Family::InFilter,
+            KeyedRead::Position { of, .. } => Family::Position(*of),
         }
     }
 }
@@ -228,7 +230,8 @@ impl Replay {
             | KeyedRead::List(_)
             | KeyedRead::Set
             | KeyedRead::SortedSet { .. }
-            | KeyedRead::Text => false,
+            | KeyedRead::Text
+            | KeyedRead::Position { .. } => false,
         };
         match (gathered, fault) {
             (true, _) => Found::Given,
@@ -315,6 +318,11 @@ fn serve_from(recorded: &RecordedRead, given: &Replies, at: usize, read: &KeyedR
         }
         (RecordedRead::Members { members, .. }, KeyedRead::Members { members: asked, .. })
             if members.written().iter().eq(asked.iter()) =>
+        {
+            into.push_reply(given, at);
+        }
+        (RecordedRead::Position { element, .. }, KeyedRead::Position { element: asked, .. })
+            if **element == **asked =>
         {
             into.push_reply(given, at);
         }

@@ -53,6 +53,17 @@ pub enum KeyedRead<'a> {
     Text,
     /// For each of these members whether it is there, in their order: see [`MemberOf`].
     Members { of: MemberOf, members: WrittenKeys<'a> },
+    /// The position of an element, if it is there: see [`PositionIn`].
+    Position { of: PositionIn, element: &'a [u8] },
+}
+
+/// What is asked for the position of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PositionIn {
+    /// A list: the first element of several that are the same, among as many as are ever read.
+    List,
+    /// A sorted set, from the lowest score on, or from the highest.
+    SortedSet { descending: bool },
 }
 
 /// What is asked for members, and what an item of the answer then is.

@@ -22,7 +22,7 @@ pub mod tls;
 
 pub use calls::{Call, CallMethod, Called, Calls, CallsEndpoint};
 pub use error::{StoreError, TooLarge};
-pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, MemberOf, ReadBatch};
+pub use keyed::{Answer, Keyed, KeyedEndpoint, KeyedRead, MemberOf, PositionIn, ReadBatch};
 pub(crate) use keys::PickedKeys;
 pub use keys::{DistinctKeys, KeyBuffer, Keys, WrittenKeys};
 pub use replies::{Replies, parse_id};

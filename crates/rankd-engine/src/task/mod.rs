@@ -2,7 +2,8 @@
 //!
 //! `inputs` has the rows that a computation works on, `context` what a task may use besides, `ids` how it sees ids, and a file for
 //! each protocol of [`crate::store`] what a task can ask of an endpoint: `keyed` with `members`, `calls`, `table`. `decode` makes rows of what was read,
-//! and `layout` says what is read of a store. `draws` has random numbers, `model` trained models. `lost` is what tasks say of rows that they leave out.
+//! and `layout` says what is read of a store. `draws` has random numbers, `model` trained models. `lost` is what tasks say of rows that they leave out, `source` where the rows come from
+//! that they bring in.
 
 mod calls;
 mod context;
@@ -15,6 +16,7 @@ mod layout;
 mod lost;
 mod members;
 mod model;
+mod source;
 mod table;
 
 pub use calls::ServiceCalls;
@@ -30,6 +32,7 @@ pub use layout::{Inspect, KeyPattern, Misread, StoredLayout};
 pub use lost::{Among, Lost, LostRow};
 pub use members::AskedMembers;
 pub use model::ModelScore;
+pub use source::{ElementKey, Elements, RowSource, StoredElements};
 
 use crate::error::TaskError;
 use crate::request::Request;
@@ -83,6 +86,11 @@ pub trait Compute: Send + Sync {
     fn scored_by(&self, _: Key, _dials: &[i64]) -> Option<ModelScore> {
         None
     }
+
+    /// Where the rows come from that it brings in, for whoever asks why an item is not among them.
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Unsaid
+    }
 }
 
 /// Reads or waits: runs on the event loop and gives the loop back while it waits.
@@ -98,6 +106,11 @@ pub trait Fetch: Send + Sync {
     fn why_lost(&self, _: &LostRow<'_>) -> Lost {
         Lost::Unsaid
     }
+
+    /// The same as [`Compute::row_source`].
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Unsaid
+    }
 }
 
 /// The rows of a fetch that is under way.
@@ -110,6 +123,8 @@ pub trait AnyFetch: Send + Sync {
     fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>>;
 
     fn why_lost(&self, row: &LostRow<'_>) -> Lost;
+
+    fn row_source(&self) -> RowSource<'_>;
 }
 
 impl<T: Fetch> AnyFetch for T {
@@ -123,6 +138,10 @@ impl<T: Fetch> AnyFetch for T {
 
     fn why_lost(&self, row: &LostRow<'_>) -> Lost {
         Fetch::why_lost(self, row)
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        Fetch::row_source(self)
     }
 }
 
@@ -146,6 +165,14 @@ impl Task {
         match self {
             Task::Compute(task) => task.why_lost(row),
             Task::Fetch(task) => task.why_lost(row),
+        }
+    }
+
+    /// Where the rows come from that it brings in.
+    pub(crate) fn row_source(&self) -> RowSource<'_> {
+        match self {
+            Task::Compute(task) => task.row_source(),
+            Task::Fetch(task) => task.row_source(),
         }
     }
 

@@ -139,7 +139,7 @@ fn of_task(
         Among::Param(param) => Named::Param(registry.params.get(*param).name.clone()),
         Among::Stored { endpoint, key } => Named::Stored {
             endpoint: registry.endpoints.get(*endpoint).name.clone(),
-            key: filled(key, seen, position, walked.request),
+            key: filled(key, Some((seen, position)), walked.request).unwrap_or_default(),
         },
     };
     match lost {

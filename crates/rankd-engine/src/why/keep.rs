@@ -8,10 +8,13 @@
 
 use crate::codes;
 use crate::error::TaskError;
+use crate::request::Request;
+use crate::store::TableVersions;
 use crate::task::{
-    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, StoredLayout, Task,
+    AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, RowSource,
+    StoredLayout, Task,
 };
-use rankd_column::{Cells, Column, Key, RowSet};
+use rankd_column::{Cells, Column, IdTexts, Key, RowSet};
 use rankd_plan::Registry;
 use rankd_plan::model::ModelVersions;
 use rankd_plan::plan::NodeIx;
@@ -33,6 +36,31 @@ pub(crate) struct KeptCall {
     pub(crate) given: Option<RowSet>,
 }
 
+/// What a run has left behind.
+pub(crate) struct KeptRun {
+    pub(crate) calls: HashMap<NodeIx, KeptCall>,
+    pub(crate) taken: TakenAlong,
+}
+
+/// What the tasks of a plan are wrapped into when it is linked for a question.
+pub(crate) trait TaskWrapper {
+    fn wrap(&self, node: NodeIx, task: Task) -> Task;
+}
+
+impl TaskWrapper for Arc<Kept> {
+    fn wrap(&self, node: NodeIx, task: Task) -> Task {
+        self.watch(node, task)
+    }
+}
+
+/// What a run took along when it began, besides its request.
+#[derive(Clone, Default)]
+pub(crate) struct TakenAlong {
+    pub(crate) tables: Option<Arc<TableVersions>>,
+    pub(crate) models: Option<Arc<ModelVersions>>,
+    pub(crate) id_texts: Option<Arc<IdTexts>>,
+}
+
 /// What is kept of one run.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<KeptCalls>);
@@ -40,10 +68,9 @@ pub(crate) struct Kept(Mutex<KeptCalls>);
 #[derive(Default)]
 struct KeptCalls {
     calls: HashMap<NodeIx, KeptCall>,
-    /// The versions of models that the run scored with.
-    models: Option<ModelVersions>,
     /// The numbers of an input's rows, by the input's position and the length of its batch: shared by all that are alike.
     numbers: HashMap<(usize, usize), Arc<Column>>,
+    taken: TakenAlong,
     /// Where the parts lie that are held, and how many bytes they take.
     parts: HashSet<usize>,
     bytes: usize,
@@ -83,13 +110,22 @@ impl Kept {
     }
 
     /// What was kept, for whoever asks once the run is over.
-    pub(crate) fn take(&self) -> HashMap<NodeIx, KeptCall> {
-        std::mem::take(&mut self.held().calls)
+    pub(crate) fn take(&self) -> KeptRun {
+        let mut held = self.held();
+        KeptRun { calls: std::mem::take(&mut held.calls), taken: std::mem::take(&mut held.taken) }
     }
 
-    /// The versions of models that the run scored with, if it did.
-    pub(crate) fn models(&self) -> Option<ModelVersions> {
-        self.held().models.clone()
+    /// Keeps what the run has taken along, which is the same for all of its nodes.
+    fn take_along(
+        &self,
+        tables: Option<&Arc<TableVersions>>,
+        models: Option<&Arc<ModelVersions>>,
+        id_texts: Option<&Arc<IdTexts>>,
+    ) {
+        let taken = &mut self.held().taken;
+        taken.tables = taken.tables.take().or_else(|| tables.cloned());
+        taken.models = taken.models.take().or_else(|| models.cloned());
+        taken.id_texts = taken.id_texts.take().or_else(|| id_texts.cloned());
     }
 
     fn held(&self) -> MutexGuard<'_, KeptCalls> {
@@ -140,10 +176,8 @@ struct Watched<T> {
 
 impl Compute for Watched<Arc<dyn Compute>> {
     fn run(&self, inputs: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
-        if let Some(models) = cx.models {
-            self.kept.held().models.get_or_insert_with(|| models.clone());
-        }
         let numbered = self.kept.numbered(inputs.iter());
+        self.kept.take_along(cx.tables, cx.models, cx.id_texts);
         let mut slots: Vec<Option<RowSet>> = numbered.iter().cloned().map(Some).collect();
         let given = self.task.run(&mut InputRows::owned(&mut slots), cx);
         self.kept.keep(self.node, numbered, given.as_ref().ok())?;
@@ -169,12 +203,18 @@ impl Compute for Watched<Arc<dyn Compute>> {
     fn scored_by(&self, key: Key, dials: &[i64]) -> Option<ModelScore> {
         self.task.scored_by(key, dials)
     }
+
+    fn row_source(&self) -> RowSource<'_> {
+        self.task.row_source()
+    }
 }
 
 impl AnyFetch for Watched<Arc<dyn AnyFetch>> {
     fn start<'a>(&'a self, inputs: &'a [RowSet], cx: &'a FetchContext<'a>) -> Fetching<'a> {
         Box::pin(async move {
             let numbered = self.kept.numbered(inputs.iter());
+            let Request { tables, models, id_texts, .. } = cx.request;
+            self.kept.take_along(tables.as_ref(), models.as_ref(), id_texts.as_ref());
             let given = self.task.start(&numbered, cx).await;
             self.kept.keep(self.node, numbered, given.as_ref().ok())?;
             given
@@ -187,5 +227,9 @@ impl AnyFetch for Watched<Arc<dyn AnyFetch>> {
 
     fn why_lost(&self, row: &LostRow<'_>) -> Lost {
         self.task.why_lost(row)
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        self.task.row_source()
     }
 }

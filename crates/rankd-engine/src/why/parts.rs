@@ -305,7 +305,7 @@ fn expression(node: &Node, key: Key) -> Option<&Program> {
 }
 
 /// The keys that a node reads of its rows.
-fn read_keys(node: &Node) -> Vec<Key> {
+pub(super) fn read_keys(node: &Node) -> Vec<Key> {
     let named = node.signature.contract.reads.iter().flat_map(|param| node.arg(*param).keys());
     let mut keys: Vec<Key> = Vec::new();
     for key in named.chain(node.args.iter().flat_map(Arg::own_reads)) {

@@ -1,6 +1,8 @@
 //! The story of an item: each of its rows, from where it came in to its end.
 
+use super::change::{Change, ChangeFinder, NoChange};
 use super::dropped::Dropped;
+use super::never::NotGiven;
 use super::parts::{Part, Parts, written_keys};
 use super::trail::{RowAt, Trail, TrailEnd, Walked};
 use rankd_column::{Id, Key, Value};
@@ -45,6 +47,10 @@ pub struct AskedItem {
     pub rows: Vec<RowStory>,
     /// How many rows it has in all.
     pub row_count: usize,
+    /// Where it was in no source: each of them, and why it was not there.
+    pub never: Vec<NotGiven>,
+    /// Where it was dropped: a number whose change alone brings it into the answer, or why none is told.
+    pub change: Option<Result<Change, NoChange>>,
 }
 
 /// One row, from where it came in to its end.
@@ -106,7 +112,12 @@ pub enum StoryEnd {
 }
 
 impl AskedItem {
-    pub(super) fn of(walked: &Walked<'_>, registry: &Registry, id: &Id) -> AskedItem {
+    pub(super) fn of(
+        walked: &Walked<'_>,
+        registry: &Registry,
+        id: &Id,
+        changes: Option<&mut ChangeFinder<'_>>,
+    ) -> AskedItem {
         let id = match (id, registry.has_text_ids()) {
             // An int is the id that its digits are.
             (Id::Int(id), true) => Id::from(&*id.to_string()),
@@ -124,7 +135,12 @@ impl AskedItem {
             (Some(TrailEnd::Aside { .. }) | None, Err(_)) => Verdict::Failed,
         };
         let rows = trails.iter().take(ROWS_SHOWN).map(|trail| RowStory::of(walked, registry, trail)).collect();
-        AskedItem { id, verdict, rows, row_count: trails.len() }
+        let never = match verdict {
+            Verdict::Never => NotGiven::by_all(walked, registry, &id),
+            Verdict::Answered | Verdict::Dropped | Verdict::Expanded | Verdict::Grouped | Verdict::Failed => Vec::new(),
+        };
+        let change = changes.filter(|_| verdict == Verdict::Dropped).map(|changes| changes.find(&id, &trails));
+        AskedItem { id, verdict, rows, row_count: trails.len(), never, change }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Rows are followed by where they lie, never by their ids. A row that several nodes read goes on in each of them, so one row that came in
 //! can have several ends. Nothing here recurses, and what is looked at is bounded.
 
-use super::keep::{KeptCall, origin, positions_from};
+use super::keep::{KeptCall, KeptRun, TakenAlong, origin, positions_from};
 use super::scored;
 use crate::degraded::{Degraded, StandIn};
 use crate::link::Linked;
@@ -86,6 +86,7 @@ pub(super) struct Walked<'a> {
     pub(super) linked: &'a Linked,
     pub(super) request: &'a Request,
     pub(super) calls: HashMap<NodeIx, KeptCall>,
+    pub(super) taken: TakenAlong,
     pub(super) outcome: &'a Outcome,
     /// By node: whether its condition does not hold.
     pub(super) skipped: Vec<bool>,
@@ -121,7 +122,7 @@ impl<'a> Walked<'a> {
         plan: &'a Plan,
         linked: &'a Linked,
         request: &'a Request,
-        calls: HashMap<NodeIx, KeptCall>,
+        kept: KeptRun,
         outcome: &'a Outcome,
     ) -> Walked<'a> {
         let mut skipped = vec![false; plan.nodes.len()];
@@ -131,8 +132,9 @@ impl<'a> Walked<'a> {
             found.unwrap_or_default().into_iter().for_each(|node| skipped[node as usize] = true);
         }
         let live = plan.nodes.iter().map(|node| node.needed).collect();
+        let KeptRun { calls, taken } = kept;
         let explaining_left = Cell::new(scored::TIME_MAX_IN_ALL);
-        let mut walked = Walked { plan, linked, request, calls, outcome, skipped, live, explaining_left };
+        let mut walked = Walked { plan, linked, request, calls, taken, outcome, skipped, live, explaining_left };
         if outcome.result.is_ok() {
             walked.live = walked.live_nodes();
         }
@@ -164,6 +166,14 @@ impl<'a> Walked<'a> {
 
     pub(super) fn node(&self, ix: NodeIx) -> &Node {
         &self.plan.nodes[ix as usize]
+    }
+
+    /// The fallback that was taken in place of a node, if one was.
+    pub(super) fn degraded(&self, ix: NodeIx) -> Option<&Degraded> {
+        self.outcome
+            .degraded
+            .iter()
+            .find(|degraded| degraded.node == ix && matches!(degraded.fallback, StandIn::Substitute(_)))
     }
 
     fn in_place(&self, ix: NodeIx) -> Option<InPlace<'_>> {
@@ -205,7 +215,7 @@ impl<'a> Walked<'a> {
     }
 
     /// Whether the rows of a node are new ones, in a run in which it was called.
-    fn is_source(&self, ix: NodeIx, call: &KeptCall) -> bool {
+    pub(super) fn is_source(&self, ix: NodeIx, call: &KeptCall) -> bool {
         if call.inputs.is_empty() {
             return true;
         }

@@ -102,20 +102,29 @@ pub(super) fn literal(value: &Value) -> String {
     shortened(value.to_string())
 }
 
-/// A template as it is filled in for a row.
-pub(super) fn filled(template: &Template, rows: &RowSet, position: usize, request: &Request) -> String {
-    let plain = |value: Value| match value {
-        Value::Str(text) => text.to_string(),
-        other => other.to_string(),
-    };
-    let part = |part: &TemplatePart| match part {
-        TemplatePart::Text(text) => text.to_string(),
-        TemplatePart::Id => plain(rows.value(Key::ID, position)),
-        TemplatePart::UserId => plain(Value::from(&request.user_id)),
-        TemplatePart::Param(param) => plain(request.params.get(*param as usize).cloned().unwrap_or(Value::Null)),
-        TemplatePart::Key(key) => plain(rows.value(*key, position)),
+/// A template as it is filled in for a row, or for none; nothing where a part of it is null, because then nothing is read.
+pub(super) fn filled(template: &Template, row: Option<(&RowSet, usize)>, request: &Request) -> Option<String> {
+    let of_row = |key: Key| row.map_or(Value::Null, |(rows, position)| rows.value(key, position));
+    let part = |part: &TemplatePart| {
+        let value = match part {
+            TemplatePart::Text(text) => return Some(text.to_string()),
+            TemplatePart::Id => of_row(Key::ID),
+            TemplatePart::UserId => Value::from(&request.user_id),
+            TemplatePart::Param(param) => request.params.get(*param as usize).cloned().unwrap_or(Value::Null),
+            TemplatePart::Key(key) => of_row(*key),
+        };
+        plain(&value)
     };
     template.parts().iter().map(part).collect()
+}
+
+/// A value as it is written into a key; nothing for null.
+pub(super) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::Str(text) => Some(text.to_string()),
+        other => Some(other.to_string()),
+    }
 }
 
 /// A text of which so much is left that a line has room for it.

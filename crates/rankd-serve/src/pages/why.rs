@@ -120,7 +120,17 @@ async fn answer(scope: &mut RequestScope, question: Question) -> Result<Reply, R
     // A run that took all its time is told, too.
     let until = loop_state.loop_handle.limits_of_question().request;
     let told = off_loop::offload(scope, until, move || {
-        let items = asked.items(&plan, &registry, &request, &outcome, &items);
+        let told = asked.items(&plan, &registry, &request, &outcome, &items);
+        (told, asked, registry, request, outcome)
+    });
+    let ((mut items, inquiry), asked, registry, request, outcome) = told.await?;
+    if let Some(inquiry) = inquiry {
+        let limits = loop_state.loop_handle.limits_of_question();
+        // What came of it is in its answers.
+        let _ = run::run_within(scope, inquiry.linked(), inquiry.request(&request), limits, Purpose::Question).await;
+        inquiry.tell(&mut items);
+    }
+    let told = off_loop::offload(scope, until, move || {
         let (request_id, plan) = (request.request_id.as_str(), asked.linked());
         WhyAnswer { request_id, plan, registry: &registry, outcome: &outcome, items: &items }.to_json()
     });
@@ -148,6 +158,9 @@ const ANSWER: &str = r##"{"type":"object","required":["request_id","plan","items
     "id":{"$ref":"#/components/schemas/Id"},
     "verdict":{"enum":["answered","dropped","expanded","grouped","never","failed"],"description":"What became of its best row"},
     "row_count":{"type":"integer","minimum":0},
+    "change":{"type":["object","null"],"description":"Where it was dropped: one number whose change alone brings it into the answer, as seen in a run on the same reads"},
+    "no_change":{"enum":["two_drops","not_found","out_of_time","not_read"],"description":"Why there is no such number"},
+    "never":{"type":"array","items":{"type":"object","required":["node","op","why"]},"description":"Where it was in no source: each of them, and why it was not there"},
     "rows":{"type":"array","items":{"type":"object","required":["end","source","path","score"],"properties":{
       "end":{"enum":["answered","dropped","expanded","grouped","aside","failed"]},
       "source":{"type":"object","description":"The node that brought it in, its position there and what it had"},

@@ -17,7 +17,7 @@
 
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Fetch, FetchContext};
+use rankd_engine::task::{Fetch, FetchContext, RowSource};
 use rankd_plan::params;
 use rankd_plan::signature::*;
 
@@ -37,5 +37,9 @@ params! {
 impl Fetch for Task {
     async fn run(&self, _: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         cx.candidates().await
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Request
     }
 }

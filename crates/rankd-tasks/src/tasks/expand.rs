@@ -48,7 +48,8 @@ use rankd_engine::decode::push_text;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead, Replies};
 use rankd_engine::task::{
-    self, Decide, Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, StoredLayout, Unread,
+    self, Decide, Decoding, ElementKey, Elements, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load,
+    RowSource, StoredElements, StoredLayout, Unread,
 };
 use rankd_plan::signature::typed::{Dial, KeyMap, On, Pointer, TemplateText};
 use rankd_plan::signature::*;
@@ -252,6 +253,21 @@ impl Fetch for Expand {
             keys,
             read: self.decoder.read(self.decoder.fanout.count(&[])),
             inspect,
+        })
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Stored(StoredElements {
+            endpoint: self.endpoint.0,
+            key: ElementKey::Template(&self.template),
+            elements: match self.decoder.what {
+                What::List => Elements::List,
+                What::Set => Elements::Set,
+                What::SortedSet { descending } => Elements::SortedSet { descending },
+                What::Hash => Elements::HashFields,
+                What::Json { .. } => Elements::Document,
+            },
+            fanout: self.decoder.fanout,
         })
     }
 }

@@ -16,7 +16,7 @@ use rankd_column::kernel::gather::gather_column;
 use rankd_column::rowset::Rows;
 use rankd_column::{Batch, Column, Id, RowSet, Stop, Stopped, Type, Value};
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, code_id};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, RowSource, code_id};
 use rankd_plan::params;
 use rankd_plan::plan::{ColumnData, Generator};
 use rankd_plan::signature::typed::{Columns, Count, IdList};
@@ -78,6 +78,10 @@ impl Fetch for Task {
             None => code_id(coder, &Id::Int(numbers[at])),
         });
         Ok(self.rows.renamed(codes.await?, texts.clone()))
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Plan
     }
 }
 

@@ -23,7 +23,7 @@ use rankd_column::{Column, IdFault, IdTexts, Key, RowSet, Stop, Stopped};
 use rankd_engine::codes;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{Call, CallMethod, CallsEndpoint};
-use rankd_engine::task::{Decoding, Fetch, FetchContext, Field, LinkContext, Load, Make, Unread};
+use rankd_engine::task::{Decoding, Fetch, FetchContext, Field, LinkContext, Load, Make, RowSource, Unread};
 use rankd_plan::signature::typed::{Count, KeyMap, PathTemplate, Pointer};
 use rankd_plan::signature::*;
 use rankd_plan::{choices, params};
@@ -142,6 +142,10 @@ impl Make for Task {
 }
 
 impl Fetch for Task {
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Service(self.endpoint.0)
+    }
+
     async fn run(&self, inputs: &[RowSet], cx: &FetchContext<'_>) -> Result<RowSet, TaskError> {
         let rows = inputs.first();
         if let Some(rows) = rows.filter(|rows| rows.is_empty()) {

@@ -22,7 +22,7 @@
 use crate::fan_out::{self, FanOut, Params};
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
-use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, StoredLayout};
+use rankd_engine::task::{Fetch, FetchContext, LinkContext, Make, RowSource, StoredLayout};
 use rankd_plan::Registry;
 use rankd_plan::signature::Contract;
 
@@ -45,5 +45,9 @@ impl Fetch for Task {
 
     fn layout(&self, registry: &Registry) -> Option<StoredLayout<'_>> {
         Some(self.0.layout(registry))
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        self.0.row_source()
     }
 }

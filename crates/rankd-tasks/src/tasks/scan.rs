@@ -19,7 +19,7 @@
 use rankd_column::RowSet;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::TableEndpoint;
-use rankd_engine::task::{Compute, ComputeContext, InputRows};
+use rankd_engine::task::{Compute, ComputeContext, InputRows, RowSource};
 use rankd_plan::params;
 use rankd_plan::signature::typed::Where;
 use rankd_plan::signature::*;
@@ -45,5 +45,9 @@ params! {
 impl Compute for Task {
     fn run(&self, _: &mut InputRows<'_>, cx: &mut ComputeContext<'_>) -> Result<RowSet, TaskError> {
         Ok(cx.table(self.endpoint)?.rows(cx.id_texts()))
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::Table(self.endpoint)
     }
 }

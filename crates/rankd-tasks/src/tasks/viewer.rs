@@ -19,7 +19,7 @@ use rankd_engine::decode;
 use rankd_engine::error::TaskError;
 use rankd_engine::store::{KeyedEndpoint, KeyedRead};
 use rankd_engine::task::{
-    Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, Make, StoredLayout, Unread,
+    Decoding, Fetch, FetchContext, Field, Inspect, KeyPattern, LinkContext, Load, Make, RowSource, StoredLayout, Unread,
 };
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, params};
@@ -90,5 +90,9 @@ impl Fetch for Task {
         });
         let keys = KeyPattern::of_prefix(PREFIX, registry);
         Some(StoredLayout { endpoint: self.endpoint.0, keys, read: KeyedRead::HashAll, inspect })
+    }
+
+    fn row_source(&self) -> RowSource<'_> {
+        RowSource::User
     }
 }

@@ -59,7 +59,12 @@ fn ask(args: &WhyArgs, library: &Library, running: &PlanEngine) -> Result<u8, Co
     let asked = AskedPlan::link(plan, library.tasks(), registry).map_err(|error| CommandError::Caused(error))?;
     let request = asked.request(prepared.request);
     let outcome = engine.run(asked.linked(), request.clone());
-    let items = asked.items(plan, registry, &request, &outcome, &items);
+    let (mut items, inquiry) = asked.items(plan, registry, &request, &outcome, &items);
+    if let Some(inquiry) = inquiry {
+        // What came of it is in its answers.
+        let _ = engine.run(inquiry.linked(), inquiry.request(&request));
+        inquiry.tell(&mut items);
+    }
     let answer =
         WhyAnswer { request_id: &request.request_id, plan: asked.linked(), registry, outcome: &outcome, items: &items };
     match args.json {

@@ -3,7 +3,7 @@
 use crate::base64;
 use crate::store::closing;
 use crate::store::keyed::limits;
-use crate::store::{KeyedRead, MemberOf, ReadBatch, Replies, StoreError, TooLarge};
+use crate::store::{KeyedRead, MemberOf, PositionIn, ReadBatch, Replies, StoreError, TooLarge};
 use hashbrown::{HashMap, HashSet};
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use std::fmt;
@@ -207,7 +207,7 @@ impl Data {
                 None => {
                     match batch.read {
                         KeyedRead::HashFields(fields) => fields.iter().for_each(|_| replies.push_item(None)),
-                        KeyedRead::Text => replies.push_item(None),
+                        KeyedRead::Text | KeyedRead::Position { .. } => replies.push_item(None),
                         KeyedRead::Members { of, members } => {
                             members.iter().for_each(|_| push_member(&mut replies, of, None));
                         }
@@ -286,6 +286,13 @@ impl Held {
                     held.iter().map(|(member, score)| (member.as_bytes(), *score)).collect();
                 members.iter().for_each(|member| push_member(replies, of, held.get(member).copied()));
             }
+            (Held::List(list), KeyedRead::Position { of: PositionIn::List, element }) => {
+                push_position(replies, list.iter().take(limits::ELEMENTS).position(|held| held.as_bytes() == element));
+            }
+            (Held::SortedSet(held), KeyedRead::Position { of: PositionIn::SortedSet { descending }, element }) => {
+                let position = held.iter().position(|(member, _)| member.as_bytes() == element);
+                push_position(replies, position.map(|at| if descending { held.len() - 1 - at } else { at }));
+            }
             (Held::Hash(_) | Held::List(_) | Held::Set(_) | Held::SortedSet(_) | Held::Text(_), _) => {
                 replies.end_wrong_type();
                 return Ok(());
@@ -302,6 +309,11 @@ fn push_member(replies: &mut Replies, of: MemberOf, score: Option<f64>) {
         MemberOf::Set | MemberOf::Filter => replies.push_item(Some(if score.is_some() { b"1" } else { b"0" })),
         MemberOf::SortedSet => replies.push_item(score.map(|score| score.to_string()).as_deref().map(str::as_bytes)),
     }
+}
+
+/// Adds where an element stands, if it is there.
+fn push_position(replies: &mut Replies, position: Option<usize>) {
+    replies.push_item(position.map(|position| position.to_string()).as_deref().map(str::as_bytes));
 }
 
 /// Adds an item within the limits of what is read.

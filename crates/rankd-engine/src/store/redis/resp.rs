@@ -7,7 +7,7 @@
 
 use crate::store::keyed::limits;
 use crate::store::redis::flat;
-use crate::store::{KeyedRead, Keys, MemberOf, ReadBatch, Replies, TooLarge};
+use crate::store::{KeyedRead, Keys, MemberOf, PositionIn, ReadBatch, Replies, TooLarge};
 
 /// What is passed over of a step's replies. Where there is more, a new connection costs less than waiting for the rest.
 const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
@@ -39,6 +39,9 @@ pub(crate) fn command(read: KeyedRead<'_>) -> &'static str {
         KeyedRead::Members { of: MemberOf::Set, .. } => "SMISMEMBER",
         KeyedRead::Members { of: MemberOf::SortedSet, .. } => "ZMSCORE",
         KeyedRead::Members { of: MemberOf::Filter, .. } => "BF.MEXISTS",
+        KeyedRead::Position { of: PositionIn::List, .. } => "LPOS",
+        KeyedRead::Position { of: PositionIn::SortedSet { descending: false }, .. } => "ZRANK",
+        KeyedRead::Position { of: PositionIn::SortedSet { descending: true }, .. } => "ZREVRANK",
     }
 }
 
@@ -56,6 +59,8 @@ pub(super) fn push_step(out: &mut Vec<u8>, batch: &ReadBatch<'_>, asking: bool) 
         KeyedRead::ListHead(_) | KeyedRead::List(_) => 2,
         KeyedRead::SortedSet { .. } => 3,
         KeyedRead::Members { members, .. } => members.len(),
+        KeyedRead::Position { of: PositionIn::List, .. } => 3,
+        KeyedRead::Position { of: PositionIn::SortedSet { .. }, .. } => 1,
     };
     push_header(&mut before, b'*', 2 + more_words);
     push_word(&mut before, command(batch.read).as_bytes());
@@ -69,6 +74,13 @@ pub(super) fn push_step(out: &mut Vec<u8>, batch: &ReadBatch<'_>, asking: bool) 
             push_word(&mut after, b"WITHSCORES");
         }
         KeyedRead::Members { members, .. } => members.iter().for_each(|member| push_word(&mut after, member)),
+        KeyedRead::Position { of, element } => {
+            push_word(&mut after, element);
+            if of == PositionIn::List {
+                push_word(&mut after, b"MAXLEN");
+                push_word(&mut after, itoa::Buffer::new().format(limits::ELEMENTS).as_bytes());
+            }
+        }
     }
     match batch.keys {
         Keys::Numbered { prefix, ids } => {
@@ -127,6 +139,8 @@ pub(super) enum Expect {
     Scored(usize),
     /// One string, or nothing.
     One,
+    /// One number, or nothing.
+    Number,
     /// A status line, such as the answer to ASKING.
     Status,
 }
@@ -142,6 +156,7 @@ impl Expect {
             KeyedRead::SortedSet { count, .. } => Expect::Scored(count),
             KeyedRead::Text => Expect::One,
             KeyedRead::Members { members, .. } => Expect::Exactly(members.len()),
+            KeyedRead::Position { .. } => Expect::Number,
         }
     }
 
@@ -150,7 +165,7 @@ impl Expect {
             Expect::Whole(most, _) | Expect::AtMost(most) | Expect::Ids(most) => count <= most,
             Expect::Exactly(wanted) => count == wanted,
             Expect::Scored(most) => count <= 2 * most,
-            Expect::One | Expect::Status => false,
+            Expect::One | Expect::Number | Expect::Status => false,
         }
     }
 }
@@ -211,7 +226,7 @@ impl Incoming {
     pub(super) fn reply(&mut self, expect: Expect, into: &mut Replies) -> Result<ReplyProgress, Malformed> {
         if self.left.is_none() {
             let Some((kind, line)) = self.line()? else { return Ok(ReplyProgress::Incomplete) };
-            if matches!((expect, kind), (Expect::One, b'$' | b'_')) {
+            if matches!((expect, kind), (Expect::One, b'$' | b'_') | (Expect::Number, b':' | b'$' | b'_')) {
                 self.left = Some(1);
                 return self.items(expect, into);
             }
@@ -557,6 +572,33 @@ mod tests {
             {}
         }
         assert_eq!((replies.items(0).len(), incoming.is_empty()), (4, true));
+    }
+
+    #[test]
+    fn a_position_is_a_number_or_nothing() {
+        let list = KeyedRead::Position { of: PositionIn::List, element: b"9" };
+        let down = KeyedRead::Position { of: PositionIn::SortedSet { descending: true }, element: b"9" };
+        for (read, words) in [(list, "5 LPOS user:5 9 MAXLEN 100000"), (down, "3 ZREVRANK user:5 9")] {
+            let mut out = Vec::new();
+            push_step(&mut out, &ReadBatch { read, keys: USER_5 }, false);
+            let text = String::from_utf8_lossy(&out).into_owned();
+            let lines = text.split("\r\n").filter(|line| !line.starts_with('$') && !line.is_empty());
+            assert_eq!(lines.collect::<Vec<_>>().join(" ").trim_start_matches('*'), words);
+        }
+        for (reply, position) in [(&b":83\r\n"[..], Some(&b"83"[..])), (b"$-1\r\n", None), (b"_\r\n", None)] {
+            for cut in 0..reply.len() {
+                let (mut incoming, mut replies) = (Incoming::default(), Replies::default());
+                incoming.bytes.extend_from_slice(&reply[..cut]);
+                assert_eq!(incoming.reply(Expect::of(list), &mut replies), Ok(ReplyProgress::Incomplete), "{cut}");
+                incoming.bytes.extend_from_slice(&reply[cut..]);
+                assert_eq!(incoming.reply(Expect::of(list), &mut replies), Ok(ReplyProgress::Done), "{cut}");
+                assert_eq!(replies.items(0).collect::<Vec<_>>(), [position]);
+            }
+        }
+        for bad in [&b"*1\r\n:1\r\n"[..], b"+OK\r\n", b"#t\r\n"] {
+            let mut incoming = Incoming { bytes: bad.to_vec(), ..Incoming::default() };
+            assert!(incoming.reply(Expect::of(list), &mut Replies::default()).is_err(), "{bad:?}");
+        }
     }
 
     #[test]
