@@ -1,9 +1,9 @@
 //! Reads files, never more of them than is allowed, and none that could keep whoever reads it waiting for ever.
 
 use rustix::fs::OFlags;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What came of reading a file.
@@ -122,6 +122,16 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     name.push(".new");
     std::fs::copy(from, &name)?;
     std::fs::rename(&name, to)
+}
+
+/// Makes a file that is not there, for its owner alone.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    File::options().create_new(true).write(true).mode(0o600).open(path)
+}
+
+/// Makes a folder with those above it, where they are not there, for its owner alone.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Opens a file to write at its end; makes it if it is not there.

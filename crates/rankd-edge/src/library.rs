@@ -141,6 +141,11 @@ impl PlanFile {
         self.checked.diagnostics.list().iter().any(|found| found.code == Code::StaleArtifact)
     }
 
+    /// The artifact's text, as it was read or as the plan was compiled to.
+    pub fn artifact_text(&self) -> Option<&str> {
+        self.artifact.as_deref().or(self.text.as_deref())
+    }
+
     /// The path, as people read it.
     pub fn file(&self) -> String {
         self.path.display().to_string()

@@ -62,7 +62,7 @@ impl LinkedModels {
         LinkedModels { uses, models }
     }
 
-    pub(crate) fn versions(&self) -> Option<Arc<ModelVersions>> {
+    pub fn versions(&self) -> Option<Arc<ModelVersions>> {
         self.models.as_ref().map(|models| models.versions())
     }
 

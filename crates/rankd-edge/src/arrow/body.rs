@@ -5,7 +5,7 @@ use rankd_column::{Column, Element, Elements, Key, RowSet, Type};
 
 /// Buffers one after the other, each from a multiple of eight on, and where they are.
 #[derive(Default)]
-pub(super) struct Body {
+pub(crate) struct Body {
     pub(super) bytes: Vec<u8>,
     /// By field: how many rows, how many of them null.
     pub(super) nodes: Vec<[i64; 2]>,
@@ -163,6 +163,44 @@ impl Body {
         Ok(())
     }
 
+    /// Ints, of which none is null.
+    pub(crate) fn ints(&mut self, values: &[i64]) {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.elements(values.len(), &[&bytes]);
+    }
+
+    /// Ints, of which some may be null.
+    pub(crate) fn optional_ints(&mut self, values: &[Option<i64>]) {
+        let mut valid = Bits::default();
+        values.iter().for_each(|value| valid.push(value.is_some()));
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.unwrap_or_default().to_le_bytes()).collect();
+        self.field(&valid, &[&bytes]);
+    }
+
+    /// Texts or bytes, of which some may be null. False where there is too much of it.
+    pub(crate) fn texts(&mut self, texts: OptionalTexts) -> bool {
+        let OptionalTexts { valid, texts } = texts;
+        let Some((ends, text)) = texts.finish() else { return false };
+        self.field(&valid, &[&ends, &text]);
+        true
+    }
+
+    /// Lists that end at these elements; the elements come next. False where they are too many.
+    pub(crate) fn list_ends(&mut self, ends: &[usize]) -> bool {
+        let mut bytes = vec![0; 4];
+        for end in ends {
+            let Some(end) = offset(*end) else { return false };
+            bytes.extend(end.to_le_bytes());
+        }
+        self.elements(ends.len(), &[&bytes]);
+        true
+    }
+
+    /// So many structs, whose fields come next.
+    pub(crate) fn structs(&mut self, count: usize) {
+        self.elements(count, &[]);
+    }
+
     /// The elements of lists: none of them is null.
     fn elements(&mut self, count: usize, buffers: &[&[u8]]) {
         self.nodes.push([count as i64, 0]);
@@ -209,11 +247,29 @@ impl Default for Texts {
     }
 }
 
+/// Texts or bytes, of which some may be null.
+#[derive(Default)]
+pub(crate) struct OptionalTexts {
+    valid: Bits,
+    texts: Texts,
+}
+
+impl OptionalTexts {
+    pub(crate) fn push(&mut self, text: Option<&[u8]>) {
+        self.valid.push(text.is_some());
+        self.texts.push_bytes(text.unwrap_or_default());
+    }
+}
+
 impl Texts {
     fn push(&mut self, text: &str) {
+        self.push_bytes(text.as_bytes());
+    }
+
+    fn push_bytes(&mut self, text: &[u8]) {
         match offset(self.text.len() + text.len()) {
             Some(end) if self.fits => {
-                self.text.extend(text.as_bytes());
+                self.text.extend(text);
                 self.ends.extend(end.to_le_bytes());
             }
             _ => self.fits = false,

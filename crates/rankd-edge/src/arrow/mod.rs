@@ -1,5 +1,5 @@
-//! Rows as an Arrow IPC stream: a schema, one record batch, the end. Only written, never read, and only what rows need:
-//! int64, float64, bool, utf8, lists and fixed-size lists of float32, little endian, no compression, metadata version 5.
+//! Rows as an Arrow IPC stream: a schema, one record batch, the end. Only written, never read, and only what rows and captures need:
+//! int64, float64, bool, utf8, binary, lists, structs and fixed-size lists of float32, little endian, no compression, metadata version 5.
 //!
 //! By hand, because `arrow-ipc` and what it needs is close to a minute of building for these few pages.
 //! Reading order: this file (messages), [`flat`] (the format of their metadata), [`body`] (cells).
@@ -9,8 +9,8 @@ mod flat;
 #[cfg(test)]
 mod tests;
 
-use body::Body;
-use flat::{Slot, Table};
+pub(crate) use body::{Body, OptionalTexts};
+pub(crate) use flat::{Slot, Table};
 use rankd_column::{Element, Key, RowSet, Type};
 
 /// The media type of a stream.
@@ -52,7 +52,7 @@ const DOUBLE: i16 = 2;
 /// The column that says which output a row is of.
 const OUTPUT: &str = "output";
 /// What readers expect the elements of a list to be called.
-const ITEM: &str = "item";
+pub(crate) const ITEM: &str = "item";
 
 /// The rows of all outputs, one after the other, as one table: `id`, which is of type `ids`, then `output` where outputs have names, then
 /// these fields. `about` goes with the schema as metadata, by name.
@@ -75,14 +75,43 @@ pub fn stream(
         body.add(field, outputs)?;
     }
     let rows = outputs.iter().map(|output| output.rows().len() as i64).sum();
+    let mut out = Vec::with_capacity(body.bytes.len() + 1024 + 256 * fields.len());
+    message(&mut out, SCHEMA, schema(ids, names.is_some(), fields, about), &[]);
+    batch_message(&mut out, rows, body);
+    out.extend(END);
+    Ok(out)
+}
+
+/// What a stream ends with.
+pub(crate) const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+/// The message that a stream begins with: these fields, and `about` by name.
+pub(crate) fn schema_message<'a>(fields: Vec<Table<'a>>, about: &[(&'a str, &'a str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    message(&mut out, SCHEMA, schema_of(fields, about), &[]);
+    out
+}
+
+/// Adds the message of a record batch.
+pub(crate) fn batch_message(out: &mut Vec<u8>, rows: i64, body: Body) {
     let Body { bytes, nodes, buffers } = body;
     let batch = Table(vec![Slot::Long(rows), Slot::Pairs(nodes), Slot::Pairs(buffers)]);
-    let mut out = Vec::with_capacity(bytes.len() + 1024 + 256 * fields.len());
-    message(&mut out, SCHEMA, schema(ids, names.is_some(), fields, about), &[]);
-    message(&mut out, RECORD_BATCH, batch, &bytes);
-    out.extend(CONTINUES);
-    out.extend([0; 4]);
-    Ok(out)
+    message(out, RECORD_BATCH, batch, &bytes);
+}
+
+/// A field of bytes.
+pub(crate) fn binary_field(name: &str, nullable: bool) -> Table<'_> {
+    plain_field(name, 4, vec![], nullable)
+}
+
+/// A field of structs.
+pub(crate) fn struct_field<'a>(name: &'a str, fields: Vec<Table<'a>>) -> Table<'a> {
+    nested_field(name, 13, vec![], false, fields)
+}
+
+/// A field of lists; the item has the name [`ITEM`].
+pub(crate) fn list_field<'a>(name: &'a str, item: Table<'a>) -> Table<'a> {
+    nested_field(name, 12, vec![], false, vec![item])
 }
 
 fn message(out: &mut Vec<u8>, kind: u8, header: Table<'_>, body: &[u8]) {
@@ -100,12 +129,16 @@ fn schema<'a>(ids: Type, has_names: bool, fields: &[ArrowField<'a>], about: &[(&
     let mut all = vec![field("id", ids, false)];
     all.extend(has_names.then(|| field(OUTPUT, Type::Str, false)));
     all.extend(fields.iter().map(|one| field(one.name, one.type_of, true)));
+    schema_of(all, about)
+}
+
+fn schema_of<'a>(all: Vec<Table<'a>>, about: &[(&'a str, &'a str)]) -> Table<'a> {
     let metadata = about.iter().map(|(name, value)| Table(vec![Slot::Text(name), Slot::Text(value)])).collect();
     // The first is the byte order, little by default.
     Table(vec![Slot::Absent, Slot::Tables(all), Slot::Tables(metadata)])
 }
 
-fn field(name: &str, type_of: Type, nullable: bool) -> Table<'_> {
+pub(crate) fn field(name: &str, type_of: Type, nullable: bool) -> Table<'_> {
     match type_of {
         Type::Int => plain_field(name, 2, vec![Slot::Int(64), Slot::Byte(1)], nullable),
         Type::Float => float_field(name, DOUBLE, nullable),

@@ -26,6 +26,7 @@ mod tests;
 pub use inspect::{InspectedColumn, Inspection};
 pub use problem::{BadCell, Place, TableFileError, TableProblem};
 
+pub(crate) use arrow::Cursor as BatchCursor;
 use builder::TableBuilder;
 use inspect::Proposed;
 use rankd_column::{Column, Dictionary, Key, Type};
@@ -178,4 +179,15 @@ fn format(path: &Path) -> Result<&'static Format, TableProblem> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let known = FORMATS.iter().find(|format| format.extension == extension);
     known.ok_or_else(|| TableProblem::UnknownFormat { extensions: extensions().collect() })
+}
+
+/// Reads an Arrow stream whose columns are exactly these, batch by batch; see [`arrow::read_exactly`].
+pub(crate) fn read_stream(
+    path: &Path,
+    columns: &[(&str, &[&str])],
+    with: impl FnMut(usize, BatchCursor<'_>) -> Option<()>,
+) -> Result<bool, TableFileError> {
+    let mut silent = |_| {};
+    let read = Source::open(path, &mut silent).and_then(|mut source| arrow::read_exactly(&mut source, columns, with));
+    read.map_err(|problem| TableFileError { path: path.to_owned(), problem })
 }

@@ -1,6 +1,7 @@
 //! What the user typed, and which part of the program answers it.
 
 mod bench;
+mod capture_args;
 mod check;
 mod code;
 mod command_error;
@@ -18,6 +19,7 @@ mod models;
 mod plan_engine;
 mod plans;
 mod registry;
+mod replay;
 mod run;
 pub(crate) mod say;
 mod seed;
@@ -122,6 +124,11 @@ enum Command {
         after_help = "Examples: rankd why complex_dag --user 1 --item 44\n          echo '{\"user_id\": 1}' | rankd why complex_dag --item 44 --item 99999 --json"
     )]
     Why(why::WhyArgs),
+    /// Run captured requests again, on what they read then, and compare the answers
+    #[command(
+        after_help = "Examples: rankd replay captures\n          rankd replay captures/capture-1700000000000-000.arrows --plan plans/feed.plan.ts --json"
+    )]
+    Replay(replay::ReplayArgs),
     /// Load-test a plan or a server and report latencies
     #[command(
         after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench complex_dag --duration 10s --warmup 1s --users 1..100 --fail_if 'p99 > 5ms'\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
@@ -178,6 +185,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Bench(args) => bench::run(&args, library),
         Command::Explain(args) => explain::run(&args, library),
         Command::Why(args) => why::run(&args, library),
+        Command::Replay(args) => replay::run(&args, library),
         Command::Seed(args) => seed::run(&args, library),
         Command::Check(args) => check::run(&args, library),
         Command::Compile(args) => compile::build(&args, library),

@@ -53,10 +53,20 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum SchedulerName {
+pub(crate) enum SchedulerName {
     Async,
     Pools,
     Sequential,
+}
+
+impl SchedulerName {
+    pub(crate) fn scheduler(self) -> Scheduler {
+        match self {
+            SchedulerName::Async => Scheduler::Async,
+            SchedulerName::Pools => Scheduler::Pools,
+            SchedulerName::Sequential => Scheduler::Sequential,
+        }
+    }
 }
 
 impl RunArgs {
@@ -71,9 +81,7 @@ impl RunArgs {
     fn settings(&self) -> Settings {
         let scheduler = match self.scheduler {
             _ if self.within_request_parallelism => Scheduler::Pools,
-            SchedulerName::Async => Scheduler::Async,
-            SchedulerName::Pools => Scheduler::Pools,
-            SchedulerName::Sequential => Scheduler::Sequential,
+            scheduler => scheduler.scheduler(),
         };
         self.engine.settings(scheduler)
     }

@@ -3,17 +3,20 @@
 //! Told to stop, it reads no further, answers the requests that it has read, and ends as if the input had ended there.
 
 use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
+use crate::cli::capture_args::CaptureArgs;
 use crate::cli::plan_engine::{PlanEngine, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
 use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
-use rankd_edge::files;
+use rankd_edge::capture::{Capture, CapturedPlan, CapturedRequest, RunState};
 use rankd_edge::input::{REQUEST_BYTES_MAX, RefusedRequest};
 use rankd_edge::library::{Library, PlanFile};
 use rankd_edge::perfetto::Perfetto;
 use rankd_edge::prepare::{Prepared, Tracing};
-use rankd_engine::{ErrorKind, RunError, clock};
+use rankd_edge::{VERSION, date, files};
+use rankd_engine::recorded::{Reads, RunRecorder};
+use rankd_engine::{ErrorKind, Request, RunError, clock};
 use rankd_plan::json::Writer;
 use rankd_plan::render::excerpt;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -21,6 +24,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a stopping process waits for requests in flight.
@@ -44,6 +48,14 @@ pub(crate) struct RunCommand {
     /// With --bench, how many requests to keep in flight
     #[arg(long, value_name = "C", default_value = "1", requires = "bench", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     bench_concurrency: u64,
+    #[command(flatten)]
+    capture: CaptureArgs,
+}
+
+/// What captures a run.
+struct SessionCapture {
+    capture: Capture,
+    plan: CapturedPlan,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,9 +87,20 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     let Some(running) = PlanEngine::start(args, library) else { return WRONG };
     // From here on, what was read is answered.
     signals.finish_first(None);
+    let capture = match command.capture.start() {
+        Ok(capture) => capture.zip(running.file.artifact_text()),
+        Err(error) => {
+            error.report();
+            return WRONG;
+        }
+    };
+    let capture = capture.map(|(capture, artifact)| {
+        let plan = CapturedPlan::new(artifact, &running.loaded.texts);
+        SessionCapture { capture, plan }
+    });
     let perfetto = args.trace.is_some().then(Perfetto::default);
     let format = command.format.unwrap_or(if say::programs_are_people() { Format::Table } else { Format::Json });
-    let mut session = Session { args, running: &running, format, perfetto, began: clock::now() };
+    let mut session = Session { args, running: &running, format, perfetto, capture, began: clock::now() };
     let mut code = match &command.user {
         Some(user) => session.ask(user, std::io::stdout().lock()),
         None => session.read(&signals, std::io::stdout().lock()),
@@ -97,6 +120,7 @@ struct Session<'a> {
     running: &'a PlanEngine,
     format: Format,
     perfetto: Option<Perfetto>,
+    capture: Option<SessionCapture>,
     began: clock::Instant,
 }
 
@@ -184,7 +208,11 @@ impl Session<'_> {
         let Prepared { request, output_keys, with_trace } = prepared;
         let id = request.request_id.clone();
         let started = clock::nanos_between(self.began, clock::now());
-        let outcome = engine.run(plan, request);
+        // A capture does not say which arms a request was in, so one that is in some could not be replayed.
+        let capture = self.capture.as_ref().filter(|of| request.arms.is_none() && of.capture.takes(&id));
+        let recorder = capture.map(|_| Arc::<RunRecorder>::default());
+        let reads = recorder.clone().map_or(Reads::Live, Reads::Recorded);
+        let outcome = engine.run(plan, Request { reads, ..request });
         if let Some(perfetto) = &mut self.perfetto {
             perfetto.add(plan, &id, &outcome, started);
         }
@@ -201,6 +229,22 @@ impl Session<'_> {
         }
         let (registry, output_keys) = (&loaded.registry, output_keys.as_deref());
         let answer = Answer { request_id: &id, plan, registry, output_keys, with_trace };
+        if let (Some(of), Some(recorder)) = (capture, recorder) {
+            let record = recorder.take();
+            let captured = CapturedRequest {
+                request_id: id.clone(),
+                at_ms: date::millis() as i64,
+                plan: plan.name.clone(),
+                plan_sha256: of.plan.sha256.clone(),
+                registry_sha256: of.plan.registry_sha256.clone(),
+                engine_version: VERSION.to_owned(),
+                request: line.to_vec(),
+                answer: answer.render(&outcome),
+                run: RunState::of(&record.facts, plan, registry),
+                record,
+            };
+            of.capture.keep(captured, &of.plan);
+        }
         let response = match (self.format, &outcome.result) {
             (Format::Table, Ok(outputs)) => {
                 let colour = say::programs_are_people() && say::allows_colour();

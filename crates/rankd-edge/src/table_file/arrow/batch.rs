@@ -9,7 +9,7 @@ use crate::table_file::problem::TableProblem;
 use std::collections::HashMap;
 
 /// A record batch, with its body.
-pub(super) struct RecordBatch<'a> {
+pub(crate) struct RecordBatch<'a> {
     body: &'a [u8],
     rows: usize,
     /// By field: how many values, how many of them null.
@@ -43,9 +43,14 @@ impl<'a> RecordBatch<'a> {
         self.rows
     }
 
+    /// From its first field on.
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        Cursor { batch: self, node: 0, buffer: 0, variadic: 0 }
+    }
+
     /// Where the fields and buffers of each column begin.
     pub(super) fn starts(&self, schema: &Schema) -> Result<Vec<Cursor<'_>>, TableProblem> {
-        let mut cursor = Cursor { batch: self, node: 0, buffer: 0, variadic: 0 };
+        let mut cursor = self.cursor();
         let mut start = |column: &ArrowColumn| {
             let start = cursor;
             column.types.iter().try_for_each(|type_of| cursor.skip(*type_of))?;
@@ -58,7 +63,7 @@ impl<'a> RecordBatch<'a> {
 
 /// The fields and buffers of a batch, in order.
 #[derive(Clone, Copy)]
-pub(super) struct Cursor<'b> {
+pub(crate) struct Cursor<'b> {
     batch: &'b RecordBatch<'b>,
     node: usize,
     buffer: usize,
@@ -84,6 +89,38 @@ impl<'b> Cursor<'b> {
         };
         let piece = self.piece(&column.types, self.batch.rows, entries).ok_or_else(broken)?;
         piece.fill(table, target, 0)
+    }
+
+    /// So many ints, each perhaps null.
+    pub(crate) fn optional_ints(&mut self, count: usize) -> Option<Vec<Option<i64>>> {
+        let valid = self.valid(count)?;
+        let values = ints(self.buffer()?, count, 8, true)?.into_iter().enumerate();
+        Some(values.map(|(at, value)| valid.as_ref().is_none_or(|valid| valid[at]).then_some(value)).collect())
+    }
+
+    /// So many texts or byte strings, each perhaps null.
+    pub(crate) fn optional_bytes(&mut self, count: usize) -> Option<Vec<Option<&'b [u8]>>> {
+        let valid = self.valid(count)?;
+        let offsets = offsets(self.buffer()?, count, false)?;
+        let data = self.buffer()?;
+        let item = |(at, ends): (usize, &[usize])| {
+            let bytes = data.get(ends[0]..ends[1])?;
+            Some(valid.as_ref().is_none_or(|valid| valid[at]).then_some(bytes))
+        };
+        offsets.windows(2).enumerate().map(item).collect()
+    }
+
+    /// Where so many lists begin, and where the last one ends: as many elements come next.
+    pub(crate) fn list_offsets(&mut self, count: usize) -> Option<Vec<usize>> {
+        self.valid(count)?;
+        let offsets = offsets(self.buffer()?, count, false)?;
+        let elements = usize::try_from(*self.batch.nodes.get(self.node)?.first()?).ok()?;
+        (*offsets.last()? == elements).then_some(offsets)
+    }
+
+    /// So many structs, whose fields come next.
+    pub(crate) fn structs(&mut self, count: usize) -> Option<()> {
+        self.valid(count).map(drop)
     }
 
     fn skip(&mut self, type_of: ArrowType) -> Option<()> {

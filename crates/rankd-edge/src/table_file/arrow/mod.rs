@@ -13,6 +13,7 @@ use super::columnar::{self, Described};
 use super::inspect::Proposed;
 use super::problem::TableProblem;
 use super::source::Source;
+pub(crate) use batch::Cursor;
 use batch::{Dictionaries, RecordBatch};
 use metadata::{Block, FlatTable};
 use schema::{ArrowColumn, Schema};
@@ -58,6 +59,38 @@ pub(super) fn read(source: &mut Source<'_>, table: &mut TableBuilder<'_>) -> Res
 pub(super) fn propose(source: &mut Source<'_>) -> Result<Vec<Proposed>, TableProblem> {
     let schema = Stream::open(source)?.schema()?;
     Ok(described(&schema).iter().map(Described::propose).collect())
+}
+
+/// Hands the record batches of a stream to `with`, for columns that are exactly these: the name of each, and its types, each before what is inside it.
+/// A last batch that is cut off is passed over. Gives whether there was one.
+pub(in crate::table_file) fn read_exactly(
+    source: &mut Source<'_>,
+    columns: &[(&str, &[&str])],
+    mut with: impl FnMut(usize, Cursor<'_>) -> Option<()>,
+) -> Result<bool, TableProblem> {
+    let mut stream = Stream::open(source)?;
+    let schema = stream.schema()?;
+    let is_it = |(column, (name, types)): (&ArrowColumn, &(&str, &[&str]))| {
+        column.name == *name && column.types.iter().map(|type_of| type_of.name()).eq(types.iter().copied())
+    };
+    if schema.columns.len() != columns.len() || !schema.columns.iter().zip(columns).all(is_it) {
+        return Err(TableProblem::broken(None, "its columns are not those of this version"));
+    }
+    let (mut metadata, mut body) = (Vec::new(), Vec::new());
+    loop {
+        let message = match stream.next(&mut metadata, &mut body) {
+            Ok(Some(message)) => message,
+            Ok(None) => return stream.end().map(|()| false),
+            // Whoever wrote it was stopped in the middle, or is not done.
+            Err(_) if stream.index.is_none() && stream.source.remaining() == 0 => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        if message.kind != RECORD_BATCH {
+            return Err(damaged(&format!("a message of the kind {} is not expected here", message.kind)));
+        }
+        let batch = RecordBatch::new(message.header, &body)?;
+        with(batch.rows(), batch.cursor()).ok_or_else(|| damaged("a record batch cannot be read"))?;
+    }
 }
 
 fn described(schema: &Schema) -> Vec<Described<'_>> {

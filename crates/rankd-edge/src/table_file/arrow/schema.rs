@@ -98,7 +98,7 @@ impl ArrowType {
         })
     }
 
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match self {
             ArrowType::Null => "null".to_owned(),
             ArrowType::Int { bytes, is_signed } => format!("{}int{}", if is_signed { "" } else { "u" }, bytes * 8),

@@ -1,0 +1,249 @@
+//! Captured requests once more: the same plan on the same reads must give the same bytes.
+//!
+//! Plans and registries come from beside the captures, so that a capture can be replayed after they have changed. Models and tables do not: those of today
+//! are used, and where a model has changed, the request cannot be compared.
+
+use super::{CapturedRequest, read};
+use crate::answer::Answer;
+use crate::models::ModelFiles;
+use crate::prepare::{Prepared, Tracing, prepare};
+use crate::registry_files::RegistryTexts;
+use crate::tables::TableFiles;
+use rankd_engine::recorded::{Reads, Replay};
+use rankd_engine::store::{ClosedEndpoint, Open};
+use rankd_engine::{Engine, Linked, Outcome, Request, Settings, Tasks};
+use rankd_plan::registry::EndpointSettings;
+use rankd_plan::{Registry, check};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why the answers to a request cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotComparable {
+    /// The registry or the plan beside the captures cannot be used.
+    Plan(String),
+    /// The request does not fit the registry.
+    Request(String),
+    /// Another model is in use today.
+    Model(String),
+    /// What was stored changed while the run was reading it.
+    Changed,
+    /// Another version of rankd answered.
+    Version(String),
+    /// The answer is an Arrow stream with a trace in it.
+    TracedArrow,
+}
+
+impl std::fmt::Display for NotComparable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotComparable::Plan(why) | NotComparable::Request(why) => f.write_str(why),
+            NotComparable::Model(name) => write!(f, "the model {name:?} is not the one that was captured"),
+            NotComparable::Changed => f.write_str("a key changed while the captured run was reading it"),
+            NotComparable::Version(version) => write!(f, "it was captured by rankd {version}"),
+            NotComparable::TracedArrow => f.write_str("its answer is an Arrow stream with a trace"),
+        }
+    }
+}
+
+/// What came of comparing two answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// They have the same bytes, apart from traces.
+    Same,
+    /// They differ, first at this byte.
+    Different {
+        /// The first byte that differs.
+        at: usize,
+    },
+    /// The replayed run read what was not recorded: so many keys or calls.
+    Missing {
+        /// How many.
+        reads: u64,
+    },
+    /// They cannot be compared.
+    Not(NotComparable),
+}
+
+/// A request that was replayed.
+#[derive(Debug)]
+pub struct Replayed {
+    /// What came of it.
+    pub comparison: Comparison,
+    /// The captured answer and the new one, without traces.
+    pub captured: Vec<u8>,
+    /// See [`Replayed::captured`].
+    pub again: Vec<u8>,
+}
+
+/// A registry, and what runs its plans.
+struct ReplayEngine {
+    registry: Registry,
+    engine: Engine,
+    plans: HashMap<Arc<str>, Result<Arc<Linked>, NotComparable>>,
+}
+
+/// Replays requests, and keeps the plans and registries that they ran with.
+pub struct Replays<'l> {
+    tasks: &'l Tasks,
+    settings: Settings,
+    /// By the digest of the registry.
+    engines: HashMap<Arc<str>, Result<ReplayEngine, NotComparable>>,
+    /// A plan to run in place of the captured ones: its artifact.
+    other: Option<(Arc<str>, String)>,
+}
+
+impl<'l> Replays<'l> {
+    /// With these tasks, on engines with these settings.
+    pub fn new(tasks: &'l Tasks, settings: Settings) -> Replays<'l> {
+        Replays { tasks, settings, engines: HashMap::new(), other: None }
+    }
+
+    /// Runs this artifact in place of the captured plans.
+    pub fn with_plan(self, artifact: String) -> Replays<'l> {
+        Replays { other: Some(("other".into(), artifact)), ..self }
+    }
+
+    /// Replays a request whose plan and registry lie in this folder.
+    pub fn replay(&mut self, folder: &Path, captured: CapturedRequest) -> Replayed {
+        let answer = without_trace(&captured.answer).to_vec();
+        match self.run(folder, captured) {
+            Err(why) => Replayed { comparison: Comparison::Not(why), captured: answer, again: Vec::new() },
+            Ok((again, missing)) => {
+                let comparison = match (again == answer, missing) {
+                    (true, _) => Comparison::Same,
+                    (false, 0) => Comparison::Different {
+                        at: again.iter().zip(&answer).take_while(|(again, before)| again == before).count(),
+                    },
+                    (false, reads) => Comparison::Missing { reads },
+                };
+                Replayed { comparison, captured: answer, again }
+            }
+        }
+    }
+
+    /// The answer of the replayed run, and how many of its reads were not recorded.
+    fn run(&mut self, folder: &Path, captured: CapturedRequest) -> Result<(Vec<u8>, u64), NotComparable> {
+        if captured.engine_version != crate::VERSION {
+            return Err(NotComparable::Version(captured.engine_version));
+        }
+        let (tasks, settings) = (self.tasks, &self.settings);
+        let open = || open_engine(folder, &captured.registry_sha256, settings);
+        let engine = self.engines.entry(captured.registry_sha256.clone()).or_insert_with(open);
+        let ReplayEngine { registry, engine, plans } = engine.as_mut().map_err(|why| why.clone())?;
+        let sha256 = self.other.as_ref().map_or(&captured.plan_sha256, |(name, _)| name);
+        let artifact = || match &self.other {
+            Some((_, artifact)) => Ok(artifact.clone()),
+            None => read::plan(folder, &captured.plan_sha256).map_err(|error| {
+                NotComparable::Plan(format!("the plan {:?} beside the capture: {error}", captured.plan))
+            }),
+        };
+        let linked = plans.entry(sha256.clone()).or_insert_with(|| link(&artifact()?, registry, tasks, engine));
+        let linked = linked.as_ref().map_err(|why| why.clone())?;
+        let replay = Replay::of(captured.record.reads, captured.record.calls).with_weather(captured.record.weather);
+        if replay.conflicts() > 0 {
+            return Err(NotComparable::Changed);
+        }
+        let versions = linked.models().versions();
+        for (name, sha256) in &captured.run.models {
+            let used = linked.models().uses().iter().find(|of| of.name == *name);
+            let today = used.and_then(|of| versions.as_ref()?.get(of.model));
+            if today.is_some_and(|today| today.sha256() != sha256) {
+                return Err(NotComparable::Model(name.clone()));
+            }
+        }
+        let prepared = prepare(&captured.request, registry, &captured.plan, Tracing::AsAsked);
+        let prepared = prepared.map_err(|refused| NotComparable::Request(refused.error.to_string()))?;
+        let Prepared { request, output_keys, with_trace } = prepared;
+        let is_arrow = captured.answer.first() == Some(&0xff);
+        if is_arrow && with_trace {
+            return Err(NotComparable::TracedArrow);
+        }
+        let replay = Arc::new(replay);
+        let request = Request {
+            request_id: captured.request_id.clone(),
+            now_ms: captured.run.now_ms.or(request.now_ms),
+            seed: captured.run.seed.or(request.seed),
+            pressure: captured.run.pressure,
+            trace: false,
+            reads: Reads::Replayed(replay.clone()),
+            ..request
+        };
+        let outcome: Outcome = engine.run(linked, request);
+        let answer = Answer {
+            request_id: &captured.request_id,
+            plan: linked,
+            registry,
+            output_keys: output_keys.as_deref(),
+            with_trace: false,
+        };
+        let again = match &outcome.result {
+            Ok(outputs) if is_arrow => {
+                answer.arrow(outputs, &outcome).map_err(|error| NotComparable::Request(error.to_string()))?
+            }
+            Ok(_) | Err(_) => answer.render(&outcome),
+        };
+        Ok((again, replay.missing()))
+    }
+}
+
+fn open_engine(folder: &Path, sha256: &str, settings: &Settings) -> Result<ReplayEngine, NotComparable> {
+    let failed = |what: &str, why: String| NotComparable::Plan(format!("{what}: {why}"));
+    let texts: RegistryTexts =
+        read::registry(folder, sha256).map_err(|error| failed("the registry beside the capture", error.to_string()))?;
+    let registry = texts.parse();
+    let tables = TableFiles::new(&registry);
+    if let Some(tables) = &tables {
+        tables.load_all(&registry, &mut |_| {}).map_err(|error| failed("a table", error.to_string()))?;
+    }
+    if let Some(models) = ModelFiles::new(&registry) {
+        models.load_all(&registry).map_err(|error| failed("a model", error.to_string()))?;
+    }
+    let open = |endpoint: &rankd_plan::registry::Endpoint| match (&endpoint.settings, &tables) {
+        (EndpointSettings::Table(_), Some(tables)) => tables.endpoint(&endpoint.name),
+        (EndpointSettings::Table(_) | EndpointSettings::Redis(_) | EndpointSettings::Http(_), _) => {
+            Arc::new(ClosedEndpoint(endpoint.name.clone())) as Arc<dyn Open>
+        }
+    };
+    let endpoints = registry.endpoints.list().iter().map(open).collect();
+    let engine = Engine::start(settings.clone(), endpoints);
+    let engine = engine.map_err(|error| failed("cannot start threads", error.to_string()))?;
+    Ok(ReplayEngine { registry, engine, plans: HashMap::new() })
+}
+
+fn link(artifact: &str, registry: &Registry, tasks: &Tasks, engine: &Engine) -> Result<Arc<Linked>, NotComparable> {
+    let checked = check(artifact.as_bytes(), registry, tasks.signatures());
+    let Some(plan) = &checked.plan else {
+        let first = checked.diagnostics.list().first().map(|found| found.message.clone()).unwrap_or_default();
+        return Err(NotComparable::Plan(format!("the plan does not fit the registry that was captured: {first}")));
+    };
+    let linked = Linked::link(plan, tasks, registry).map_err(|error| NotComparable::Plan(error.to_string()))?;
+    let linked = Arc::new(linked);
+    if let Some(tables) = engine.tables() {
+        tables.prepare(&linked);
+    }
+    Ok(linked)
+}
+
+/// An answer without its trace, which is the last of its fields. No other field has objects under this name.
+fn without_trace(answer: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    const TRACE: &[u8] = br#","trace":{"total_us":"#;
+    match answer.windows(TRACE.len()).rposition(|window| window == TRACE) {
+        Some(at) if answer.first() == Some(&b'{') => [&answer[..at], b"}"].concat().into(),
+        Some(_) | None => answer.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_loses_its_trace_and_nothing_else() {
+        let plain = br#"{"request_id":"r","candidates":[{"id":1,"name":",\"trace\":{\"total_us\":"}]}"#;
+        assert_eq!(&*without_trace(plain), plain);
+        let traced = [&plain[..plain.len() - 1], br#","trace":{"total_us":1.5,"nodes":[]}}"#].concat();
+        assert_eq!(&*without_trace(&traced), plain);
+    }
+}
