@@ -1,6 +1,6 @@
 //! Registries on disk: reading the files of an environment, and comparing environments. There may be no file of models, and none of experiments.
 
-use crate::{files, library, project};
+use crate::{files, project};
 use rankd_plan::diagnostic::{Diagnostic, nearest};
 use rankd_plan::json::{Reader, Writer};
 use rankd_plan::limits::REGISTRY_BYTES_MAX;
@@ -98,11 +98,6 @@ impl RegistryTexts {
     /// The registry that they describe, with whatever in them is right.
     pub fn parse(&self) -> Registry {
         Registry::parse_files(&AsWritten, self.0.each_ref().map(|text| Text { file: "", text })).0
-    }
-
-    /// The SHA-256 of what they say, in hexadecimal.
-    pub fn sha256(&self) -> String {
-        library::sha256(&self.to_json())
     }
 
     /// As a JSON array, for a process that is to use the same registry.

@@ -44,7 +44,7 @@ impl CapturedPlan {
         CapturedPlan {
             sha256: sha256(artifact).into(),
             artifact: artifact.into(),
-            registry_sha256: registry.sha256().into(),
+            registry_sha256: sha256(&registry.to_json()).into(),
             registry: Arc::new(registry.clone()),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::{CapturedRequest, read};
 use crate::answer::Answer;
-use crate::models::ModelFiles;
+use crate::library::Library;
 use crate::prepare::{Prepared, Tracing, prepare};
 use crate::registry_files::RegistryTexts;
 use crate::tables::TableFiles;
@@ -86,7 +86,7 @@ struct ReplayEngine {
 
 /// Replays requests, and keeps the plans and registries that they ran with.
 pub struct Replays<'l> {
-    tasks: &'l Tasks,
+    library: &'l Library,
     settings: Settings,
     /// By the digest of the registry.
     engines: HashMap<Arc<str>, Result<ReplayEngine, NotComparable>>,
@@ -95,9 +95,9 @@ pub struct Replays<'l> {
 }
 
 impl<'l> Replays<'l> {
-    /// With these tasks, on engines with these settings.
-    pub fn new(tasks: &'l Tasks, settings: Settings) -> Replays<'l> {
-        Replays { tasks, settings, engines: HashMap::new(), other: None }
+    /// With the tasks of this library, on engines with these settings.
+    pub fn new(library: &'l Library, settings: Settings) -> Replays<'l> {
+        Replays { library, settings, engines: HashMap::new(), other: None }
     }
 
     /// Runs this artifact in place of the captured plans.
@@ -128,8 +128,8 @@ impl<'l> Replays<'l> {
         if captured.engine_version != crate::VERSION {
             return Err(NotComparable::Version(captured.engine_version));
         }
-        let (tasks, settings) = (self.tasks, &self.settings);
-        let open = || open_engine(folder, &captured.registry_sha256, settings);
+        let (library, settings) = (self.library, &self.settings);
+        let open = || open_engine(folder, &captured.registry_sha256, settings, library);
         let engine = self.engines.entry(captured.registry_sha256.clone()).or_insert_with(open);
         let ReplayEngine { registry, engine, plans } = engine.as_mut().map_err(|why| why.clone())?;
         let sha256 = self.other.as_ref().map_or(&captured.plan_sha256, |(name, _)| name);
@@ -139,7 +139,8 @@ impl<'l> Replays<'l> {
                 NotComparable::Plan(format!("the plan {:?} beside the capture: {error}", captured.plan))
             }),
         };
-        let linked = plans.entry(sha256.clone()).or_insert_with(|| link(&artifact()?, registry, tasks, engine));
+        let linked =
+            plans.entry(sha256.clone()).or_insert_with(|| link(&artifact()?, registry, library.tasks(), engine));
         let linked = linked.as_ref().map_err(|why| why.clone())?;
         let replay = Replay::of(captured.record.reads, captured.record.calls).with_weather(captured.record.weather);
         if replay.conflicts() > 0 {
@@ -188,7 +189,12 @@ impl<'l> Replays<'l> {
     }
 }
 
-fn open_engine(folder: &Path, sha256: &str, settings: &Settings) -> Result<ReplayEngine, NotComparable> {
+fn open_engine(
+    folder: &Path,
+    sha256: &str,
+    settings: &Settings,
+    library: &Library,
+) -> Result<ReplayEngine, NotComparable> {
     let failed = |what: &str, why: String| NotComparable::Plan(format!("{what}: {why}"));
     let texts: RegistryTexts =
         read::registry(folder, sha256).map_err(|error| failed("the registry beside the capture", error.to_string()))?;
@@ -197,7 +203,7 @@ fn open_engine(folder: &Path, sha256: &str, settings: &Settings) -> Result<Repla
     if let Some(tables) = &tables {
         tables.load_all(&registry, &mut |_| {}).map_err(|error| failed("a table", error.to_string()))?;
     }
-    if let Some(models) = ModelFiles::new(&registry) {
+    if let Some(models) = library.model_files(&registry, None) {
         models.load_all(&registry).map_err(|error| failed("a model", error.to_string()))?;
     }
     let open = |endpoint: &rankd_plan::registry::Endpoint| match (&endpoint.settings, &tables) {

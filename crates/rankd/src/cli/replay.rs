@@ -80,7 +80,7 @@ impl ReplayTally {
 
 fn replay(args: &ReplayArgs, library: &Library) -> Result<u8, CommandError> {
     let files = CaptureFiles::find(&args.files).map_err(|error| CommandError::Caused(Box::new(error)))?;
-    let mut replays = Replays::new(library.tasks(), args.engine.settings(args.scheduler.scheduler()));
+    let mut replays = Replays::new(library, args.engine.settings(args.scheduler.scheduler()));
     if let Some(path) = &args.plan {
         replays = replays.with_plan(artifact(args, path, library)?);
     }

@@ -4,7 +4,8 @@ use crate::program::{Folder, Ran, read, repository, run};
 use std::path::PathBuf;
 
 fn requests() -> String {
-    let line = |user: u32| format!("{{\"user_id\":{user},\"request_id\":\"r{user}\",\"trace\":{}}}\n", user % 5 == 0);
+    let line =
+        |user: u32| format!("{{\"user_id\":{user},\"request_id\":\"r{user}\",\"trace\":{}}}\n", user.is_multiple_of(5));
     (1..=70).map(line).collect()
 }
 
