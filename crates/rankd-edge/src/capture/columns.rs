@@ -118,6 +118,7 @@ impl ReadColumns {
                 RecordedRead::Members { members, .. } => {
                     (0..members.len()).for_each(|at| self.field(members.get(at)));
                 }
+                RecordedRead::Position { element, .. } => self.field(element),
                 RecordedRead::HashAll
                 | RecordedRead::ListHead(_)
                 | RecordedRead::List(_)
@@ -205,6 +206,7 @@ fn name_of(read: &RecordedRead) -> (&'static str, Option<usize>) {
         RecordedRead::SortedSet { count, descending: false } => ("sorted_set", Some(*count)),
         RecordedRead::SortedSet { count, descending: true } => ("sorted_set_descending", Some(*count)),
         RecordedRead::Text => ("text", None),
+        RecordedRead::Position { .. } => ("position", None),
         RecordedRead::Members { of: MemberOf::Set, .. } => ("in_set", None),
         RecordedRead::Members { of: MemberOf::SortedSet, .. } => ("in_sorted_set", None),
         RecordedRead::Members { of: MemberOf::Filter, .. } => ("in_filter", None),
@@ -218,6 +220,8 @@ fn is_text(request: &CapturedRequest) -> bool {
         are_texts(&batch.keys)
             && match &batch.read {
                 RecordedRead::Members { members, .. } => are_texts(members),
+                // Only questions about a run read this, and they are not captured.
+                RecordedRead::Position { .. } => false,
                 RecordedRead::HashAll
                 | RecordedRead::HashFields(_)
                 | RecordedRead::ListHead(_)
