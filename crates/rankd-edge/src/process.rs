@@ -5,19 +5,18 @@ use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;
 
-/// The CPU time of the whole process so far; 0 where the system does not tell.
+/// The CPU time of the whole process so far.
 pub fn cpu_seconds() -> f64 {
-    let Ok(stat) = files::read_text(Path::new("/proc/self/stat"), 1 << 16) else { return 0.0 };
-    // The name may hold anything, so count from its closing bracket: the 12th and 13th fields after it are ticks.
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    const TICKS_A_SECOND: f64 = 100.0;
-    ticks as f64 / TICKS_A_SECOND
+    cpu(ClockId::ProcessCPUTime).as_secs_f64()
 }
 
 /// The CPU time of the calling thread so far.
 pub fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    cpu(ClockId::ThreadCPUTime)
+}
+
+fn cpu(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn nanos() -> u64 {
 }
 
 /// Milliseconds since 1970, by the system's clock: for what a plan computes, never for limits.
-pub(crate) fn since_1970_ms() -> i64 {
+pub fn since_1970_ms() -> i64 {
     #[expect(clippy::disallowed_methods, reason = "a run that asks for the date gets it once, here")]
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

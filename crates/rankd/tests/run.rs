@@ -1,12 +1,14 @@
 //! `rankd run` as its users meet it: a process, requests on stdin, responses on stdout, an exit code.
 //!
 //! How it ends is in `run/endings.rs`. What a refused request is told is in `run/refusals.rs`, traces are in `run/traces.rs`, `rankd explain` is in
-//! `run/explains.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`.
+//! `run/explains.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`, `rankd diff` in `run/diffs.rs`.
 
 #[path = "run/captures.rs"]
 mod captures;
 #[path = "run/codes.rs"]
 mod codes;
+#[path = "run/diffs.rs"]
+mod diffs;
 #[path = "run/endings.rs"]
 mod endings;
 #[path = "run/explains.rs"]

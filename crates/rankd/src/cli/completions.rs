@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CompletionsArgs) -> u8 {
 /// What gives the names of the plans of the project that the shell is in.
 const NAMES: &str = "rankd plans --names 2>/dev/null";
 /// The commands whose first argument is a plan.
-const OF_PLANS: [&str; 4] = ["explain", "why", "bench", "check"];
+const OF_PLANS: [&str; 5] = ["explain", "why", "diff", "bench", "check"];
 
 /// The script that clap makes, with plans where it would give files.
 fn script(shell: Shell) -> String {
@@ -70,7 +70,8 @@ fn script(shell: Shell) -> String {
 
 /// Whether a line of a script for zsh is about an argument that names plans.
 fn is_plan_argument(line: &str) -> bool {
-    line.contains("Name or file of the plan:_default'") || line.contains("Plan names or files")
+    let is_one = line.contains("Name or file of the ") && line.contains("plan");
+    (is_one && line.contains(":_default'")) || line.contains("Plan names or files")
 }
 
 #[cfg(test)]
@@ -79,8 +80,8 @@ mod tests {
 
     #[test]
     fn names_of_plans_are_completed_where_plans_are_named() {
-        for (shell, times) in [(Shell::Bash, 9), (Shell::Zsh, 9), (Shell::Fish, 9)] {
-            // A flag of `rankd`, `run`, `explain`, `why` and `bench`, and the argument of four commands.
+        for (shell, times) in [(Shell::Bash, 11), (Shell::Zsh, 12), (Shell::Fish, 11)] {
+            // A flag of `rankd`, `run`, `explain`, `why`, `diff` and `bench`, and the argument of five commands, of which `diff` has two.
             assert_eq!(script(shell).matches(NAMES).count(), times, "{shell}\n{}", script(shell));
         }
     }

@@ -7,7 +7,9 @@ mod code;
 mod command_error;
 mod compile;
 mod completions;
+mod condition;
 mod confined;
+mod diff;
 pub(crate) mod dslc;
 mod engine;
 mod experiments;
@@ -129,6 +131,11 @@ enum Command {
         after_help = "Examples: rankd replay captures\n          rankd replay captures/capture-1700000000000-000.arrows --plan plans/feed.plan.ts --json"
     )]
     Replay(replay::ReplayArgs),
+    /// Run two plans for the same requests and compare their answers
+    #[command(
+        after_help = "Examples: rankd diff feed feed_next --users 1..1000\n          rankd diff feed feed_next --requests requests.ndjson --labels clicks.csv --html diff.html --fail_if 'overlap@20 < 0.9'"
+    )]
+    Diff(diff::DiffArgs),
     /// Load-test a plan or a server and report latencies
     #[command(
         after_help = "Examples: rankd bench complex_dag -n 10000 -c 16\n          rankd bench complex_dag --duration 10s --warmup 1s --users 1..100 --fail_if 'p99 > 5ms'\n          rankd bench --url http://127.0.0.1:8080/rank/complex_dag -n 10000 -c 64 --rate 2000"
@@ -186,6 +193,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Explain(args) => explain::run(&args, library),
         Command::Why(args) => why::run(&args, library),
         Command::Replay(args) => replay::run(&args, library),
+        Command::Diff(args) => diff::run(&args, library),
         Command::Seed(args) => seed::run(&args, library),
         Command::Check(args) => check::run(&args, library),
         Command::Compile(args) => compile::build(&args, library),

@@ -158,6 +158,15 @@ impl PlanEngine {
         let (plan, file) = other.map_or((&self.plan, &self.file), |(plan, file)| (plan, file));
         Ok((prepared, plan, file))
     }
+
+    /// Another plan for the same engine. Where there is none, the reason has been printed.
+    pub(crate) fn also(&self, args: &RunArgs, library: &Library) -> Option<Arc<Linked>> {
+        let (plan, _) = load_plan(&plan_path(args)?, args.plan.is_none(), library, &self.loaded)?;
+        if let Some(tables) = self.engine.tables() {
+            tables.prepare(&plan);
+        }
+        Some(plan)
+    }
 }
 
 impl PlanArms {

@@ -1,25 +1,15 @@
 //! Figures that a bench is judged by: against limits on the command line (`--fail_if`) and against an earlier bench (`--baseline`).
 
-use crate::cli::bench::load::micros;
 use crate::cli::command_error::{BadArgument, CommandError};
+use crate::cli::condition::{Condition, FigureSeen, Unit};
 use rankd_edge::files;
 use rankd_edge::listing::Listing;
-use rankd_plan::diagnostic::nearest;
 use rankd_plan::json::{Fault, Kind, Number, Reader};
 use std::fmt;
 use std::path::Path;
 
 /// The largest report of an earlier bench.
 const BASELINE_BYTES_MAX: usize = 1 << 20;
-
-/// What a figure is counted in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Unit {
-    Micros,
-    PerSecond,
-    /// Of all requests, 0 to 1.
-    Share,
-}
 
 /// Every figure, by the name that people use, and where the report for programs has it.
 const FIGURES: [(&str, Unit, &[&str]); 11] = [
@@ -83,7 +73,7 @@ impl Figures {
         for (at, (name, unit, _)) in FIGURES.iter().enumerate() {
             let (Some(now), Some(before)) = (self.0[at], before.0[at]) else { continue };
             let ratio = if before == 0.0 { "-".to_owned() } else { format!("{:.3}", now / before) };
-            listing.row(vec![(*name).to_owned(), shown(now, *unit), shown(before, *unit), ratio]);
+            listing.row(vec![(*name).to_owned(), unit.shown(now), unit.shown(before), ratio]);
         }
         listing.render()
     }
@@ -115,117 +105,24 @@ fn number_at(json: &str, path: &[&str]) -> Result<Option<f64>, Fault> {
     })
 }
 
-fn shown(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Micros if value >= 1e6 => format!("{:.2} s", value / 1e6),
-        Unit::Micros if value >= 1e3 => format!("{:.2} ms", value / 1e3),
-        Unit::Micros => format!("{value:.1} µs"),
-        Unit::PerSecond => format!("{value:.0} a second"),
-        Unit::Share => format!("{:.2} %", 100.0 * value),
-    }
-}
-
 /// A condition that fails a bench: `p99 > 5ms`, `throughput < 1000`, `errors > 1%`, `degraded > 5%`, `p50 > 1.2x` (of the baseline's).
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Gate {
-    text: String,
-    /// Position in the list of figures.
-    figure: usize,
-    compare: Compare,
-    limit: Limit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Compare {
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Limit {
-    Value(f64),
-    /// So many times what the baseline has.
-    Times(f64),
-}
+pub(crate) struct Gate(Condition);
 
 impl Gate {
     pub(crate) fn parse(text: &str) -> Result<Gate, BadArgument> {
-        let at = text.find(['<', '>']).ok_or_else(|| {
-            format!("{text:?} is not a condition: write a figure, < or >, and a limit, such as 'p99 > 5ms'")
-        })?;
-        let (name, rest) = (text[..at].trim(), &text[at..]);
-        let (compare, limit) = if let Some(limit) = rest.strip_prefix(">=") {
-            (Compare::GreaterOrEqual, limit)
-        } else if let Some(limit) = rest.strip_prefix("<=") {
-            (Compare::LessOrEqual, limit)
-        } else if let Some(limit) = rest.strip_prefix('>') {
-            (Compare::Greater, limit)
-        } else {
-            (Compare::Less, &rest[1..])
-        };
-        let names = FIGURES.iter().map(|(name, ..)| *name);
-        let Some(figure) = names.clone().position(|known| known == name) else {
-            let hint = match nearest(name, names.clone()) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => format!("known: {}", names.collect::<Vec<_>>().join(", ")),
-            };
-            return Err(format!("there is no figure {name:?}; {hint}").into());
-        };
-        let limit = Limit::parse(limit.trim(), FIGURES[figure].1).ok_or_else(|| {
-            let takes = match FIGURES[figure].1 {
-                Unit::Micros => "a time with its unit, such as 500us, 5ms or 1s",
-                Unit::PerSecond => "a number of requests a second, such as 1000",
-                Unit::Share => "a share of the requests, such as 1% or 0.01",
-            };
-            format!("{name} is compared with {takes}, or with a baseline, such as 1.2x; not with {:?}", limit.trim())
-        })?;
-        Ok(Gate { text: text.trim().to_owned(), figure, compare, limit })
+        Condition::parse(text, "p99 > 5ms", FIGURES.iter().map(|(name, unit, _)| (*name, *unit))).map(Gate)
     }
 
     pub(crate) fn needs_baseline(&self) -> bool {
-        matches!(self.limit, Limit::Times(_))
+        self.0.is_relative()
     }
 
     /// Why a bench fails, if it does.
     pub(crate) fn failure(&self, now: &Figures, before: Option<&Figures>) -> Option<String> {
-        let (name, unit, _) = FIGURES[self.figure];
-        let Some(value) = now.0[self.figure] else {
-            return Some(format!("failed: {}: this bench has no {name}", self.text));
-        };
-        let limit = match self.limit {
-            Limit::Value(limit) => limit,
-            Limit::Times(times) => match before.and_then(|before| before.0[self.figure]) {
-                Some(before) => before * times,
-                None => return Some(format!("failed: {}: the baseline has no {name}", self.text)),
-            },
-        };
-        let holds = match self.compare {
-            Compare::Greater => value > limit,
-            Compare::GreaterOrEqual => value >= limit,
-            Compare::Less => value < limit,
-            Compare::LessOrEqual => value <= limit,
-        };
-        holds.then(|| format!("failed: {}: {name} is {}", self.text, shown(value, unit)))
-    }
-}
-
-impl Limit {
-    fn parse(text: &str, unit: Unit) -> Option<Limit> {
-        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-        if let Some(times) = text.strip_suffix('x') {
-            return number(times).map(Limit::Times);
-        }
-        let value = match unit {
-            Unit::Micros => micros(text),
-            Unit::PerSecond => number(text.strip_suffix("/s").unwrap_or(text)),
-            Unit::Share => match text.strip_suffix('%') {
-                Some(percent) => number(percent).map(|percent| percent / 100.0),
-                None => number(text).filter(|share| *share <= 1.0),
-            },
-        };
-        value.map(Limit::Value)
+        let at = FIGURES.iter().position(|(name, ..)| *name == self.0.figure);
+        let of = |figures: &Figures| at.and_then(|at| figures.0[at]);
+        self.0.failure(&FigureSeen { now: of(now), before: before.and_then(of), called: ["this bench", "the baseline"] })
     }
 }
 
@@ -273,7 +170,7 @@ mod tests {
             ("p99 > 5", "a time with its unit"),
             ("p99 > ms", "a time with its unit"),
             ("throughput > 5ms", "requests a second"),
-            ("errors > 5", "a share of the requests"),
+            ("errors > 5", "a share, such as"),
             ("p99 > -1x", "a time with its unit"),
             ("p99 > 5ms > 3ms", "a time with its unit"),
         ] {

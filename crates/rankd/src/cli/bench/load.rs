@@ -1,6 +1,7 @@
 //! What a bench asks for: how much, how fast and for whom, read from the command line before anything runs.
 
 use crate::cli::command_error::{BadArgument, CommandError};
+use crate::cli::condition::micros;
 use rankd_edge::files;
 use rankd_engine::clock::Instant;
 use std::borrow::Cow;
@@ -85,21 +86,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, BadArgument> {
         .ok_or_else(|| "a time has a unit, such as 500ms, 10s or 2m, and is at most a day".into())
 }
 
-/// The microseconds of a time with its unit.
-pub(crate) fn micros(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-    let (number, unit) = text.split_at(at);
-    let factor = match unit.trim() {
-        "us" | "µs" => 1.0,
-        "ms" => 1e3,
-        "s" => 1e6,
-        "m" | "min" => 60e6,
-        _ => return None,
-    };
-    number.parse::<f64>().ok().map(|number| number * factor)
-}
-
 /// The user ids of `1..1000`, both ends included, or of one alone.
 pub(crate) fn users(text: &str) -> Result<(u64, u64), BadArgument> {
     let wrong = || BadArgument::from("user ids are one number or two with .. between them, such as 1..1000");
@@ -130,6 +116,14 @@ impl Requests {
             return Err(CommandError::Wrong(format!("{}: there is no request in the file", path.display())));
         }
         Ok(Requests::Listed(texts))
+    }
+
+    /// How many there are before they come again.
+    pub(crate) fn count(&self) -> u64 {
+        match self {
+            Requests::Listed(texts) => texts.len() as u64,
+            Requests::Users(from, to) => to - from + 1,
+        }
     }
 
     /// The `at`th request.

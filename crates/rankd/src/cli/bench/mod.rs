@@ -12,7 +12,7 @@ mod picture;
 mod report;
 mod url;
 
-pub(crate) use load::{Ends, Load, Requests};
+pub(crate) use load::{Ends, Load, Requests, users};
 pub(crate) use report::Wanted;
 
 use crate::cli::WRONG;
