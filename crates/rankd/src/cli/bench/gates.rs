@@ -122,7 +122,11 @@ impl Gate {
     pub(crate) fn failure(&self, now: &Figures, before: Option<&Figures>) -> Option<String> {
         let at = FIGURES.iter().position(|(name, ..)| *name == self.0.figure);
         let of = |figures: &Figures| at.and_then(|at| figures.0[at]);
-        self.0.failure(&FigureSeen { now: of(now), before: before.and_then(of), called: ["this bench", "the baseline"] })
+        self.0.failure(&FigureSeen {
+            now: of(now),
+            before: before.and_then(of),
+            called: ["this bench", "the baseline"],
+        })
     }
 }
 
