@@ -85,7 +85,7 @@ fn what_is_no_model_is_refused() {
             assert!(read(format, bytes, None).is_err(), "{format:?} {bytes:?}");
         }
     }
-    assert_eq!(Format::named("onnx"), None);
+    assert_eq!(Format::named("pickle"), None);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod model_file;
 #[allow(dead_code, reason = "other tests use more of it")]
 mod server;
 #[path = "../../../rankd-onnx/tests/onnx/wheel.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
 mod wheel;
 
 use crate::client::{get, metric, metrics_until, post};
