@@ -320,7 +320,7 @@ codes! {
         "the endpoint \"redis_default\" does not know the command that this read needs"
     E423 NOT_RECORDED Upstream Mistake false
         "a replayed run reads something that the recorded run did not read"
-        "The plan reads other keys, more fields or longer lists than the one that was captured. `--live` reads what is missing from the stores."
+        "The plan reads other keys, more fields or longer lists than the one that was captured. Capture requests of that plan, or compare the two plans on live data with `rankd diff`."
         "the endpoint \"redis_default\": the key user:7 was not recorded"
     E431 SERVICE_FAILED Upstream Weather true
         "an HTTP service answered that it cannot answer now (status 408, 425, 429 or 5xx)"
