@@ -22,6 +22,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("http", &["--bin", "http"]),
     ("faults", &["--bin", "faults"]),
     ("service", &["--bin", "service"]),
+    ("layout", &["--bin", "layout"]),
 ];
 
 const HEADER: &str = "# Report\n\nWritten by `cargo xtask bench`. [README.md](README.md) tells the method, [FINDINGS.md](FINDINGS.md) what follows from it.\n";

@@ -8,7 +8,7 @@ use rankd_engine::task::RowCounts;
 use rankd_engine::task::{Compute, ComputeContext, Definition, InputRows, Maker};
 use rankd_engine::trace::{End, NodeTrace, Trace, Where};
 use rankd_engine::{Linked, Outcome, Tasks, codes};
-use rankd_plan::plan::{NodeIx, Substitute};
+use rankd_plan::plan::{NodeIx, Plan, Substitute};
 use rankd_plan::registry::Text;
 use rankd_plan::signature::*;
 use rankd_plan::{Registry, check};
@@ -47,7 +47,13 @@ pub(crate) fn registry() -> Registry {
 /// `kept` reads `n0`, which falls back to no rows; `other` reads `n1`, which falls back to `stand in`. `kept` falls back to its input, and runs
 /// on a condition.
 pub(crate) fn plan(registry: &Registry) -> Linked {
-    let tasks = tasks();
+    let mut linked = Linked::link(&checked(registry), &tasks(), registry).unwrap_or_else(|error| panic!("{error}"));
+    linked.nodes[3].has_condition = true;
+    linked
+}
+
+/// What it is linked from.
+pub(crate) fn checked(registry: &Registry) -> Plan {
     let text = r#"{"schema_version":1,"plan_name":"feed","nodes":[
         {"node_id":"n0","op":"source","inputs":[],"params":{"trace":"the \u0007 first"}},
         {"node_id":"n1","op":"source","inputs":[],"params":{}},
@@ -55,15 +61,13 @@ pub(crate) fn plan(registry: &Registry) -> Linked {
         {"node_id":"kept","op":"keep","inputs":["n0"],"params":{}},
         {"node_id":"other","op":"keep","inputs":["n1"],"params":{}}],
         "outputs":["kept","other"],"expr_table":{},"pred_table":{}}"#;
-    let checked = check(text.as_bytes(), registry, tasks.signatures());
+    let checked = check(text.as_bytes(), registry, tasks().signatures());
     let mut plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.diagnostics.list()));
     plan.nodes[0].fallback = Some(Substitute::NoRows);
     plan.nodes[1].fallback = Some(Substitute::Node(2));
     (plan.nodes[2].needed, plan.nodes[2].lazy) = (true, true);
     plan.nodes[3].fallback = Some(Substitute::FirstInput);
-    let mut linked = Linked::link(&plan, &tasks, registry).unwrap_or_else(|error| panic!("{error}"));
-    linked.nodes[3].has_condition = true;
-    linked
+    plan
 }
 
 /// Rows of both outputs, after `n0` was too slow, `n1` was not reached, and `kept` was not started.

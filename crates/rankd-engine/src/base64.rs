@@ -36,6 +36,13 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
 
 const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// Bytes as base64 with padding.
+pub fn encode(bytes: &[u8]) -> String {
+    let mut text = encode_url(bytes).replace('-', "+").replace('_', "/");
+    text.extend(std::iter::repeat_n('=', (3 - bytes.len() % 3) % 3));
+    text
+}
+
 /// Bytes as base64url without padding.
 pub(crate) fn encode_url(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -62,11 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_read_as_the_standard_says() {
+    fn base64_is_read_and_written_as_the_standard_says() {
         for (text, bytes) in
             [("", &b""[..]), ("Zg==", b"f"), ("Zm8=", b"fo"), ("Zm9v", b"foo"), ("+/8A", &[251, 255, 0])]
         {
-            assert_eq!(decode(text).as_deref(), Some(bytes), "{text}");
+            assert_eq!((decode(text).as_deref(), encode(bytes)), (Some(bytes), text.to_owned()));
         }
     }
 

@@ -19,10 +19,11 @@
 //! | [`trace`], `expand_passes`, [`stats`] | how an answer came about; counters |
 //! | [`sequential`], [`thread_pools`] | the other two schedulers |
 //! | [`why`] | what became of an item in a run, and why |
+//! | [`base64`] | bytes as text |
 //! | [`loop_handle`], [`engine`] | a loop as services on it see it; the owner of the threads |
 
 pub mod arms;
-mod base64;
+pub mod base64;
 mod call;
 pub mod clock;
 pub mod codes;

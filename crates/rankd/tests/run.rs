@@ -1,7 +1,7 @@
 //! `rankd run` as its users meet it: a process, requests on stdin, responses on stdout, an exit code.
 //!
 //! How it ends is in `run/endings.rs`. What a refused request is told is in `run/refusals.rs`, traces are in `run/traces.rs`, `rankd explain` is in
-//! `run/explains.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`, `rankd diff` in `run/diffs.rs`.
+//! `run/explains.rs`, its pictures in `run/pictures.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`, `rankd diff` in `run/diffs.rs`.
 
 #[path = "run/captures.rs"]
 mod captures;
@@ -15,6 +15,8 @@ mod endings;
 mod explains;
 #[path = "run/json.rs"]
 mod json;
+#[path = "run/pictures.rs"]
+mod pictures;
 #[path = "run/program.rs"]
 mod program;
 #[path = "run/refusals.rs"]

@@ -61,14 +61,6 @@ impl Explanation<'_> {
         out
     }
 
-    /// The nodes of the plan: those of each fused step together, all others by themselves.
-    fn groups(&self) -> Vec<(Option<usize>, Vec<NodeIx>)> {
-        let steps = self.steps();
-        let running = steps.order.iter().map(|ix| steps.step(*ix)).enumerate();
-        let groups = running.map(|(at, step)| (step.pass.is_some().then_some(at), step.nodes.clone()));
-        groups.chain(self.unneeded().map(|ix| (None, vec![ix]))).collect()
-    }
-
     fn edges(&self) -> impl Iterator<Item = (NodeIx, NodeIx)> {
         (0..).zip(&self.plan.nodes).flat_map(|(ix, node)| node.inputs.iter().map(move |input| (*input, ix)))
     }

@@ -1,10 +1,11 @@
 //! A linked plan explained to people and programs: as it was written, as it runs, and what one run of it was like.
 //!
-//! Reading order: this file (what is shown of a step), `json`, `tree` (for a terminal), `graph` (DOT and Mermaid). Nothing here
-//! runs anything or prints.
+//! Reading order: this file (what is shown of a step), `json`, `tree` (for a terminal), `graph` (DOT and Mermaid), `picture` (SVG
+//! and HTML). Nothing here runs anything or prints.
 
 mod graph;
 mod json;
+mod picture;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -82,6 +83,14 @@ impl Explanation<'_> {
         (0..).zip(&self.plan.nodes).filter(|(_, node)| !node.needed).map(|(ix, _)| ix)
     }
 
+    /// The nodes of the plan: those of each fused step together, all others by themselves.
+    fn groups(&self) -> Vec<(Option<usize>, Vec<NodeIx>)> {
+        let steps = self.steps();
+        let running = steps.order.iter().map(|ix| steps.step(*ix)).enumerate();
+        let groups = running.map(|(at, step)| (step.pass.is_some().then_some(at), step.nodes.clone()));
+        groups.chain(self.unneeded().map(|ix| (None, vec![ix]))).collect()
+    }
+
     /// What the answer calls a node's rows, where that is an output with a name.
     fn output_name(&self, ix: NodeIx) -> Option<&str> {
         let at = self.plan.outputs.iter().position(|output| *output == ix)?;
@@ -129,11 +138,7 @@ impl Explanation<'_> {
 
     /// That a node gave less than its rows, in words.
     fn shortcoming(&self, ix: NodeIx) -> Option<String> {
-        self.taken(ix).map(|taken| match taken {
-            StandIn::Substitute(_) => "fallback taken".to_owned(),
-            StandIn::Prefix(picked) => format!("out of time after {picked} picks"),
-            StandIn::Finished(rows) => format!("out of time after {rows} rows"),
-        })
+        self.taken(ix).map(shortcoming)
     }
 
     /// What the readers of a node got, where that is not its rows.
@@ -160,6 +165,15 @@ impl Explanation<'_> {
         let trace = self.analyzed.and_then(|outcome| outcome.trace.as_ref());
         let critical = trace.into_iter().flat_map(|trace| &trace.nodes).filter(|record| record.critical);
         critical.map(|record| record.node).collect()
+    }
+}
+
+/// What it means for a node that its readers got this, in words.
+fn shortcoming(taken: StandIn) -> String {
+    match taken {
+        StandIn::Substitute(_) => "fallback taken".to_owned(),
+        StandIn::Prefix(picked) => format!("out of time after {picked} picks"),
+        StandIn::Finished(rows) => format!("out of time after {rows} rows"),
     }
 }
 

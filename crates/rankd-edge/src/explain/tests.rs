@@ -1,7 +1,7 @@
 //! What an explanation says of fallbacks, conditions and lazy nodes. How plans run is explained to the tests of the program.
 
 use crate::explain::Explanation;
-use crate::test_plan::{outcome, plan, registry};
+use crate::test_plan::{checked, outcome, plan, registry};
 use rankd_engine::{Linked, Outcome, Policy, Scheduler};
 
 fn explain<T>(analyzed: Option<&Outcome>, told: impl Fn(&Explanation<'_>) -> T) -> T {
@@ -90,4 +90,27 @@ fn graphs_have_dashed_edges_for_fallbacks() {
     let mermaid = explain(None, |told| told.to_mermaid());
     has(&mermaid, &["n0 --> n3", "n2 -.->|fallback| n1", "fallback none"]);
     assert_eq!(mermaid.matches("-.->").count(), 1, "{mermaid}");
+}
+
+#[test]
+fn pictures_mark_what_went_wrong() {
+    let registry = registry();
+    let checked = checked(&registry);
+    let svg = explain(None, |told| told.to_svg(&checked, &registry));
+    has(
+        &svg,
+        &[
+            "class=\"line stand-in\" data-from=\"2\" data-to=\"1\"",
+            "the \u{fffd} first",
+            "fallback none",
+            "fallback node stand in",
+            "runs when it is needed",
+        ],
+    );
+    assert_eq!(svg.matches("is-output").count() - svg.matches(".is-output").count(), 2, "{svg}");
+    let outcome = outcome();
+    let svg = explain(Some(&outcome), |told| told.to_svg(&checked, &registry));
+    has(&svg, &["node computes failed degraded", "fallback taken", "did not start", "3 rows after 50.0 µs"]);
+    let html = explain(Some(&outcome), |told| told.to_html(&checked, &registry));
+    has(&html, &[r#"["degraded","fallback taken"]"#, r#"["ran on","loop"]"#, r#"["label","the \u0007 first"]"#]);
 }

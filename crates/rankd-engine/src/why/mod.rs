@@ -28,6 +28,7 @@ pub use never::{AbsentReason, NotGiven, PARENTS_MAX, StoredAbsence, StoredFindin
 pub use parts::{DEPTH_MAX, PARTS_MAX, Part, PartKind};
 pub use story::{AskedItem, PathStep, RowStory, SourceRow, StoryEnd, Verdict};
 pub use trail::RowAt;
+pub use words::expression_text;
 
 use crate::error::RunError;
 use crate::link::Linked;

@@ -2,7 +2,7 @@
 
 use crate::request::Request;
 use rankd_column::expr::operation::{Field, Holds};
-use rankd_column::expr::{Op, Pattern, Tree};
+use rankd_column::expr::{Op, Pattern, Program, Tree};
 use rankd_column::{Key, RowSet, Value};
 use rankd_plan::Registry;
 use rankd_plan::template::{Template, TemplatePart};
@@ -12,12 +12,21 @@ const TEXT_MAX: usize = 100;
 
 /// The texts of all parts, in the order of the tree.
 pub(super) fn words(tree: &Tree, registry: &Registry) -> Vec<String> {
+    words_up_to(TEXT_MAX, tree, registry).into_iter().map(|word| word.text).collect()
+}
+
+/// A whole expression as plans write it, of so many characters at most. The registry is the one that it was checked with.
+pub fn expression_text(program: &Program, registry: &Registry, text_max: usize) -> String {
+    words_up_to(text_max, program.tree(), registry).pop().map_or_else(String::new, |word| word.text)
+}
+
+fn words_up_to(text_max: usize, tree: &Tree, registry: &Registry) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::with_capacity(tree.nodes().len());
     for node in tree.nodes() {
-        let word = word(&node.op, &words, registry);
-        words.push(word);
+        let Word { text, is_whole } = word(&node.op, &words, registry);
+        words.push(Word { text: shortened(text, text_max), is_whole });
     }
-    words.into_iter().map(|word| word.text).collect()
+    words
 }
 
 /// What people call a key.
@@ -32,8 +41,8 @@ struct Word {
 }
 
 fn word(op: &Op, before: &[Word], registry: &Registry) -> Word {
-    let whole = |text: String| Word { text: shortened(text), is_whole: true };
-    let joined = |text: String| Word { text: shortened(text), is_whole: false };
+    let whole = |text: String| Word { text, is_whole: true };
+    let joined = |text: String| Word { text, is_whole: false };
     let text = |ix: &u32| before.get(*ix as usize).map_or("", |word| word.text.as_str());
     let operand = |ix: &u32| match before.get(*ix as usize) {
         Some(Word { text, is_whole: true }) => text.clone(),
@@ -83,7 +92,7 @@ fn spelt(op: &Op, operands: &[String], texts: &[&str]) -> Word {
     let names = operation.fields.iter().filter(|field: &&Field| field.holds == Holds::Value).map(|field| field.name);
     let syntax = operation.script.syntax;
     if syntax.is_empty() {
-        return Word { text: shortened(format!("{}({})", operation.name, texts.join(", "))), is_whole: true };
+        return Word { text: format!("{}({})", operation.name, texts.join(", ")), is_whole: true };
     }
     let mut written = String::new();
     let names: Vec<&str> = names.collect();
@@ -94,12 +103,12 @@ fn spelt(op: &Op, operands: &[String], texts: &[&str]) -> Word {
             None => written.push(symbol),
         }
     }
-    Word { text: shortened(written), is_whole: operands.len() == 1 }
+    Word { text: written, is_whole: operands.len() == 1 }
 }
 
 /// A value as plans write it.
 pub(super) fn literal(value: &Value) -> String {
-    shortened(value.to_string())
+    shortened(value.to_string(), TEXT_MAX)
 }
 
 /// A template as it is filled in for a row, or for none; nothing where a part of it is null, because then nothing is read.
@@ -128,8 +137,8 @@ pub(super) fn plain(value: &Value) -> Option<String> {
 }
 
 /// A text of which so much is left that a line has room for it.
-fn shortened(text: String) -> String {
-    match text.char_indices().nth(TEXT_MAX) {
+fn shortened(text: String, text_max: usize) -> String {
+    match text.char_indices().nth(text_max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -6,7 +6,7 @@ use crate::cli::{DONE, FAILED, WRONG, say};
 use clap::Args;
 use rankd_edge::explain::Explanation;
 use rankd_edge::input::REQUEST_BYTES_MAX;
-use rankd_edge::library::Library;
+use rankd_edge::library::{Library, PlanFile};
 use rankd_edge::prepare::{ANY_USER, Tracing};
 use rankd_engine::{Linked, Request};
 use std::io::{BufRead, IsTerminal, Read};
@@ -22,14 +22,20 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     analyze: bool,
     /// Print as JSON
-    #[arg(long, conflicts_with_all = ["dot", "mermaid"])]
+    #[arg(long, group = "form")]
     json: bool,
     /// Print a graph for Graphviz
-    #[arg(long, conflicts_with = "mermaid")]
+    #[arg(long, group = "form")]
     dot: bool,
     /// Print a graph for Mermaid
-    #[arg(long)]
+    #[arg(long, group = "form")]
     mermaid: bool,
+    /// Print a picture: rankd explain PLAN --svg > plan.svg
+    #[arg(long, group = "form")]
+    svg: bool,
+    /// Print a page with the picture that opens offline, to zoom, search and see the parameters of nodes
+    #[arg(long, group = "form")]
+    html: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -37,15 +43,17 @@ pub(crate) struct ExplainArgs {
 pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
     let Some(running) = PlanEngine::start(&args.run.with_plan(args.target.as_deref()), library) else { return WRONG };
     let engine = &running.engine;
-    let (plan, outcome) = match args.analyze.then(|| request(&running)).transpose() {
-        Ok(None) => (&running.plan, None),
-        Ok(Some((request, plan))) => (plan, Some(engine.run(plan, request))),
+    let (plan, file, outcome) = match args.analyze.then(|| request(&running)).transpose() {
+        Ok(None) => (&running.plan, &running.file, None),
+        Ok(Some((request, plan, file))) => (plan, file, Some(engine.run(plan, request))),
         Err(error) => {
             error.report();
             return FAILED;
         }
     };
-    let settings = engine.settings();
+    // What was linked was checked.
+    let Some(checked) = &file.checked.plan else { return WRONG };
+    let (settings, registry) = (engine.settings(), &running.loaded.registry);
     let explanation = Explanation {
         plan,
         scheduler: settings.scheduler,
@@ -54,6 +62,8 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
         analyzed: outcome.as_ref(),
     };
     match args {
+        ExplainArgs { svg: true, .. } => say::to_programs(&explanation.to_svg(checked, registry)),
+        ExplainArgs { html: true, .. } => say::to_programs(&explanation.to_html(checked, registry)),
         ExplainArgs { json: true, .. } => say::to_programs(&explanation.to_json()),
         ExplainArgs { dot: true, .. } => say::to_programs(&explanation.to_dot()),
         ExplainArgs { mermaid: true, .. } => say::to_programs(&explanation.to_mermaid()),
@@ -66,8 +76,8 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
     }
 }
 
-/// The request on stdin, its first line where stdin is not a terminal and has one, and the plan that answers it.
-fn request(running: &PlanEngine) -> Result<(Request, &Arc<Linked>), CommandError> {
+/// The request on stdin, its first line where stdin is not a terminal and has one, and the plan that answers it, with its file.
+fn request(running: &PlanEngine) -> Result<(Request, &Arc<Linked>, &PlanFile), CommandError> {
     let mut line = Vec::new();
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -78,5 +88,6 @@ fn request(running: &PlanEngine) -> Result<(Request, &Arc<Linked>), CommandError
         line = ANY_USER.into();
     }
     let prepared = running.prepare(&line, Tracing::Recorded);
-    prepared.map(|(prepared, plan, _)| (prepared.request, plan)).map_err(|refused| CommandError::Caused(refused.error))
+    let prepared = prepared.map(|(prepared, plan, file)| (prepared.request, plan, file));
+    prepared.map_err(|refused| CommandError::Caused(refused.error))
 }
