@@ -1,12 +1,12 @@
 //! Which layer each box is in: below all that it reads, by the longest path.
 
-use super::{Graph, Lists};
+use super::{Graph, Neighbours};
 
 /// The layer of each box, counted from the top.
 pub(super) fn layers(graph: &Graph) -> Vec<u32> {
     let count = graph.boxes.len();
-    let readers = Lists::new(count, graph.lines().map(|(_, edge)| (edge.from, edge.to)));
-    let inputs = Lists::new(count, graph.lines().map(|(_, edge)| (edge.to, edge.from)));
+    let readers = Neighbours::new(count, graph.lines().map(|(_, edge)| (edge.from, edge.to)));
+    let inputs = Neighbours::new(count, graph.lines().map(|(_, edge)| (edge.to, edge.from)));
     let order = topological(count, &inputs, &readers);
     let mut layer = vec![0u32; count];
     let mut is_settled = vec![false; count];
@@ -32,7 +32,7 @@ pub(super) fn layers(graph: &Graph) -> Vec<u32> {
 }
 
 /// The boxes, each after its inputs. Where they form a circle, the first box of it goes before its inputs.
-fn topological(count: usize, inputs: &Lists, readers: &Lists) -> Vec<u32> {
+fn topological(count: usize, inputs: &Neighbours, readers: &Neighbours) -> Vec<u32> {
     let mut waits: Vec<usize> = (0..count as u32).map(|at| inputs.of(at).len()).collect();
     let mut is_taken = vec![false; count];
     let mut order: Vec<u32> = Vec::with_capacity(count);

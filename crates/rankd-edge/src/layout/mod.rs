@@ -70,7 +70,7 @@ pub struct Point {
 
 /// Where a box is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct BoxPlace {
     /// Its corner at the top left.
     pub corner: Point,
     /// Its layer, counted from the top.
@@ -103,7 +103,7 @@ pub struct Trunk {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// By box.
-    pub boxes: Vec<Place>,
+    pub boxes: Vec<BoxPlace>,
     /// By edge.
     pub edges: Vec<Route>,
     /// What edges refer to.
@@ -146,14 +146,14 @@ fn sane(length: f64) -> f64 {
 
 /// Lists of neighbours, one after the other.
 #[derive(Debug, Default)]
-struct Lists {
+struct Neighbours {
     starts: Vec<u32>,
     items: Vec<u32>,
 }
 
-impl Lists {
+impl Neighbours {
     /// Lists of what comes second, by what comes first, which is less than `count`.
-    fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Lists {
+    fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Neighbours {
         let mut starts = vec![0u32; count + 1];
         pairs.clone().for_each(|(of, _)| starts[of as usize + 1] += 1);
         for at in 0..count {
@@ -165,7 +165,7 @@ impl Lists {
             items[next[of as usize] as usize] = item;
             next[of as usize] += 1;
         }
-        Lists { starts, items }
+        Neighbours { starts, items }
     }
 
     fn of(&self, at: u32) -> &[u32] {

@@ -4,7 +4,7 @@
 //! Edges of one kind from one box share their bends: a trunk from which they branch off. The number of bends is bounded; the
 //! longest edges do without.
 
-use super::{Edge, Graph, Lists, sane};
+use super::{Edge, Graph, Neighbours, sane};
 use std::collections::HashMap;
 
 /// So many bends there may be for each box, and in all.
@@ -43,8 +43,8 @@ pub(super) struct Net {
     /// By vertex.
     pub(super) layer: Vec<u32>,
     pub(super) width: Vec<f64>,
-    pub(super) up: Lists,
-    pub(super) down: Lists,
+    pub(super) up: Neighbours,
+    pub(super) down: Neighbours,
     /// By edge of the graph.
     pub(super) ways: Vec<Way>,
     pub(super) trunks: Vec<Bends>,
@@ -57,15 +57,15 @@ impl Net {
             boxes,
             layer: layers.to_vec(),
             width: graph.boxes.iter().map(|size| sane(size.width)).collect(),
-            up: Lists::default(),
-            down: Lists::default(),
+            up: Neighbours::default(),
+            down: Neighbours::default(),
             ways: vec![Way::None; graph.edges.len()],
             trunks: Vec::new(),
         };
         let pieces = net.cut(graph, layers);
         let count = net.layer.len();
-        net.down = Lists::new(count, pieces.iter().copied());
-        net.up = Lists::new(count, pieces.iter().map(|(from, to)| (*to, *from)));
+        net.down = Neighbours::new(count, pieces.iter().copied());
+        net.up = Neighbours::new(count, pieces.iter().map(|(from, to)| (*to, *from)));
         net
     }
 

@@ -1,7 +1,7 @@
 //! How high layers are, and the lines of edges through them.
 
 use super::net::{Net, Way};
-use super::{GAP, Graph, Layout, Lists, Place, Point, Route, Trunk, sane};
+use super::{BoxPlace, GAP, Graph, Layout, Neighbours, Point, Route, Trunk, sane};
 
 /// Room between layers: more where lines go far to the side, so that they are not flat.
 const LAYER_GAP: f64 = 38.0;
@@ -14,11 +14,11 @@ const PORT_GAP: f64 = 18.0;
 /// Boxes and lines in their places.
 pub(super) fn routed(graph: &Graph, net: &Net, layers: &[Vec<u32>], centres: &[f64]) -> Layout {
     let heights = heights(graph, net, layers, centres);
-    let boxes: Vec<Place> = (0..net.boxes)
+    let boxes: Vec<BoxPlace> = (0..net.boxes)
         .map(|at| {
             let layer = net.layer[at];
             let corner = Point { x: centres[at] - net.width[at] / 2.0, y: heights[layer as usize].0 };
-            Place { corner, layer }
+            BoxPlace { corner, layer }
         })
         .collect();
     let lines = Lines { graph, net, centres, heights: &heights, boxes: &boxes };
@@ -89,7 +89,7 @@ struct Lines<'a> {
     net: &'a Net,
     centres: &'a [f64],
     heights: &'a [(f64, f64)],
-    boxes: &'a [Place],
+    boxes: &'a [BoxPlace],
 }
 
 impl Lines<'_> {
@@ -122,7 +122,7 @@ impl Lines<'_> {
     /// By edge: where it ends at the top of its box, beside the others, in the order in which they come.
     fn ports(&self) -> Vec<f64> {
         let arriving = self.graph.lines().filter(|(at, _)| !matches!(self.net.ways[*at], Way::None | Way::Direct));
-        let mut by_box = Lists::new(self.net.boxes, arriving.map(|(at, edge)| (edge.to, at as u32)));
+        let mut by_box = Neighbours::new(self.net.boxes, arriving.map(|(at, edge)| (edge.to, at as u32)));
         let comes_from = |at: u32| {
             let from = match self.net.ways[at as usize] {
                 Way::Long { trunk, bends } => self.net.trunks[trunk as usize].vertices[bends as usize - 1],

@@ -22,19 +22,19 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     analyze: bool,
     /// Print as JSON
-    #[arg(long, group = "form")]
+    #[arg(long, conflicts_with_all = ["dot", "mermaid", "svg", "html"])]
     json: bool,
     /// Print a graph for Graphviz
-    #[arg(long, group = "form")]
+    #[arg(long, conflicts_with_all = ["mermaid", "svg", "html"])]
     dot: bool,
     /// Print a graph for Mermaid
-    #[arg(long, group = "form")]
+    #[arg(long, conflicts_with_all = ["svg", "html"])]
     mermaid: bool,
     /// Print a picture: rankd explain PLAN --svg > plan.svg
-    #[arg(long, group = "form")]
+    #[arg(long, conflicts_with_all = ["html"])]
     svg: bool,
     /// Print a page with the picture that opens offline, to zoom, search and see the parameters of nodes
-    #[arg(long, group = "form")]
+    #[arg(long)]
     html: bool,
     #[command(flatten)]
     run: RunArgs,
