@@ -6,7 +6,8 @@
 use rankd_bench::faults::overload::{self, WORK};
 use rankd_bench::faults::stage::{TEN, pin_load, unpin_load};
 use rankd_bench::faults::{
-    ceiling, clock, degraded, dial, hog, learned, network, reload, reserve, slow, stop, swap, swap_model, upgrade,
+    ceiling, clock, degraded, dial, hog, learned, network, reload, reserve, rollback, slow, stop, swap, swap_model,
+    upgrade,
 };
 
 fn main() {
@@ -36,6 +37,7 @@ fn main() {
         ("reload", reload::run),
         ("swap", swap::run),
         ("swap_model", swap_model::run),
+        ("rollback", rollback::run),
         ("stop", stop::run),
         ("upgrade", upgrade::run),
         ("ceiling", ceiling::run),

@@ -16,6 +16,7 @@ pub mod overload;
 pub mod proxy;
 pub mod reload;
 pub mod reserve;
+pub mod rollback;
 pub mod service;
 pub mod slow;
 pub mod stage;

@@ -195,13 +195,22 @@ impl PlanProblem {
 
     /// What is wrong with a plan: its first error in a sentence, and all of them for programs.
     pub fn of(file: &PlanFile) -> PlanProblem {
-        let diagnostics = &file.checked.diagnostics;
+        file.report(PlanProblem::in_report)
+    }
+
+    /// The same for an artifact that is not in a file.
+    pub fn of_artifact(name: &str, text: &str, found: &Diagnostics) -> PlanProblem {
+        PlanProblem::in_report(&Report { file: name, text: Some(text), found })
+    }
+
+    fn in_report(report: &Report<'_>) -> PlanProblem {
+        let diagnostics = report.found;
         let errors = diagnostics.errors();
         let first = diagnostics.list().iter().find(|found| found.code.severity() == Severity::Error);
         let first = first.map(|found| format!("{} {}", found.code.id(), found.message)).unwrap_or_default();
         let message = if errors > 1 { format!("{first}, and {} more errors", errors - 1) } else { first };
         let mut writer = Writer::new();
-        writer.array(|w| file.report(|report| report.for_programs(w)));
+        writer.array(|w| report.for_programs(w));
         PlanProblem { message, diagnostics: writer.finish() }
     }
 }

@@ -227,6 +227,26 @@ codes! {
         "the request chooses arms that cannot go together, or sets a parameter that a chosen arm overrides"
         "Choose one experiment of a layer, and either the arm or the parameter."
         "the request sets a parameter that the experiment \"ranking_weight\" overrides: drop one of them"
+    E131 ROLLBACK_NOT_ALLOWED BadRequest Mistake false
+        "the server does not let operators roll plans back or pin them"
+        "Start it with --allow_rollback and --admin ADDR, and send the request to that address."
+        "plans cannot be rolled back or pinned here: start the server with --allow_rollback"
+    E132 UNKNOWN_VERSION BadRequest Mistake false
+        "the server keeps no version of the plan with this digest"
+        "GET /plans/{plan} lists the versions with their digests; `kept` says which can be served again. To serve an older one, put it back into the plan folder."
+        "the plan \"feed\" has no version that begins with \"0123abcd\""
+    E133 NO_EARLIER_VERSION BadRequest Mistake false
+        "there is no earlier version of the plan to go back to"
+        "GET /plans/{plan} lists the versions. A process knows only those that it has served itself, and versions that were rolled back are passed over."
+        "the plan \"feed\" has no earlier version to go back to"
+    E134 VERSION_NOT_USABLE InvalidPlan Mistake false
+        "an earlier version of the plan does not build with the registry, tables and models of today"
+        "The answer has its `diagnostics`. Choose another version, or undo the change of the registry that it does not fit."
+        "the version 0123abcd4567 of the plan \"feed\" cannot be served: P302 there is no key \"likes\""
+    E135 PLAN_PINNED BadRequest Mistake false
+        "the plan is pinned to a version, so it cannot be rolled back"
+        "Pin another version, or unpin the plan first: POST /pin/{plan} with {\"sha256\": null}."
+        "the plan \"feed\" is pinned to 0123abcd4567: pin another version, or unpin it first"
 
     E201 UNKNOWN_PLAN UnknownPlan Mistake false
         "there is no plan of this name"

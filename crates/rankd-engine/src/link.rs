@@ -322,6 +322,12 @@ impl Linked {
         layouts.collect()
     }
 
+    /// Whether the node of this id waits for something outside of the process, such as a store.
+    pub fn is_fetch(&self, id: &str) -> bool {
+        let ix = self.nodes.iter().position(|node| &*node.id == id);
+        ix.is_some_and(|ix| matches!(self.written.step(ix as NodeIx).task, Task::Fetch(_)))
+    }
+
     /// The indexes of tables that its nodes look rows up in, and the copies of vectors that they search.
     pub fn table_needs(&self) -> &[TableNeed] {
         &self.table_needs

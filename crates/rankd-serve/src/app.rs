@@ -9,7 +9,9 @@ use crate::limiter::AdmissionSettings;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
+use crate::version_wish::{SwitchRequest, VersionSettings};
 use arc_swap::ArcSwap;
+use crossbeam_channel::Sender;
 use rankd_edge::models::ModelFiles;
 use rankd_edge::tables::TableFiles;
 use rankd_engine::engine::Gauges;
@@ -17,7 +19,7 @@ use rankd_engine::{RunError, Tasks, codes};
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a server treats its clients.
 #[derive(Clone, Debug)]
@@ -46,11 +48,17 @@ pub struct ServeSettings {
     pub why: WhyServed,
     /// Whether requests may choose the arms of experiments that they are in.
     pub force_arms: bool,
+    /// What may become of the versions of plans.
+    pub versions: VersionSettings,
 }
 
 pub(crate) struct App {
     pub(crate) settings: ServeSettings,
     pub(crate) catalog: ArcSwap<Catalog>,
+    /// Held by whoever changes the catalog.
+    pub(crate) changing: Mutex<()>,
+    /// To the thread that puts other versions of plans into service.
+    pub(crate) switches: Sender<SwitchRequest>,
     /// The tasks that plans may use.
     pub(crate) tasks: Tasks,
     pub(crate) metrics: Metrics,
@@ -88,6 +96,11 @@ impl App {
             Phase::Loading => RunError::new(codes::STILL_LOADING, "the server is still loading its plans; try again"),
             Phase::Ready | Phase::Stopping => error,
         })
+    }
+
+    /// Keeps others from changing the catalog. Files are read before, so that nobody waits for them.
+    pub(crate) fn change_catalog(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many connections of this class are open.

@@ -1,8 +1,11 @@
 //! The plans that are served, as one value that is swapped whole: a request takes a plan from it once and keeps that.
 
 use crate::degraded_counts::DegradedCounts;
-use crate::metrics::PlanMetrics;
+use crate::metrics::{Count, PlanMetrics};
 use crate::reload_experiments::ServedExperiments;
+use crate::verdict::Answers;
+use crate::version_counts::VersionCounts;
+use crate::version_history::{ARTIFACT_BYTES_MAX, Held, KeptVersion, VersionHistory};
 use rankd_edge::date;
 use rankd_edge::experiments::{PlanExperiments, UnappliedExperiment};
 use rankd_engine::{Linked, RunError, codes};
@@ -68,6 +71,7 @@ impl Catalog {
                 None => drop(plans.remove(&name)),
             }
         }
+        forget_artifacts(&mut plans, ARTIFACT_BYTES_MAX);
         Catalog::new(registry, experiments, plans)
     }
 
@@ -90,14 +94,42 @@ impl Catalog {
     }
 }
 
+/// Forgets artifacts, the oldest first, until all of them have at most so many bytes.
+fn forget_artifacts(plans: &mut HashMap<String, Arc<ServedPlan>>, bytes_max: usize) {
+    let mut bytes: usize = plans.values().map(|plan| plan.history.bytes()).sum();
+    if bytes <= bytes_max {
+        return;
+    }
+    let mut oldest = Vec::new();
+    for (name, plan) in &*plans {
+        let served = plan.good.as_ref().map(|good| good.sha256.as_str());
+        let forgettable = plan.history.forgettable(served);
+        oldest.extend(forgettable.map(|(since, sha256)| (since.to_owned(), name.clone(), sha256.to_owned())));
+    }
+    oldest.sort_unstable();
+    for (_, name, sha256) in oldest {
+        if bytes <= bytes_max {
+            return;
+        }
+        let Some(plan) = plans.get_mut(&name) else { continue };
+        let mut history = plan.history.clone();
+        history.forget_artifact(&sha256);
+        bytes -= plan.history.bytes() - history.bytes();
+        *plan = Arc::new(ServedPlan { history, ..ServedPlan::clone(plan) });
+    }
+}
+
 /// One plan of the folder.
+#[derive(Clone)]
 pub(crate) struct ServedPlan {
     pub(crate) name: String,
     pub(crate) file: String,
-    /// The newest good version; `None` as long as there was none.
+    /// The version that is served: the newest good one, unless the plan is pinned or was rolled back. `None` as long as there was none.
     pub(crate) good: Option<GoodVersion>,
-    /// Why the file as it is now is not what is served.
+    /// What is wrong with the file as it is now.
     pub(crate) problem: Option<RefusedVersion>,
+    /// The versions that there were.
+    pub(crate) history: VersionHistory,
     pub(crate) registry: Arc<Registry>,
     pub(crate) counters: Arc<PlanCounters>,
 }
@@ -110,6 +142,20 @@ impl ServedPlan {
             RunError::new(codes::NO_GOOD_VERSION, format!("the plan {:?} cannot run: {why}", self.name))
         })
     }
+
+    /// Why the good version in the file is not the one that is served, where that is so.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.history.held(&self.good.as_ref()?.sha256)
+    }
+}
+
+/// What brought a version into service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It was the newest that the file had.
+    File,
+    /// A rollback, or an operator who pinned it.
+    Switched,
 }
 
 /// A version that can run.
@@ -121,17 +167,64 @@ pub(crate) struct GoodVersion {
     /// Of the artifact's bytes, in hexadecimal.
     pub(crate) sha256: String,
     pub(crate) loaded_at: String,
-    /// How many good versions there have been, with this one.
+    /// How many times a version came into service, with this one.
     pub(crate) version: u64,
     pub(crate) degraded: Arc<DegradedCounts>,
+    /// Where versions are counted.
+    pub(crate) counts: Option<Arc<VersionCounts>>,
+    /// What they were when it came into service.
+    pub(crate) counted_from: Answers,
+    pub(crate) arrival: Arrival,
+    /// The one that it replaced, where versions are counted.
+    pub(crate) before: Option<VersionBefore>,
+}
+
+/// What a version is compared with if nobody has looked at the plan before it came into service.
+#[derive(Clone)]
+pub(crate) struct VersionBefore {
+    pub(crate) sha256: String,
+    pub(crate) counts: Arc<VersionCounts>,
+    pub(crate) counted_from: Answers,
 }
 
 impl GoodVersion {
     /// A version that is served from now on, in place of another, if there was one.
-    pub(crate) fn new(plan: Plan, linked: Arc<Linked>, sha256: String, before: Option<&GoodVersion>) -> GoodVersion {
+    pub(crate) fn new(
+        plan: Plan,
+        linked: Arc<Linked>,
+        kept: &KeptVersion,
+        before: Option<&GoodVersion>,
+        arrival: Arrival,
+    ) -> GoodVersion {
         let degraded = Arc::new(DegradedCounts::new(&linked, before.map(|before| &*before.degraded)));
         let version = before.map_or(1, |before| before.version + 1);
-        GoodVersion { linked, plan: Arc::new(plan), sha256, loaded_at: date::now(), version, degraded }
+        let counts = kept.counts.clone();
+        // One that is only made again, with another registry, goes on as it was.
+        let (counted_from, arrival, before) = match before {
+            Some(same) if same.sha256 == kept.sha256 => (same.counted_from, same.arrival, same.before.clone()),
+            before => {
+                let counted_from = counts.as_ref().map(|counts| counts.total()).unwrap_or_default();
+                (counted_from, arrival, before.and_then(GoodVersion::as_before))
+            }
+        };
+        let (sha256, loaded_at) = (kept.sha256.clone(), date::now());
+        GoodVersion {
+            linked,
+            plan: Arc::new(plan),
+            sha256,
+            loaded_at,
+            version,
+            degraded,
+            counts,
+            counted_from,
+            arrival,
+            before,
+        }
+    }
+
+    fn as_before(&self) -> Option<VersionBefore> {
+        let (sha256, counts) = (self.sha256.clone(), self.counts.clone()?);
+        Some(VersionBefore { sha256, counts, counted_from: self.counted_from })
     }
 }
 
@@ -148,13 +241,20 @@ pub(crate) struct RefusedVersion {
 #[derive(Debug)]
 pub(crate) struct PlanCounters {
     pub(crate) metrics: PlanMetrics,
+    /// How often an earlier version was put back into service.
+    pub(crate) rollbacks: Count,
     running: AtomicUsize,
     limit: Option<usize>,
 }
 
 impl PlanCounters {
     pub(crate) fn new(loops: usize, limit: Option<usize>) -> PlanCounters {
-        PlanCounters { metrics: PlanMetrics::new(loops), running: AtomicUsize::new(0), limit }
+        PlanCounters {
+            metrics: PlanMetrics::new(loops),
+            rollbacks: Count::default(),
+            running: AtomicUsize::new(0),
+            limit,
+        }
     }
 
     /// Counts a run in, unless the plan's limit is reached.

@@ -167,7 +167,11 @@ async fn plans(page: &mut MetricsText, app: &App) {
         }
         slice.yield_if_over().await;
     }
-    page.family("rankd_plan_version", "gauge", "Number of good versions of a plan so far; 0 while it has none.");
+    page.family(
+        "rankd_plan_version",
+        "gauge",
+        "Number of times that a version of a plan came into service; 0 while it has none.",
+    );
     for plan in all {
         let version = plan.good.as_ref().map_or(0, |good| good.version);
         page.sample("rankd_plan_version", &[("plan", &plan.name)], version);
@@ -175,7 +179,13 @@ async fn plans(page: &mut MetricsText, app: &App) {
     }
     page.family("rankd_plan_problem", "gauge", "1 while a plan's file is not the version in service.");
     for plan in all {
-        page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(plan.problem.is_some()));
+        let is_other = plan.problem.is_some() || plan.held().is_some();
+        page.sample("rankd_plan_problem", &[("plan", &plan.name)], u8::from(is_other));
+        slice.yield_if_over().await;
+    }
+    page.family("rankd_plan_rollbacks_total", "counter", "Rollbacks of a plan, by operators and by --auto_rollback.");
+    for plan in all {
+        page.sample("rankd_plan_rollbacks_total", &[("plan", &plan.name)], plan.counters.rollbacks.get());
         slice.yield_if_over().await;
     }
     let Warnings { plan_folder, registry, tables, models, experiments } = &*app.readiness.warnings();

@@ -3,7 +3,7 @@
 use crate::acceptor::Acceptor;
 use crate::app::{App, ServeSettings};
 use crate::audience::WhyServed;
-use crate::catalog::{Catalog, GoodVersion, PlanCounters, ServedPlan};
+use crate::catalog::{Arrival, Catalog, GoodVersion, PlanCounters, ServedPlan};
 use crate::connection_state::ClientTimeouts;
 use crate::hosts::Hosts;
 use crate::limiter::AdmissionSettings;
@@ -13,6 +13,8 @@ use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
 use crate::reload_experiments::ServedExperiments;
 use crate::routes;
+use crate::version_history::{KeptVersion, VersionHistory};
+use crate::version_wish::{self, VersionSettings};
 use arc_swap::ArcSwap;
 use rankd_column::{Batch, RowSet};
 use rankd_engine::error::TaskError;
@@ -99,11 +101,14 @@ pub(crate) fn plan(tasks: &Tasks) -> (Registry, Plan, Linked) {
 fn catalog(tasks: &Tasks) -> Catalog {
     let (registry, plan, linked) = plan(tasks);
     let (registry, linked) = (Arc::new(registry), Arc::new(linked));
+    let (sha256, since) = (String::new(), String::new());
+    let kept = KeptVersion { sha256, since, artifact: None, counts: None, rolled_back: None };
     let served = ServedPlan {
         name: "fuse".to_owned(),
         file: String::new(),
-        good: Some(GoodVersion::new(plan, linked, String::new(), None)),
+        good: Some(GoodVersion::new(plan, linked, &kept, None, Arrival::File)),
         problem: None,
+        history: VersionHistory::default(),
         registry: registry.clone(),
         counters: Arc::new(PlanCounters::new(1, None)),
     };
@@ -132,9 +137,12 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         lenient: true,
         why: WhyServed::Everywhere,
         force_arms: false,
+        versions: VersionSettings::default(),
     };
     let app = Arc::new(App {
         settings,
+        changing: Mutex::default(),
+        switches: version_wish::channel().0,
         catalog: ArcSwap::from_pointee(catalog(&tasks())),
         metrics: Metrics::new(1, tasks().signatures(), routes::paths()),
         tasks: tasks(),

@@ -14,6 +14,8 @@
 //! | [`unread_request`], [`refusal_answer`] | refusing a request before it is read |
 //! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
+//! | [`version_history`], [`version_counts`], [`build_version`], [`version_wish`], [`switch_version`] | the versions that they had, and another of them in service |
+//! | [`verdict`], [`probation`] | whether a new version is worse than the one before |
 //! | [`reload_tables`], [`watched_tables`], [`reload_models`] | the tables and models that they read |
 //! | [`reload_experiments`] | the experiments that change their answers |
 //! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
@@ -28,6 +30,7 @@ mod app;
 mod arm_counts;
 mod audience;
 mod body;
+mod build_version;
 mod catalog;
 mod client_stream;
 mod collector;
@@ -49,6 +52,7 @@ mod metrics;
 mod off_loop;
 mod openapi;
 mod pages;
+mod probation;
 mod readiness;
 mod refusal_answer;
 mod reload;
@@ -65,12 +69,17 @@ mod run;
 mod spans;
 mod start_error;
 pub mod status;
+mod switch_version;
 mod time_slice;
 mod trace_context;
 mod traced_run;
 mod trial;
 mod unread_answers;
 mod unread_request;
+mod verdict;
+mod version_counts;
+mod version_history;
+mod version_wish;
 mod watched_folder;
 mod watched_tables;
 
@@ -91,6 +100,7 @@ use rankd_edge::library::Library;
 use rankd_edge::registry_files::LoadedRegistry;
 pub use reload::ReloadSettings;
 pub use start_error::StartError;
+pub use version_wish::VersionSettings;
 
 use acceptor::Acceptor;
 use arc_swap::ArcSwap;
@@ -108,6 +118,7 @@ use routes::ROUTES;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use switch_version::Switcher;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -202,8 +213,12 @@ impl Server {
         let has_text_ids = loaded.registry.has_text_ids();
         let why = settings.why;
         let experiments = ServedExperiments::new(loaded.experiments.experiments.clone(), None);
+        let (switches, asked) = version_wish::channel();
+        let keeps_versions = settings.versions.keeps_versions();
         let app = Arc::new(App {
             settings,
+            changing: Mutex::default(),
+            switches,
             catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry), experiments)),
             tasks: library.tasks().clone(),
             metrics: Metrics::new(loops, library.tasks().signatures(), routes::paths()),
@@ -226,6 +241,9 @@ impl Server {
         let services = app.clone();
         engine.on_every_loop(move |loop_handle| Acceptor::open(services.clone(), loop_handle, stopped.clone()));
         app.log.event("info", &format!("http://{address} is open; the plans are being loaded"));
+        if keeps_versions {
+            Switcher::start(&app, &engine, asked)?;
+        }
         let reloader = Reloader::new(&app, &engine, reload, (loaded.texts, &loaded.experiments), library, compiler);
         let greeted = app.clone();
         let reload = reloader.start(late, watch, move |started| {

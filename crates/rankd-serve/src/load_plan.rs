@@ -28,6 +28,8 @@ pub(crate) struct LoadedPlan {
     pub(crate) plan: Plan,
     /// Of the artifact, in hexadecimal.
     pub(crate) sha256: String,
+    /// The artifact.
+    pub(crate) text: String,
 }
 
 /// What plans are loaded with.
@@ -58,7 +60,7 @@ impl Loader {
             let Checked { plan, diagnostics } = check(text.as_bytes(), context.registry, tasks);
             let errors = diagnostics.errors();
             let plan = plan.ok_or_else(|| PlanProblem::in_words(format!("its artifact has {errors} errors")))?;
-            return Ok(LoadedPlan { plan, sha256: sha256(&text) });
+            return Ok(LoadedPlan { plan, sha256: sha256(&text), text });
         }
         let file = self.library.load_plan(path, context.registry);
         if file.is_stale() {
@@ -68,7 +70,7 @@ impl Loader {
         }
         let problem = PlanProblem::of(&file);
         match (file.text, file.checked.plan) {
-            (Some(text), Some(plan)) => Ok(LoadedPlan { plan, sha256: sha256(&text) }),
+            (Some(text), Some(plan)) => Ok(LoadedPlan { plan, sha256: sha256(&text), text }),
             _ => Err(problem),
         }
     }

@@ -5,7 +5,8 @@
 //! suddenly empty. Whatever hangs here, a file system or a pipe, keeps only plans from changing: requests and signals go on.
 
 use crate::app::App;
-use crate::catalog::{Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
+use crate::build_version::build;
+use crate::catalog::{Arrival, Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
 use crate::reload_experiments::{LookResult, ServedExperiments, WatchedExperiments};
@@ -13,6 +14,8 @@ use crate::reload_models::WatchedModels;
 use crate::reload_tables::{self, TableProblems};
 use crate::start_error::StartError;
 use crate::trial::{self, CurrentVersion};
+use crate::version_counts::VersionCounts;
+use crate::version_history::{KeptVersion, VersionHistory, short};
 use crate::watched_folder::{Changes, LookReason, WatchedFolder};
 use crate::watched_tables::WatchedTables;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
@@ -29,6 +32,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How often a plan is loaded that others change meanwhile; after that, it has to wait for the next look at the folder.
+const TRIES: usize = 3;
 
 /// Which plans, and how they are looked at.
 #[derive(Clone, Debug)]
@@ -78,11 +84,17 @@ impl Reload {
 /// Plans by name: as they are now, or `None` for those that are gone.
 type Changed = BTreeMap<String, Option<Arc<ServedPlan>>>;
 
+/// What came of loading plans.
+struct LoadedPlans {
+    changed: Changed,
+    /// The first plan whose version in service does not build with the new registry, and why.
+    broken: Option<(String, String)>,
+}
+
 /// The registry to load plans with.
 struct RegistryChoice {
     registry: Arc<Registry>,
     texts: Arc<RegistryTexts>,
-    experiments: ServedExperiments,
     /// Whether it is another one than before, so that plans that have not changed are made again.
     is_new: bool,
 }
@@ -200,9 +212,13 @@ impl Reloader {
             LookResult::Refused => self.app.metrics.experiments_failed.add(1),
             LookResult::Changed(all) => {
                 let count = all.list().len();
+                let changing = self.app.change_catalog();
+                // Plans may have been rolled back or pinned while the file was read.
+                let current = self.app.catalog.load_full();
                 let experiments = ServedExperiments::new(all, Some(&current.experiments));
                 let catalog = current.with(current.registry.clone(), experiments, []);
                 self.app.catalog.store(Arc::new(catalog));
+                drop(changing);
                 self.app.metrics.experiments_ok.add(1);
                 self.app.log.event("info", &format!("{count} experiments are in use"));
             }
@@ -254,9 +270,7 @@ impl Reloader {
         {
             return changed;
         }
-        let with = self.with_same(&current);
-        let changed = self.load(&changes.due, &changes.gone, &current, &with);
-        self.swap(&current, &with, changed)
+        self.take(changes.due, changes.gone)
     }
 
     /// The same for what was changing.
@@ -265,26 +279,33 @@ impl Reloader {
         self.look_at_models(LookReason::Watch);
         self.look_at_experiments(LookReason::Watch);
         let due = self.folder.look_at_changing();
-        if due.is_empty() {
-            return 0;
+        self.take(due, Vec::new())
+    }
+
+    /// Loads the plans that are due and swaps them in. One that was rolled back or pinned meanwhile is loaded again.
+    fn take(&mut self, mut due: Vec<PathBuf>, mut gone: Vec<String>) -> usize {
+        let mut count = 0;
+        for _ in 0..TRIES {
+            if due.is_empty() && gone.is_empty() {
+                return count;
+            }
+            let current = self.app.catalog.load_full();
+            let with = self.with_same(&current);
+            let LoadedPlans { changed, .. } = self.load(&due, &gone, &current, &with);
+            let left = self.swap(&current, changed, &mut count);
+            due.retain(|path| left.contains(&library::name_of(path)));
+            gone.retain(|name| left.contains(name));
         }
-        let current = self.app.catalog.load_full();
-        let with = self.with_same(&current);
-        let changed = self.load(&due, &[], &current, &with);
-        self.swap(&current, &with, changed)
+        self.folder.forget(&due);
+        count
     }
 
     fn with_same(&self, current: &Catalog) -> RegistryChoice {
-        RegistryChoice {
-            registry: current.registry.clone(),
-            texts: self.texts.clone(),
-            experiments: current.experiments.clone(),
-            is_new: false,
-        }
+        RegistryChoice { registry: current.registry.clone(), texts: self.texts.clone(), is_new: false }
     }
 
     /// Takes the registry as it is on disk, with all plans made anew, if it is another than the one in use and can take its place.
-    fn renew_registry(&mut self, changes: &Changes, current: &Catalog) -> Option<usize> {
+    fn renew_registry(&mut self, changes: &Changes, current: &Arc<Catalog>) -> Option<usize> {
         let mut loaded = self.library.load_registry(&self.settings.registry, &self.settings.env);
         if loaded.texts == *self.texts {
             self.warn_of_registry(None);
@@ -338,73 +359,86 @@ impl Reloader {
             tables.files().tell(&loaded.registry);
         }
         loaded.registry.share_models(current.registry.models_in_use());
-        let with = RegistryChoice {
-            registry: Arc::new(loaded.registry),
-            texts: Arc::new(loaded.texts),
-            experiments: ServedExperiments::new(experiments.experiments.clone(), Some(&current.experiments)),
-            is_new: true,
-        };
-        let changed = self.load(&changes.all, &changes.gone, current, &with);
+        let with = RegistryChoice { registry: Arc::new(loaded.registry), texts: Arc::new(loaded.texts), is_new: true };
+        let LoadedPlans { changed, broken } = self.load(&changes.all, &changes.gone, current, &with);
         // A plan that was made with one registry cannot answer requests that were read with another.
-        let broken = changed.values().flatten().find_map(|plan| {
-            let problem = plan.problem.as_ref().filter(|_| plan.good.is_some())?;
-            Some(format!("plan {} does not build with it: {}", plan.name, problem.message))
-        });
-        if broken.is_some() {
-            self.warn_of_registry(broken.as_deref());
+        if let Some((name, why)) = broken {
+            self.warn_of_registry(Some(&format!("plan {name} does not build with it: {why}")));
             return None;
         }
-        self.texts = with.texts.clone();
+        let app = self.app.clone();
+        let changing = app.change_catalog();
+        if !Arc::ptr_eq(current, &app.catalog.load_full()) {
+            drop(changing);
+            self.warn_of_registry(Some("a plan was rolled back or pinned while it was read; send SIGHUP again"));
+            return None;
+        }
+        self.texts = with.texts;
         self.experiments.is_using(&experiments);
         self.warn_of_registry(None);
-        let changed = self.swap(current, &with, changed);
+        changed.iter().for_each(|(name, plan)| self.report(name, plan.as_deref(), current.get(name)));
+        let count = changed.len();
+        let served = ServedExperiments::new(experiments.experiments, Some(&current.experiments));
+        app.catalog.store(Arc::new(current.with(with.registry, served, changed)));
+        drop(changing);
         self.look_at_experiments(LookReason::Asked);
-        Some(changed)
+        Some(count)
     }
 
     /// Every plan that is to be read now, as it is, and those that are gone.
-    fn load(&mut self, due: &[PathBuf], gone: &[String], current: &Catalog, with: &RegistryChoice) -> Changed {
+    fn load(&mut self, due: &[PathBuf], gone: &[String], current: &Catalog, with: &RegistryChoice) -> LoadedPlans {
         let mut changed: Changed = gone.iter().map(|name| (name.clone(), None)).collect();
+        let mut broken = None;
         for path in due {
             let name = library::name_of(path);
-            if let Some(plan) = self.load_one(path, &name, current.get(&name), with) {
-                changed.insert(name, Some(Arc::new(plan)));
+            match self.load_one(path, &name, current.get(&name), with) {
+                Ok(Some(plan)) => drop(changed.insert(name, Some(Arc::new(plan)))),
+                Ok(None) => {}
+                Err(why) => drop(broken.get_or_insert((name, why))),
             }
         }
-        changed
+        LoadedPlans { changed, broken }
     }
 
-    /// A plan as its file is now. `None` where nothing has changed.
+    /// A plan as its file is now; `None` where nothing has changed. The error is why the version that is served does not build with the new
+    /// registry.
     fn load_one(
         &mut self,
         path: &Path,
         name: &str,
         old: Option<&Arc<ServedPlan>>,
         with: &RegistryChoice,
-    ) -> Option<ServedPlan> {
+    ) -> Result<Option<ServedPlan>, String> {
         let last = old.and_then(|old| old.good.clone());
+        let mut history = old.map(|old| old.history.clone()).unwrap_or_default();
+        let (mut good, mut problem) = (None, None);
         let context = LoadContext { registry: &with.registry, texts: &with.texts, log: &self.app.log };
         let result = match self.loader.load(path, &context) {
+            Ok(LoadedPlan { sha256, .. }) if !with.is_new && history.is_newest(&sha256) => Ok(()),
+            Ok(LoadedPlan { sha256, plan, text }) => self.link(&plan, name, old, &with.registry).map(|linked| {
+                if !history.is_refused(&sha256) {
+                    history.add(self.kept(sha256.clone(), text), last.as_ref().map(|last| &*last.sha256));
+                }
+                let is_served = history.pinned.as_ref().is_none_or(|pin| pin.sha256 == sha256);
+                if let Some(kept) = history.get(&sha256).filter(|kept| is_served && kept.rolled_back.is_none()) {
+                    good = Some(GoodVersion::new(plan, linked, kept, last.as_ref(), Arrival::File));
+                }
+            }),
             Err(wrong) => Err(wrong),
-            Ok(LoadedPlan { sha256, .. })
-                if !with.is_new && last.as_ref().is_some_and(|good| good.sha256 == sha256) =>
-            {
-                Ok(last.clone())
-            }
-            Ok(LoadedPlan { sha256, plan }) => self
-                .link(&plan, name, old, &with.registry)
-                .map(|linked| Some(GoodVersion::new(plan, linked, sha256, last.as_ref()))),
         };
-        let is_same = |good: &Option<GoodVersion>| {
-            good.as_ref().map(|good| good.version) == last.as_ref().map(|good| good.version)
-        };
-        let (good, problem) = match result {
-            Ok(good) if is_same(&good) && old.is_some_and(|old| old.problem.is_none()) => return None,
-            Ok(good) => (good, None),
-            Err(PlanProblem { message, diagnostics }) => {
-                (last, Some(RefusedVersion { at: date::now(), message, diagnostics }))
-            }
-        };
+        if let Err(PlanProblem { message, diagnostics }) = result {
+            problem = Some(RefusedVersion { at: date::now(), message, diagnostics });
+        }
+        if with.is_new
+            && good.is_none()
+            && let Some(last) = &last
+        {
+            good = Some(self.build_again(name, last, &history, problem.as_ref(), &with.registry)?);
+        }
+        let is_same = good.is_none() && problem.is_none() && old.is_some_and(|old| old.problem.is_none());
+        if is_same && old.is_some_and(|old| old.history.is_same_file(&history)) {
+            return Ok(None);
+        }
         let counters = match old {
             Some(old) => old.counters.clone(),
             None => {
@@ -412,8 +446,40 @@ impl Reloader {
                 Arc::new(PlanCounters::new(self.app.metrics.loops().len(), limit))
             }
         };
-        let (file, registry) = (path.display().to_string(), with.registry.clone());
-        Some(ServedPlan { name: name.to_owned(), file, good, problem, registry, counters })
+        let (name, file) = (name.to_owned(), path.display().to_string());
+        let (good, registry) = (good.or(last), with.registry.clone());
+        Ok(Some(ServedPlan { name, file, good, problem, history, registry, counters }))
+    }
+
+    /// What is known of a version that has just been loaded.
+    fn kept(&self, sha256: String, text: String) -> KeptVersion {
+        let keeps = self.app.settings.versions.keeps_versions();
+        KeptVersion {
+            sha256,
+            artifact: keeps.then(|| text.into()),
+            since: date::now(),
+            counts: keeps.then(|| Arc::new(VersionCounts::new(self.app.metrics.loops().len()))),
+            rolled_back: None,
+        }
+    }
+
+    /// The version that is served although the file has another, with a new registry.
+    fn build_again(
+        &self,
+        name: &str,
+        last: &GoodVersion,
+        history: &VersionHistory,
+        problem: Option<&RefusedVersion>,
+        registry: &Registry,
+    ) -> Result<GoodVersion, String> {
+        let held = history.get(&last.sha256).filter(|kept| !history.is_newest(&kept.sha256));
+        let Some((kept, artifact)) = held.and_then(|kept| Some((kept, kept.artifact.as_deref()?))) else {
+            return Err(problem.map_or_else(|| "it is not in its file".to_owned(), |problem| problem.message.clone()));
+        };
+        let linked = build(name, artifact, registry, self.library.tasks(), &self.engine);
+        let (plan, linked) =
+            linked.map_err(|problem| format!("version {}: {}", short(&last.sha256), problem.message))?;
+        Ok(GoodVersion::new(plan, linked, kept, Some(last), last.arrival))
     }
 
     /// Links a plan, and tries it out if it is to replace a version that works.
@@ -439,20 +505,26 @@ impl Reloader {
         Ok(linked)
     }
 
-    /// Puts what has changed into the catalog, counts and logs it. Returns the number of plans that changed.
-    fn swap(&self, current: &Catalog, with: &RegistryChoice, changed: Changed) -> usize {
-        if changed.is_empty() && !with.is_new {
-            return 0;
+    /// Puts what has changed into the catalog, counts and logs it. Gives the plans that somebody else has changed since `base`.
+    fn swap(&self, base: &Catalog, changed: Changed, count: &mut usize) -> Vec<String> {
+        if changed.is_empty() {
+            return Vec::new();
         }
-        for (name, plan) in &changed {
-            self.report(name, plan.as_deref(), current.get(name));
-        }
-        let count = changed.len();
-        let (registry, experiments) = (with.registry.clone(), with.experiments.clone());
-        self.app.catalog.store(Arc::new(current.with(registry, experiments, changed)));
+        let changing = self.app.change_catalog();
+        let current = self.app.catalog.load_full();
+        let is_same = |name: &String| match (base.get(name), current.get(name)) {
+            (Some(base), Some(current)) => Arc::ptr_eq(base, current),
+            (base, current) => base.is_none() && current.is_none(),
+        };
+        let (taken, left): (Changed, Changed) = changed.into_iter().partition(|(name, _)| is_same(name));
+        taken.iter().for_each(|(name, plan)| self.report(name, plan.as_deref(), current.get(name)));
+        *count += taken.len();
+        let (registry, experiments) = (current.registry.clone(), current.experiments.clone());
+        self.app.catalog.store(Arc::new(current.with(registry, experiments, taken)));
+        drop(changing);
         // A plan that an arm names may have come or gone.
         self.warn_of_experiments();
-        count
+        left.into_keys().collect()
     }
 
     fn report(&self, name: &str, new: Option<&ServedPlan>, old: Option<&Arc<ServedPlan>>) {
@@ -473,8 +545,14 @@ impl Reloader {
                     log.event("info", &format!("plan {name}: version {now} is served"));
                 }
             }
-            // Its file is again what is served.
-            (None, _) => {}
+            (None, _) => match new.held() {
+                Some(held) if !old.is_some_and(|old| old.history.is_same_file(&new.history)) => {
+                    metrics.reloads_ok.add(1);
+                    log.event("info", &format!("plan {name}: a good version is not served: {}", held.message));
+                }
+                // Its file is again what it was.
+                _ => {}
+            },
         }
     }
 

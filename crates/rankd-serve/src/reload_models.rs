@@ -41,7 +41,7 @@ impl WatchedModels {
                 continue;
             }
             any = true;
-            let result = reload(source, &app.catalog.load_full());
+            let result = reload(source, app);
             source.count_reload(result.is_ok());
             match result {
                 Ok(()) => {
@@ -61,9 +61,12 @@ impl WatchedModels {
     }
 }
 
-fn reload(source: &ModelSource, catalog: &Catalog) -> Result<(), ModelError> {
-    let loaded = source.load(&catalog.registry)?;
-    must_fit(source, &loaded, catalog)?;
+fn reload(source: &ModelSource, app: &App) -> Result<(), ModelError> {
+    let loaded = source.load(&app.catalog.load_full().registry)?;
+    // Until it is in use, no plan may come that it does not fit.
+    let _changing = app.change_catalog();
+    let catalog = app.catalog.load_full();
+    must_fit(source, &loaded, &catalog)?;
     source.put(loaded, &catalog.registry);
     Ok(())
 }

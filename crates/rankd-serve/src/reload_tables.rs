@@ -24,10 +24,13 @@ impl TableProblems {
 
 /// Reads these tables anew and takes into use what is good.
 pub(crate) fn reload(tables: &WatchedTables, due: &[usize], app: &App, problems: &mut TableProblems) {
-    let (files, catalog) = (tables.files(), app.catalog.load_full());
+    let files = tables.files();
     for source in due.iter().filter_map(|at| files.sources().get(*at)) {
         let note = &mut |note: String| app.log.event("info", &note);
         let result = source.load(note).and_then(|loaded| {
+            // Until it is in use, no plan may come that reads more columns.
+            let _changing = app.change_catalog();
+            let catalog = app.catalog.load_full();
             must_have_columns(files, source, &loaded, &catalog)?;
             files.put(source, loaded, &catalog.registry)
         });

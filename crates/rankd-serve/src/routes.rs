@@ -6,10 +6,12 @@ use crate::pages::healthz::Healthz;
 use crate::pages::metrics::MetricsPage;
 use crate::pages::models::ModelsPage;
 use crate::pages::openapi::OpenApi;
+use crate::pages::pin::PinPage;
 use crate::pages::plan::PlanPage;
 use crate::pages::plans::PlansPage;
 use crate::pages::rank::RankPage;
 use crate::pages::readyz::Readyz;
+use crate::pages::rollback::RollbackPage;
 use crate::pages::tasks::TasksPage;
 use crate::pages::version::VersionPage;
 use crate::pages::why::WhyPage;
@@ -23,6 +25,8 @@ pub(crate) static ROUTES: &[Route] = &[
     Route::of::<WhyPage>(),
     Route::of::<PlansPage>(),
     Route::of::<PlanPage>(),
+    Route::of::<RollbackPage>(),
+    Route::of::<PinPage>(),
     Route::of::<TasksPage>(),
     Route::of::<ModelsPage>(),
     Route::of::<Healthz>(),
@@ -108,7 +112,8 @@ mod tests {
         let ranking = ["/rank", "/rank/{plan}"];
         assert_eq!(served(Listener::Public, on_admin), [&ranking[..], &both].concat());
         assert_eq!(served(Listener::Public, everywhere), [&ranking[..], &["/why/{plan}"], &both].concat());
-        let admin = ["/explain", "/plans", "/plans/{name}", "/tasks", "/models", "/healthz", "/readyz", "/metrics"];
+        let plans = ["/explain", "/plans", "/plans/{name}", "/rollback/{plan}", "/pin/{plan}"];
+        let admin = [&plans[..], &["/tasks", "/models", "/healthz", "/readyz", "/metrics"]].concat();
         assert_eq!(served(Listener::Admin, nowhere), [&admin[..], &both[2..]].concat());
         for why in [on_admin, everywhere] {
             assert_eq!(served(Listener::Admin, why), [&admin[..1], &["/why/{plan}"], &admin[1..], &both[2..]].concat());

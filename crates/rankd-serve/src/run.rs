@@ -52,11 +52,14 @@ pub(crate) async fn run_within(
     outcome
 }
 
-/// Counts rows, nodes and taken fallbacks, and logs what operators should know.
+/// Counts rows, nodes, taken fallbacks and how the version did, and logs what operators should know.
 pub(crate) fn record(scope: &mut RequestScope, linked: &Linked, outcome: &Outcome) {
     traced_run::record(scope, linked, outcome);
     if let Some(good) = scope.plan.as_ref().and_then(|plan| plan.good.as_ref()) {
         outcome.degraded.iter().for_each(|one| good.degraded.add(one.node, one.reason));
+        if let Some(counts) = &good.counts {
+            counts.count(scope.loop_state.loop_handle.number(), linked, outcome);
+        }
     }
     scope.degraded.clone_from(&outcome.degraded);
     let error = match &outcome.result {

@@ -15,6 +15,10 @@ const MORE_SPECIFIC: &[(&ErrorCode, StatusCode)] = &[
     (codes::BODY_TOO_SLOW, StatusCode::REQUEST_TIMEOUT),
     (codes::OTHER_HOST, StatusCode::MISDIRECTED_REQUEST),
     (codes::ENCODED_BODY, StatusCode::UNSUPPORTED_MEDIA_TYPE),
+    (codes::ROLLBACK_NOT_ALLOWED, StatusCode::FORBIDDEN),
+    (codes::UNKNOWN_VERSION, StatusCode::NOT_FOUND),
+    (codes::NO_EARLIER_VERSION, StatusCode::CONFLICT),
+    (codes::PLAN_PINNED, StatusCode::CONFLICT),
 ];
 
 /// The status of an answer with this code.

@@ -113,6 +113,11 @@ impl WatchedFolder {
         paths.into_iter().filter(|path| self.is_due(path, LookReason::Watch)).collect()
     }
 
+    /// These were not read after all: the next look finds them due.
+    pub(crate) fn forget(&mut self, paths: &[PathBuf]) {
+        paths.iter().for_each(|path| drop(self.seen.remove(path)));
+    }
+
     /// Whether a plan should be read now. One that should counts as read.
     fn is_due(&mut self, path: &Path, reason: LookReason) -> bool {
         let look = Look { own: files::stamp(path), shared: is_source(path).then(|| self.shared.clone()) };

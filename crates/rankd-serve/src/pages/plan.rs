@@ -1,4 +1,4 @@
-//! `GET /plans/{name}`: one plan with its nodes, and what is wrong with its newest version.
+//! `GET /plans/{name}`: one plan with its nodes, its versions, and what is wrong with its newest version.
 
 use super::plans::summarize;
 use crate::audience::Audience;
@@ -7,6 +7,7 @@ use crate::readiness::Warnings;
 use crate::reply::{JSON, Reply};
 use crate::request_scope::RequestScope;
 use crate::route::{About, Call, Failures, Page, Schema, Shape};
+use crate::version_history::{KeptVersion, RolledBack};
 use hyper::Method;
 use rankd_plan::json::Writer;
 
@@ -18,7 +19,7 @@ impl Page for PlanPage {
         path: "/plans/{name}",
         audience: Audience::Operators,
         operation: "Plan",
-        summary: "One plan: its state, its nodes, and what is wrong with its newest version",
+        summary: "One plan: its state, its nodes, its versions, and what is wrong with its newest version",
         schema: Schema {
             takes: None,
             gives: &[(JSON, Shape::Component("Plan"))],
@@ -36,7 +37,7 @@ impl Page for PlanPage {
     }
 }
 
-fn describe(plan: &ServedPlan, warnings: &Warnings) -> String {
+pub(super) fn describe(plan: &ServedPlan, warnings: &Warnings) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
         summarize(plan, warnings, w);
@@ -55,9 +56,36 @@ fn describe(plan: &ServedPlan, warnings: &Warnings) -> String {
                 }
             });
         }
+        w.field("versions").array(|w| {
+            plan.history.list().iter().rev().for_each(|version| write_version(plan, version, w));
+        });
         if let Some(problem) = &plan.problem {
             w.field("diagnostics").raw(&problem.diagnostics);
         }
     });
     writer.finish()
+}
+
+/// One version that there was, the newest first.
+fn write_version(plan: &ServedPlan, version: &KeptVersion, w: &mut Writer) {
+    let KeptVersion { sha256, artifact, since, counts, rolled_back } = version;
+    w.object(|w| {
+        w.field("sha256").string(sha256).field("since").string(since);
+        w.field("served").bool(plan.good.as_ref().is_some_and(|good| good.sha256 == *sha256));
+        w.field("pinned").bool(plan.history.pinned.as_ref().is_some_and(|pin| pin.sha256 == *sha256));
+        w.field("kept").bool(artifact.is_some());
+        if let Some(counts) = counts {
+            let answers = counts.total();
+            w.field("answers").int(answers.all as i64).field("bad").int(answers.bad as i64);
+            w.field("bad_share").float(answers.share());
+            if let Some(verdict) = counts.verdict() {
+                w.field("verdict").string(&verdict);
+            }
+        }
+        if let Some(RolledBack { at, why }) = rolled_back {
+            w.field("refused").object(|w| {
+                w.field("at").string(at).field("message").string(why);
+            });
+        }
+    });
 }

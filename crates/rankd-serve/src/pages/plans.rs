@@ -7,6 +7,7 @@ use crate::reply::{JSON, Reply};
 use crate::request_scope::RequestScope;
 use crate::route::{About, Call, Failures, Page, Schema, Shape};
 use crate::time_slice::TimeSlice;
+use crate::version_history::Held;
 use hyper::Method;
 use rankd_edge::outputs::write_outputs;
 use rankd_plan::json::Writer;
@@ -51,7 +52,8 @@ impl Page for PlansPage {
 pub(super) fn summarize(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) {
     w.field("plan").string(&plan.name);
     w.field("file").string(&plan.file);
-    w.field("ok").bool(plan.good.is_some() && plan.problem.is_none());
+    let held = plan.held();
+    w.field("ok").bool(plan.good.is_some() && plan.problem.is_none() && held.is_none());
     w.field("serving").bool(plan.good.is_some());
     if let Some(good) = &plan.good {
         w.field("version").int(good.version as i64);
@@ -65,6 +67,14 @@ pub(super) fn summarize(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) 
         w.field("problem").object(|w| {
             w.field("at").string(at);
             w.field("message").string(message);
+        });
+    }
+    if let Some(pin) = &plan.history.pinned {
+        w.field("pinned").string(&pin.sha256);
+    }
+    if let Some(Held { at, message }) = &held {
+        w.field("held").object(|w| {
+            w.field("at").string(at).field("message").string(message);
         });
     }
     // Every plan is then built with the previous registry.
@@ -82,4 +92,12 @@ const PLAN: &str = r#"{"type":"object","required":["plan","file","ok","serving"]
   "nodes":{"type":"integer"},"outputs":{"description":"Nodes, as a list or by the names of the outputs","oneOf":[{"type":"array","items":{"type":"string"}},{"type":"object","additionalProperties":{"type":"string"}}]},
   "problem":{"type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
   "registry_problem":{"description":"Why the registry on disk is not the one that the plan was built with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "pinned":{"type":"string","description":"The digest of the version that the plan is pinned to"},
+  "held":{"description":"Why the good version in the file is not in service: the plan is pinned, or the version was rolled back","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "versions":{"description":"The good versions that this process has had, newest first","type":"array","maxItems":10,"items":{"type":"object","required":["sha256","since","served","pinned","kept"],"properties":{
+    "sha256":{"type":"string"},"since":{"type":"string","description":"When it was loaded"},"served":{"type":"boolean"},"pinned":{"type":"boolean"},
+    "kept":{"type":"boolean","description":"Whether it can be served again"},
+    "answers":{"type":"integer","description":"Answers that say something about the version; with --allow_rollback or --auto_rollback, as the next two"},"bad":{"type":"integer"},"bad_share":{"type":"number"},
+    "verdict":{"type":"string","description":"What watching it came to, with --auto_rollback"},
+    "refused":{"description":"That it was rolled back: it is not served until the file has had another version","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}}}}},
   "graph":{"type":"array","items":{"type":"object"}},"diagnostics":{"type":"array","items":{"type":"object"}}}}"#;

@@ -1,9 +1,9 @@
 //! `rankd healthcheck`: asks a server whether it takes requests, for containers that have no other program to ask with.
 
+use crate::cli::ask_server::{self, ServerAnswer};
 use crate::cli::{DONE, FAILED, say};
 use clap::Args;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -21,26 +21,16 @@ pub(crate) struct HealthcheckArgs {
 
 pub(crate) fn run(args: &HealthcheckArgs) -> u8 {
     let path = if args.alive { "/healthz" } else { "/readyz" };
-    match ask(args.listen, path, Duration::from_millis(args.timeout_ms)) {
-        Ok(line) if line.contains(" 200 ") => DONE,
-        Ok(line) => {
-            say::to_people(&format!("{path}: {line}"));
+    let address = args.listen.to_string();
+    match ask_server::ask(&address, "GET", path, "", Duration::from_millis(args.timeout_ms)) {
+        Ok(ServerAnswer { status: 200, .. }) => DONE,
+        Ok(ServerAnswer { status, .. }) => {
+            say::to_people(&format!("{path}: status {status}"));
             FAILED
         }
         Err(error) => {
-            say::to_people(&format!("{}: {error}", args.listen));
+            say::to_people(&format!("{address}: {error}"));
             FAILED
         }
     }
-}
-
-/// The first line of the answer.
-fn ask(address: SocketAddr, path: &str, patience: Duration) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(64 << 10).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned())
 }

@@ -1,5 +1,6 @@
 //! What the user typed, and which part of the program answers it.
 
+mod ask_server;
 mod bench;
 mod capture_args;
 mod check;
@@ -19,6 +20,7 @@ mod import;
 mod init;
 mod models;
 mod plan_engine;
+mod plan_versions;
 mod plans;
 mod registry;
 mod replay;
@@ -98,8 +100,11 @@ enum Command {
         after_help = "Examples: rankd experiments check --against old.toml\n          rankd experiments assign --user 7"
     )]
     Experiments(experiments::ExperimentsArgs),
-    /// List the plans in the plan folder
-    #[command(after_help = "Example: rankd plans --json")]
+    /// List the plans in the plan folder, or switch the version of one that a server serves
+    #[command(
+        after_help = "Examples: rankd plans --json\n          rankd plans rollback feed --url http://127.0.0.1:9090\n          rankd plans pin feed 3f2a9c01 --url http://127.0.0.1:9090",
+        args_conflicts_with_subcommands = true
+    )]
     Plans(plans::PlansArgs),
     /// Create a project: a folder with data, a registry and a plan that runs as it is
     #[command(after_help = "Example: rankd init movies && cd movies && rankd run --plan_name top_movies --user 7")]

@@ -1,6 +1,7 @@
-//! `rankd plans`: the plans of the plan folder and whether they are good.
+//! `rankd plans`: the plans of the plan folder and whether they are good. What it does with the plans of a server is in `plan_versions`.
 
 use crate::cli::check::{load_plans, no_plans, print_registry_problems};
+use crate::cli::plan_versions::{self, PlanSwitch};
 use crate::cli::{DONE, Places, WRONG, say};
 use clap::Args;
 use rankd_edge::library::{self, Library, PlanFile};
@@ -11,6 +12,8 @@ use rankd_plan::render::Report;
 
 #[derive(Args)]
 pub(crate) struct PlansArgs {
+    #[command(subcommand)]
+    switch: Option<PlanSwitch>,
     #[command(flatten)]
     places: Places,
     /// Print as JSON
@@ -22,6 +25,9 @@ pub(crate) struct PlansArgs {
 }
 
 pub(crate) fn run(args: &PlansArgs, library: &Library) -> u8 {
+    if let Some(switch) = &args.switch {
+        return plan_versions::run(switch);
+    }
     if args.names {
         // Whoever completes a command line has no use for errors.
         let paths = library::list(&args.places.plan_dir).unwrap_or_default();

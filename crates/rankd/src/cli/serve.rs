@@ -12,7 +12,8 @@ use rankd_edge::library::Library;
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
     ADMIN_CONNECTIONS, AdmissionSettings, ClientTimeouts, CollectorSettings, Destination, HEALTH_CONNECTIONS, Hosts,
-    Log, LogTarget, ReloadSettings, ServeSettings, Server, Start, StartupReport, WhyServed, listed_host, listen,
+    Log, LogTarget, ReloadSettings, ServeSettings, Server, Start, StartupReport, VersionSettings, WhyServed,
+    listed_host, listen,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -27,7 +28,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Serve /plans, /tasks, /explain, /why and /metrics on this address instead of that of --listen
+    /// Serve /plans, /rollback, /pin, /tasks, /explain, /why and /metrics on this address instead of that of --listen
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
     /// Where /why/{plan} is served: on --admin alone, on --listen as well (on), or nowhere (off). It shows what became of items in a run,
@@ -88,6 +89,12 @@ pub(crate) struct ServeArgs {
     /// Accept a new version of a plan without a trial run for user 1
     #[arg(long)]
     no_trial: bool,
+    /// Let operators roll plans back and pin their versions, on the address of --admin
+    #[arg(long)]
+    allow_rollback: bool,
+    /// Roll a plan back by itself if a new version gives clearly more bad answers in its first minute than the version before
+    #[arg(long)]
+    auto_rollback: bool,
     /// Trace one request in N for the per-op metrics; 0 for none
     #[arg(long, help_heading = "Logs and traces", value_name = "N", default_value = "64")]
     trace_every: u64,
@@ -153,6 +160,7 @@ impl ServeArgs {
                 WhyWhere::Off => WhyServed::Nowhere,
             },
             force_arms: self.force_arms,
+            versions: VersionSettings { allow_rollback: self.allow_rollback, auto_rollback: self.auto_rollback },
         }
     }
 }
@@ -171,6 +179,10 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     // First of all: reading what comes next may take long, and as process 1 a signal without a handler is ignored.
     let mut signals = Signals::listen(SignalSettings { early: DONE, forced: FAILED, reloads: true })
         .map_err(CommandError::with("cannot install signal handlers"))?;
+    if args.allow_rollback && args.admin.is_none() {
+        let message = "--allow_rollback needs --admin ADDR: plans are rolled back and pinned on that address only";
+        return Err(CommandError::Wrong(message.to_owned()));
+    }
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
     let loops = settings.loops;

@@ -40,4 +40,5 @@ mod slow;
 mod stop;
 mod tables;
 mod untaken;
+mod versions;
 mod why;

@@ -4,6 +4,7 @@
 //! `--rate`, requests are due at fixed times and their latency counts from then on; those that find all connections busy wait, and
 //! are counted as late. A request that got no answer is counted by why.
 
+use crate::cli::ask_server::split_url;
 use crate::cli::bench::drive::Tally;
 use crate::cli::bench::load::{Ends, Load};
 use crate::cli::bench::picture;
@@ -38,9 +39,8 @@ struct ServerTarget {
 
 impl ServerTarget {
     fn parse(url: &str) -> Result<ServerTarget, BadArgument> {
-        let rest = url.strip_prefix("http://").ok_or(BadArgument::from("the URL must begin with http://"))?;
-        let (address, path) = rest.split_once('/').unwrap_or((rest, "rank"));
-        let address = if address.contains(':') { address.to_owned() } else { format!("{address}:80") };
+        let (address, path) = split_url(url)?;
+        let path = if url.matches('/').count() == 2 { "rank" } else { path };
         Ok(ServerTarget { address, path: format!("/{path}") })
     }
 
