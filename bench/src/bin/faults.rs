@@ -30,7 +30,7 @@ fn main() {
     ];
     pinned.into_iter().filter(|(name, _)| wanted(name)).for_each(|(_, run)| run());
     unpin_load();
-    let anywhere: [(&str, fn()); 10] = [
+    let anywhere: [(&str, fn()); 11] = [
         ("sources", || network::inside("sources", degraded::run)),
         ("reserve", reserve::run),
         ("learned", learned::run),
