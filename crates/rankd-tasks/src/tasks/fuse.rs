@@ -48,7 +48,7 @@ use rankd_column::kernel::merge::end_to_end;
 use rankd_column::kernel::numbers::{cells_of_view, numbers};
 use rankd_column::kernel::scores::{Scale, scaled};
 use rankd_column::stop::ROWS_A_LOOK;
-use rankd_column::{Column, Key, RowSet};
+use rankd_column::{Column, Key, RowSet, Stop};
 use rankd_engine::error::TaskError;
 use rankd_engine::task::{Compute, ComputeContext, InputRows, Lost, LostRow};
 use rankd_plan::signature::typed::{FloatKey, FloatKeyPerInput, IntKeyPerInput, NumberKey, WeightPerInput};
@@ -134,8 +134,11 @@ impl Compute for Task {
         }
         cx.count(|| (0, terms.iter().filter(|term| term.is_none()).count()));
         if let (Some(_), Some(score)) = (&self.score_keys, self.score) {
+            plain_scores.reserve_exact(terms.len());
             for rows in &sets {
-                plain_scores.extend(numbers(rows, score, stop)?);
+                for chunk in stop.slices(&numbers(rows, score, stop)?) {
+                    plain_scores.extend_from_slice(chunk?);
+                }
             }
         }
         let rows = end_to_end(sets, stop)?;
@@ -145,7 +148,7 @@ impl Compute for Task {
             Fusion::Max => Together::Max,
         };
         let found = fused(&groups, &lengths, &terms, together, stop)?;
-        let mut rows = rows.positions(found.iter().map(|row| row.position));
+        let mut rows = rows.positions(each(&found, |row| row.position, stop)?);
         // Columns are written for all stored rows: where few are left of many, for those alone.
         if rows.is_narrow() {
             rows = rows.gathered(|_| true, stop)?;
@@ -158,19 +161,18 @@ impl Compute for Task {
                     (at != NO_ROW).then_some(at as usize)
                 };
                 if let Some(key) = self.rank_keys.as_ref().and_then(|keys| keys.get(input)) {
-                    let ranks: Vec<Option<i64>> =
-                        found.iter().map(|row| first(row).map(|at| (at - start + 1) as i64)).collect();
+                    let ranks = each(&found, |row| first(row).map(|at| (at - start + 1) as i64), stop)?;
                     rows = rows.with(*key, Arc::new(Column::Int(cells_of_view(&rows, &ranks, stop)?)));
                 }
                 if let Some(key) = self.score_keys.as_ref().and_then(|keys| keys.get(input)) {
                     let score = |at: usize| plain_scores.get(at).copied().flatten();
-                    let scores: Vec<Option<f64>> = found.iter().map(|row| first(row).and_then(score)).collect();
+                    let scores = each(&found, |row| first(row).and_then(score), stop)?;
                     rows = rows.with(*key, Arc::new(Column::Float(cells_of_view(&rows, &scores, stop)?)));
                 }
                 start += lengths[input];
             }
         }
-        let scores: Vec<Option<f64>> = found.iter().map(|row| row.score).collect();
+        let scores = each(&found, |row| row.score, stop)?;
         Ok(rows.with(self.out_key, Arc::new(Column::Float(cells_of_view(&rows, &scores, stop)?))))
     }
 
@@ -181,4 +183,13 @@ impl Compute for Task {
     fn orders_by(&self) -> Vec<Key> {
         vec![self.out_key]
     }
+}
+
+/// What is made of each row, with looks at the stop.
+fn each<T>(rows: &[FusedRow], make: impl Fn(&FusedRow) -> T, stop: Stop<'_>) -> Result<Vec<T>, TaskError> {
+    let mut made = Vec::with_capacity(rows.len());
+    for chunk in stop.slices(rows) {
+        made.extend(chunk?.iter().map(&make));
+    }
+    Ok(made)
 }
