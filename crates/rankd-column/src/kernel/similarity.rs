@@ -50,7 +50,15 @@ impl Similarity {
                     let mut squares = [[0.0; BLOCK]; 2];
                     let [aa, bb] = &mut squares;
                     let (aa, bb) = (&mut aa[..out.len()], &mut bb[..out.len()]);
-                    sums::<2, 3>([&mut *out, &mut *aa, &mut *bb], pair, with_product_and_squares);
+                    // One sum after the other: several at once need more registers than there are.
+                    sums::<4, 1>([&mut *out], pair, with_product);
+                    sums::<4, 1>([&mut *aa], first_twice(pair), with_product);
+                    sums::<4, 1>(
+                        [&mut *bb],
+                        #[inline(always)]
+                        move |row| (pair(row).1, pair(row).1),
+                        with_product,
+                    );
                     for ((out, aa), bb) in out.iter_mut().zip(aa).zip(bb) {
                         *out = cosine(*out, *aa, *bb);
                     }
@@ -116,7 +124,8 @@ impl Similarity {
 fn cosines<'v>(out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy, with_square: f64) {
     let mut squares = [0.0; BLOCK];
     let squares = &mut squares[..out.len()];
-    sums::<2, 2>([&mut *out, &mut *squares], pair, with_product_and_square);
+    sums::<4, 1>([&mut *out], pair, with_product);
+    sums::<4, 1>([&mut *squares], first_twice(pair), with_product);
     for (out, square) in out.iter_mut().zip(squares) {
         *out = cosine(*out, *square, with_square);
     }
@@ -168,14 +177,13 @@ fn with_difference([sum]: [Lanes; 1], a: &Lanes, b: &Lanes) -> [Lanes; 1] {
     [added(sum, a, b, squared_difference)]
 }
 
+/// The first vector of each pair beside itself.
 #[inline(always)]
-fn with_product_and_square([ab, aa]: [Lanes; 2], a: &Lanes, b: &Lanes) -> [Lanes; 2] {
-    [added(ab, a, b, product), added(aa, a, a, product)]
-}
-
-#[inline(always)]
-fn with_product_and_squares([ab, aa, bb]: [Lanes; 3], a: &Lanes, b: &Lanes) -> [Lanes; 3] {
-    [added(ab, a, b, product), added(aa, a, a, product), added(bb, b, b, product)]
+fn first_twice<'v>(
+    pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy,
+) -> impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy {
+    #[inline(always)]
+    move |row| (pair(row).0, pair(row).0)
 }
 
 /// The cosine of the angle between two vectors, from -1 to 1; 0 where the length of either is 0.
