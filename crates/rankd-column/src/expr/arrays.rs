@@ -373,13 +373,10 @@ impl<'a> Chunk<'a> {
                         let b = arrays.vector(b);
                         let with = (b, square(b));
                         match arrays.side_by_side(&a[..n]) {
-                            Some((dimension, values)) => similarity.with_one(
-                                slots,
-                                #[inline(always)]
-                                |row| &values[row * dimension..][..dimension],
-                                with,
-                            ),
-                            None => similarity.with_one(
+                            Some((dimension, values)) if dimension == b.len() => {
+                                similarity.with_one_side_by_side(slots, values, with);
+                            }
+                            _ => similarity.with_one(
                                 slots,
                                 #[inline(always)]
                                 |row| arrays.vector(a[row]),

@@ -21,8 +21,9 @@ const PIECE_NUMBERS: usize = 1 << 16;
 const NUMBERS_A_ROW: usize = 64;
 /// Room for rows that enter before the worst are weeded out again.
 const SPARE: usize = 256;
-/// Scores that are looked at together.
+/// Scores that are looked at together, and again where one of them enters.
 const BLOCK: usize = 64;
+const FEW: usize = 8;
 
 /// A row and how near it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,10 +185,13 @@ impl<'c, 's> Pieces<'c, 's> {
 fn side_by_side(numbers: &[u32], of: usize) -> PieceVectors<'_> {
     let Some(&first) = numbers.first() else { return PieceVectors::Listed(numbers) };
     // All are looked at, because a loop that can end early is not vectorised.
-    let strays = numbers
-        .iter()
-        .enumerate()
-        .fold(0, |strays, (after, number)| strays | (number ^ first.wrapping_add(after as u32)));
+    let strays = wide(
+        #[inline(always)]
+        || {
+            let numbers = numbers.iter().enumerate();
+            numbers.fold(0, |strays, (after, number)| strays | (number ^ first.wrapping_add(after as u32)))
+        },
+    );
     match strays == 0 && first as usize + numbers.len() <= of {
         true => PieceVectors::SideBySide { first: first as usize, count: numbers.len() },
         false => PieceVectors::Listed(numbers),
@@ -224,12 +228,7 @@ impl<'q> VectorSearch<'q> {
                 match piece.vectors {
                     PieceVectors::SideBySide { first, count } => {
                         let values = &vectors.values()[first * dimension..][..count * dimension];
-                        by.keys_with_one(
-                            scores,
-                            #[inline(always)]
-                            |row| &values[row * dimension..][..dimension],
-                            with,
-                        );
+                        by.keys_side_by_side(scores, values, with);
                     }
                     PieceVectors::Listed(numbers) => by.keys_with_one(
                         scores,
@@ -268,22 +267,29 @@ impl BestRows {
         BestRows { count, entered: Vec::with_capacity(room), room, worst: f64::NEG_INFINITY }
     }
 
-    /// Offers rows that come after those that were offered before. A key that is no number is the highest.
+    /// Offers rows of a piece that come after those that were offered before. A key that is no number is the highest.
     pub(super) fn offer(&mut self, keys: &[f64], rows: PieceRows<'_>, stop: Stop<'_>) -> Result<(), Stopped> {
-        for (block, keys) in keys.chunks(BLOCK).enumerate() {
-            let worst = self.worst;
-            let any = wide(
-                #[inline(always)]
-                || keys.iter().fold(0u64, |count, &key| count + u64::from(beats(key, worst))) > 0,
-            );
-            if !any {
-                continue;
-            }
-            for (at, &key) in keys.iter().enumerate() {
-                if beats(key, self.worst) {
-                    self.entered.push((!rank_float(key), rows.at(block * BLOCK + at)));
-                    if self.entered.len() >= self.room {
-                        self.weed(stop)?;
+        let worst = self.worst;
+        let mut has_better = [false; PIECE_ROWS / BLOCK];
+        wide(
+            #[inline(always)]
+            || {
+                for (has_better, keys) in has_better.iter_mut().zip(keys.chunks(BLOCK)) {
+                    *has_better = keys.iter().fold(0u64, |count, &key| count + u64::from(beats(key, worst))) > 0;
+                }
+            },
+        );
+        for (block, keys) in keys.chunks(BLOCK).enumerate().filter(|(block, _)| has_better[*block]) {
+            for (few, keys) in keys.chunks(FEW).enumerate() {
+                if !keys.iter().fold(false, |any, &key| any | beats(key, self.worst)) {
+                    continue;
+                }
+                for (at, &key) in keys.iter().enumerate() {
+                    if beats(key, self.worst) {
+                        self.entered.push((!rank_float(key), rows.at(block * BLOCK + few * FEW + at)));
+                        if self.entered.len() >= self.room {
+                            self.weed(stop)?;
+                        }
                     }
                 }
             }
@@ -316,8 +322,9 @@ impl BestRows {
 
 /// True for a key that is no number, too.
 #[inline(always)]
+#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the other way round takes two comparisons")]
 fn beats(key: f64, worst: f64) -> bool {
-    key > worst || key.is_nan()
+    !(key <= worst)
 }
 
 /// The number that has this rank.

@@ -5,14 +5,17 @@
 //! rounded to `f32`, never both at once; then lanes are added in pairs, the first half to the second, until one is left. Sixteen lanes
 //! fill one or two wide registers. Vectors have the same length: what is beyond the shorter one is not looked at.
 //!
-//! The additions of one row wait for each other, so several rows are summed in turn, and what is read of a row is read once for all its sums. The
+//! The additions of one row wait for each other, so several rows are summed in turn. The
 //! last four lanes are put together for many rows at once: in a loop of its own, the compiler fills a register with many rows, and in the
-//! loop before it with many lanes. Whatever gives the rows is taken by value: called through a reference, it would be called for each row.
+//! loop before it with many lanes. Short vectors that lie side by side have loops of their own, see [`short_sums`]. Whatever gives the rows is taken by value: called through a reference, it would be called for each row.
 
 pub(super) const LANES: usize = 16;
 pub(super) const QUARTER: usize = LANES / 4;
 /// Rows whose lanes are put together at once.
 pub(super) const BLOCK: usize = 32;
+
+/// Rows that are summed in turn.
+const IN_TURN: usize = 4;
 
 /// The numbers that are worked on at once.
 pub(super) type Lanes = [f32; LANES];
@@ -41,9 +44,9 @@ impl Similarity {
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let pair = at(block * BLOCK, pair);
             match self {
-                Similarity::Dot => sums::<4, 1>([out], pair, with_product),
+                Similarity::Dot => sums(out, pair, product),
                 Similarity::L2 => {
-                    sums::<4, 1>([out], pair, with_difference);
+                    sums(out, pair, squared_difference);
                     out.iter_mut().for_each(|sum| *sum = sum.sqrt());
                 }
                 Similarity::Cosine => {
@@ -51,13 +54,13 @@ impl Similarity {
                     let [aa, bb] = &mut squares;
                     let (aa, bb) = (&mut aa[..out.len()], &mut bb[..out.len()]);
                     // One sum after the other: several at once need more registers than there are.
-                    sums::<4, 1>([&mut *out], pair, with_product);
-                    sums::<4, 1>([&mut *aa], first_twice(pair), with_product);
-                    sums::<4, 1>(
-                        [&mut *bb],
+                    sums(out, pair, product);
+                    sums(aa, first_twice(pair), product);
+                    sums(
+                        bb,
                         #[inline(always)]
                         move |row| (pair(row).1, pair(row).1),
-                        with_product,
+                        product,
                     );
                     for ((out, aa), bb) in out.iter_mut().zip(aa).zip(bb) {
                         *out = cosine(*out, *aa, *bb);
@@ -78,13 +81,23 @@ impl Similarity {
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let pair = beside(block * BLOCK, row, with);
             match self {
-                Similarity::Dot => sums::<4, 1>([out], pair, with_product),
+                Similarity::Dot => sums(out, pair, product),
                 Similarity::L2 => {
-                    sums::<4, 1>([out], pair, with_difference);
+                    sums(out, pair, squared_difference);
                     out.iter_mut().for_each(|sum| *sum = sum.sqrt());
                 }
                 Similarity::Cosine => cosines(out, pair, with_square),
             }
+        }
+    }
+
+    /// The same for vectors that lie side by side, as long as the one.
+    #[inline(always)]
+    pub fn with_one_side_by_side(self, out: &mut [f64], values: &[f32], with: (&[f32], f64)) {
+        self.side_by_side(out, values, with);
+        match self {
+            Similarity::Dot | Similarity::Cosine => {}
+            Similarity::L2 => out.iter_mut().for_each(|sum| *sum = sum.sqrt()),
         }
     }
 
@@ -100,12 +113,50 @@ impl Similarity {
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let pair = beside(block * BLOCK, row, with);
             match self {
-                Similarity::Dot => sums::<4, 1>([out], pair, with_product),
+                Similarity::Dot => sums(out, pair, product),
                 Similarity::L2 => {
-                    sums::<4, 1>([out], pair, with_difference);
+                    sums(out, pair, squared_difference);
                     out.iter_mut().for_each(|sum| *sum = -*sum);
                 }
                 Similarity::Cosine => cosines(out, pair, with_square),
+            }
+        }
+    }
+
+    /// The same for vectors that lie side by side, as long as the one.
+    #[inline(always)]
+    pub(super) fn keys_side_by_side(self, out: &mut [f64], values: &[f32], with: (&[f32], f64)) {
+        self.side_by_side(out, values, with);
+        match self {
+            Similarity::Dot | Similarity::Cosine => {}
+            Similarity::L2 => out.iter_mut().for_each(|sum| *sum = -*sum),
+        }
+    }
+
+    /// The products, cosines or squared distances of vectors that lie side by side with one of their length.
+    #[inline(always)]
+    fn side_by_side(self, out: &mut [f64], values: &[f32], (with, with_square): (&[f32], f64)) {
+        for (out, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK * with.len().max(1))) {
+            match self {
+                Similarity::Dot => sums_side_by_side(out, values, with, product),
+                Similarity::L2 => sums_side_by_side(out, values, with, squared_difference),
+                Similarity::Cosine => {
+                    let mut squares = [0.0; BLOCK];
+                    let squares = &mut squares[..out.len()];
+                    sums_side_by_side(out, values, with, product);
+                    sums(
+                        squares,
+                        #[inline(always)]
+                        |row| {
+                            let vector = &values[row * with.len()..][..with.len()];
+                            (vector, vector)
+                        },
+                        product,
+                    );
+                    for (out, square) in out.iter_mut().zip(squares) {
+                        *out = cosine(*out, *square, with_square);
+                    }
+                }
             }
         }
     }
@@ -124,8 +175,8 @@ impl Similarity {
 fn cosines<'v>(out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy, with_square: f64) {
     let mut squares = [0.0; BLOCK];
     let squares = &mut squares[..out.len()];
-    sums::<4, 1>([&mut *out], pair, with_product);
-    sums::<4, 1>([&mut *squares], first_twice(pair), with_product);
+    sums(out, pair, product);
+    sums(squares, first_twice(pair), product);
     for (out, square) in out.iter_mut().zip(squares) {
         *out = cosine(*out, *square, with_square);
     }
@@ -167,16 +218,6 @@ fn squared_difference(a: f32, b: f32) -> f32 {
     (a - b) * (a - b)
 }
 
-#[inline(always)]
-fn with_product([ab]: [Lanes; 1], a: &Lanes, b: &Lanes) -> [Lanes; 1] {
-    [added(ab, a, b, product)]
-}
-
-#[inline(always)]
-fn with_difference([sum]: [Lanes; 1], a: &Lanes, b: &Lanes) -> [Lanes; 1] {
-    [added(sum, a, b, squared_difference)]
-}
-
 /// The first vector of each pair beside itself.
 #[inline(always)]
 fn first_twice<'v>(
@@ -193,97 +234,130 @@ fn cosine(ab: f64, aa: f64, bb: f64) -> f64 {
     if lengths == 0.0 { 0.0 } else { (ab / lengths).clamp(-1.0, 1.0) }
 }
 
-/// The `M` sums of [`BLOCK`] rows at most, `N` in turn.
+/// The sums of [`BLOCK`] rows at most.
 #[inline(always)]
-fn sums<'v, const N: usize, const M: usize>(
-    mut out: [&mut [f64]; M],
+fn sums<'v>(
+    out: &mut [f64],
     pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy,
-    step: impl Fn([Lanes; M], &Lanes, &Lanes) -> [Lanes; M] + Copy,
+    term: impl Fn(f32, f32) -> f32 + Copy,
 ) {
-    let count = out[0].len();
-    let mut quarters = [[[0f32; QUARTER]; BLOCK]; M];
+    let mut quarters = [[0f32; QUARTER]; BLOCK];
     let mut done = 0;
-    while done + N <= count {
-        let (mut a, mut b): ([&[f32]; N], [&[f32]; N]) = ([&[]; N], [&[]; N]);
-        for row in 0..N {
+    while done + IN_TURN <= out.len() {
+        let (mut a, mut b): ([&[f32]; IN_TURN], [&[f32]; IN_TURN]) = ([&[]; IN_TURN], [&[]; IN_TURN]);
+        for row in 0..IN_TURN {
             (a[row], b[row]) = pair(done + row);
         }
         let len = a[0].len();
         // A null cell may lead to no numbers.
-        if len < LANES || (0..N).any(|row| a[row].len() != len || b[row].len() != len) {
+        if len < LANES || (0..IN_TURN).any(|row| a[row].len() != len || b[row].len() != len) {
             break;
         }
-        let lanes = lanes(a, b, len, step);
-        for row in 0..N {
-            for sum in 0..M {
-                quarters[sum][done + row] = quartered(lanes[row][sum]);
+        let lanes = lanes(a, b, len, term);
+        for row in 0..IN_TURN {
+            quarters[done + row] = quartered(lanes[row]);
+        }
+        done += IN_TURN;
+    }
+    for (out, quarter) in out.iter_mut().zip(&quarters[..done]) {
+        *out = total(quarter);
+    }
+    for (row, out) in out.iter_mut().enumerate().skip(done) {
+        let (a, b) = pair(row);
+        *out = sum(a, b, term);
+    }
+}
+
+/// The sums of [`BLOCK`] rows at most, whose vectors lie side by side, with one vector of their length.
+#[inline(always)]
+fn sums_side_by_side(out: &mut [f64], values: &[f32], with: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) {
+    match with.as_chunks::<LANES>() {
+        (blocks, []) if blocks.len() == 2 => short_sums::<2>(out, values, blocks, term),
+        (blocks, []) if blocks.len() == 3 => short_sums::<3>(out, values, blocks, term),
+        (blocks, []) if blocks.len() == 4 => short_sums::<4>(out, values, blocks, term),
+        (blocks, []) if blocks.len() == 6 => short_sums::<6>(out, values, blocks, term),
+        (blocks, []) if blocks.len() == 8 => short_sums::<8>(out, values, blocks, term),
+        _ => sums(
+            out,
+            #[inline(always)]
+            move |row| (&values[row * with.len()..][..with.len()], with),
+            term,
+        ),
+    }
+}
+
+/// The same for vectors of a few whole blocks: all blocks of the one stay in registers, nothing is checked, and of two rows in turn
+/// numbers are read nearly in the order in which they lie, which the processor fetches ahead. (With four it does not; with one block, or with one row at a
+/// time, the compiler finds no vectors.)
+#[inline(always)]
+fn short_sums<const BLOCKS: usize>(
+    out: &mut [f64],
+    values: &[f32],
+    with: &[Lanes],
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) {
+    let Ok(with) = <[Lanes; BLOCKS]>::try_from(with) else { return };
+    let rows = values.as_chunks::<LANES>().0.as_chunks::<BLOCKS>().0;
+    let (pairs, last) = rows.as_chunks::<2>();
+    let mut quarters = [[0f32; QUARTER]; BLOCK];
+    for (quarters, pair) in quarters.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
+        let mut lanes = [[0f32; LANES]; 2];
+        for block in 0..BLOCKS {
+            for row in 0..2 {
+                lanes[row] = added(lanes[row], &pair[row][block], &with[block], term);
             }
         }
-        done += N;
-    }
-    for (out, quarters) in out.iter_mut().zip(&quarters) {
-        for (out, quarter) in out.iter_mut().zip(&quarters[..done]) {
-            *out = total(quarter);
+        for row in 0..2 {
+            quarters[row] = quartered(lanes[row]);
         }
     }
-    for row in done..count {
-        let (a, b) = pair(row);
-        let single = single(a, b, step);
-        for (out, sum) in out.iter_mut().zip(single) {
-            out[row] = sum;
-        }
+    for (out, quarter) in out.iter_mut().zip(&quarters) {
+        *out = total(quarter);
+    }
+    if let ([row], Some(out)) = (last, out.last_mut()) {
+        *out = sum(row.as_flattened(), with.as_flattened(), term);
     }
 }
 
 /// The sum of `term(a[k], b[k])` over two vectors of any length.
-fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) -> f64 {
-    let [sum] = single(a, b, |[sum]: [Lanes; 1], a, b| [added(sum, a, b, term)]);
-    sum
-}
-
-/// The sums of one row, of any length.
 #[inline(never)]
-fn single<const M: usize>(
-    a: &[f32],
-    b: &[f32],
-    step: impl Fn([Lanes; M], &Lanes, &Lanes) -> [Lanes; M] + Copy,
-) -> [f64; M] {
+fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) -> f64 {
     let len = a.len().min(b.len());
     let lanes = if len < LANES {
-        step([[0.0; LANES]; M], &moved(&a[..len]), &moved(&b[..len]))
+        added([0.0; LANES], &moved(&a[..len]), &moved(&b[..len]), term)
     } else {
-        let [lanes] = lanes([a], [b], len, step);
+        let [lanes] = lanes([a], [b], len, term);
         lanes
     };
-    lanes.map(|lanes| total(&quartered(lanes)))
+    total(&quartered(lanes))
 }
 
 /// The lanes of vectors of this length, which is that of a block at least. Loops and not `map`, which would not be compiled for each width.
 #[inline(always)]
-fn lanes<const N: usize, const M: usize>(
+fn lanes<const N: usize>(
     a: [&[f32]; N],
     b: [&[f32]; N],
     len: usize,
-    step: impl Fn([Lanes; M], &Lanes, &Lanes) -> [Lanes; M] + Copy,
-) -> [[Lanes; M]; N] {
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) -> [Lanes; N] {
     let (whole, rest) = (len / LANES, len % LANES);
     let mut blocks = [(&[] as &[Lanes], &[] as &[Lanes]); N];
     for row in 0..N {
         // Cut once, so that nothing is checked in the loop.
         blocks[row] = (&a[row][..len].as_chunks().0[..whole], &b[row][..len].as_chunks().0[..whole]);
     }
-    let mut lanes = [[[0f32; LANES]; M]; N];
+    let mut lanes = [[0f32; LANES]; N];
     for block in 0..whole {
         for row in 0..N {
             let (a, b) = blocks[row];
-            lanes[row] = step(lanes[row], &a[block], &b[block]);
+            lanes[row] = added(lanes[row], &a[block], &b[block], term);
         }
     }
     if rest > 0 {
         let mask = last(rest);
         for row in 0..N {
             if let (Some(a), Some(b)) = (a[row][..len].last_chunk(), b[row][..len].last_chunk()) {
-                lanes[row] = step(lanes[row], &kept(a, &mask), &kept(b, &mask));
+                lanes[row] = added(lanes[row], &kept(a, &mask), &kept(b, &mask), term);
             }
         }
     }
@@ -388,10 +462,30 @@ mod tests {
 
     #[test]
     fn a_row_is_the_same_at_every_width_and_whatever_stands_beside_it() {
-        for len in [1, 5, 15, 16, 17, 31, 32, 33, 50, 64, 100, 300] {
+        for len in [1, 5, 15, 16, 17, 31, 32, 33, 48, 50, 64, 96, 100, 128, 300] {
             for rows in [0, 1, 2, 3, 31, 32, 33, 65] {
                 let mut a: Vec<Vec<f32>> = (0..rows).map(|row| numbers(len, row)).collect();
                 let b: Vec<Vec<f32>> = (0..rows).map(|row| numbers(len, row + 5)).collect();
+                let flat = a.concat();
+                for similarity in ALL {
+                    let same = numbers(len, 3);
+                    let made = each_width(
+                        #[inline(always)]
+                        || {
+                            let (mut scores, mut keys) = (vec![f64::NAN; rows], vec![f64::NAN; rows]);
+                            similarity.with_one_side_by_side(&mut scores, &flat, (&same, square(&same)));
+                            similarity.keys_side_by_side(&mut keys, &flat, (&same, square(&same)));
+                            (scores, keys)
+                        },
+                    );
+                    for (scores, keys) in made {
+                        for (row, (score, key)) in scores.into_iter().zip(keys).enumerate() {
+                            let expected = similarity.of(&a[row], &same);
+                            assert_eq!(score.to_bits(), expected.to_bits(), "{similarity:?} {len} {row}");
+                            assert_eq!(similarity.of_key(key), expected, "{similarity:?} {len} {row}");
+                        }
+                    }
+                }
                 for null in [None, Some(0), Some(34)] {
                     // What a null cell leads to.
                     if let Some(null) = null.and_then(|null: usize| a.get_mut(null)) {

@@ -212,9 +212,12 @@ impl VectorCopy {
                 keys.iter_mut().for_each(|key| *key *= unit);
             }
             (Numbers::Bytes { numbers: bytes, units }, Asked::Words { numbers: with, unit }) => {
-                for (row, key) in keys.iter_mut().enumerate() {
-                    *key = f64::from(product_of_bytes(&bytes[number(row) * width..][..width], with));
-                }
+                products_of_bytes(
+                    keys,
+                    #[inline(always)]
+                    |row| &bytes[number(row) * width..][..width],
+                    with,
+                );
                 for (row, key) in keys.iter_mut().enumerate() {
                     *key *= f64::from(units[number(row)]) * unit;
                 }
@@ -294,11 +297,57 @@ fn with_halves(lanes: Lanes, halves: &[u16; LANES], with: &Lanes) -> Lanes {
     )
 }
 
-/// The product of a vector of bytes with one of words: whole numbers, so that their order makes no difference.
+/// The products of vectors of bytes with one of words: whole numbers, so that their order makes no difference.
 #[inline(always)]
-fn product_of_bytes(bytes: &[i8], with: &[i16]) -> i32 {
-    let terms = bytes.iter().zip(with).map(|(byte, word)| i32::from(*byte) * i32::from(*word));
-    terms.fold(0, i32::wrapping_add)
+fn products_of_bytes<'v>(out: &mut [f64], row: impl Fn(usize) -> &'v [i8] + Copy, with: &[i16]) {
+    let with = with.as_chunks::<LANES>().0;
+    let mut quarters = [[0i32; QUARTER]; BLOCK];
+    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+        let mut done = 0;
+        while done + IN_TURN <= out.len() {
+            let mut bytes = [&[] as &[[i8; LANES]]; IN_TURN];
+            for (at, bytes) in bytes.iter_mut().enumerate() {
+                *bytes = &row(block * BLOCK + done + at).as_chunks().0[..with.len()];
+            }
+            let mut lanes = [[0i32; LANES]; IN_TURN];
+            for (block, with) in with.iter().enumerate() {
+                for at in 0..IN_TURN {
+                    lanes[at] = with_bytes(lanes[at], &bytes[at][block], with);
+                }
+            }
+            for at in 0..IN_TURN {
+                quarters[done + at] = whole_quartered(lanes[at]);
+            }
+            done += IN_TURN;
+        }
+        for (at, quarter) in quarters[..out.len()].iter_mut().enumerate().skip(done) {
+            let blocks = row(block * BLOCK + at).as_chunks().0.iter().zip(with);
+            *quarter =
+                whole_quartered(blocks.fold([0i32; LANES], |lanes, (bytes, with)| with_bytes(lanes, bytes, with)));
+        }
+        for (out, [a, b, c, d]) in out.iter_mut().zip(&quarters) {
+            *out = f64::from(a.wrapping_add(*b).wrapping_add(c.wrapping_add(*d)));
+        }
+    }
+}
+
+#[inline(always)]
+fn with_bytes(lanes: [i32; LANES], bytes: &[i8; LANES], with: &[i16; LANES]) -> [i32; LANES] {
+    std::array::from_fn(
+        #[inline(always)]
+        |at| lanes[at].wrapping_add(i32::from(bytes[at]) * i32::from(with[at])),
+    )
+}
+
+#[inline(always)]
+fn whole_quartered(lanes: [i32; LANES]) -> [i32; QUARTER] {
+    std::array::from_fn(
+        #[inline(always)]
+        |at| {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|part| lanes[at + part * QUARTER]);
+            a.wrapping_add(b).wrapping_add(c.wrapping_add(d))
+        },
+    )
 }
 
 /// A half as a float that is two to the [`EXPONENTS_APART`] times smaller. There are no halves below the normal ones.
