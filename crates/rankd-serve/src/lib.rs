@@ -16,7 +16,7 @@
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`version_history`], [`version_counts`], [`build_version`], [`version_wish`], [`switch_version`] | the versions that they had, and another of them in service |
 //! | [`verdict`], [`probation`] | whether a new version is worse than the one before |
-//! | [`reload_tables`], [`watched_tables`], [`reload_models`] | the tables and models that they read |
+//! | [`reload_tables`], [`watched_tables`], [`reload_models`], [`give_back`] | the tables and models that they read |
 //! | [`reload_experiments`] | the experiments that change their answers |
 //! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
@@ -42,6 +42,7 @@ pub mod degraded_header;
 mod exposition;
 #[cfg(test)]
 mod faults;
+mod give_back;
 mod hosts;
 mod limiter;
 mod listen;

@@ -7,6 +7,7 @@
 use crate::app::App;
 use crate::build_version::build;
 use crate::catalog::{Arrival, Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
+use crate::give_back::GiveBack;
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
 use crate::reload_experiments::{LookResult, ServedExperiments, WatchedExperiments};
@@ -62,6 +63,7 @@ pub(crate) struct Reloader {
     table_problems: TableProblems,
     models: Option<WatchedModels>,
     experiments: WatchedExperiments,
+    give_back: GiveBack,
 }
 
 /// How far the thread has come with what it does first.
@@ -120,6 +122,7 @@ impl Reloader {
             table_problems: TableProblems::default(),
             models: None,
             experiments: WatchedExperiments::new(experiments),
+            give_back: GiveBack::default(),
         }
     }
 
@@ -144,18 +147,22 @@ impl Reloader {
             report(StartProgress::Ready);
             let mut next_look = clock::now() + self.pause(watch).unwrap_or_default();
             loop {
-                let waited = match watch {
+                let watched = watch.map(|watch| {
+                    let pause = next_look.saturating_duration_since(clock::now());
+                    if self.is_changing() { pause.min(watch) } else { pause }
+                });
+                let waited = match watched.into_iter().chain(self.give_back.pause()).min() {
                     None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                    Some(watch) => {
-                        let pause = next_look.saturating_duration_since(clock::now());
-                        asked.recv_timeout(if self.is_changing() { pause.min(watch) } else { pause })
-                    }
+                    Some(pause) => asked.recv_timeout(pause),
                 };
+                self.give_back.attempt(clock::now());
                 match waited {
                     Ok(()) => {
                         let changed = self.guarded(|this| this.look(LookReason::Asked));
                         self.app.log.event("info", &format!("reloaded on SIGHUP; plans changed: {changed}"));
                     }
+                    // Only memory was given back.
+                    Err(RecvTimeoutError::Timeout) if watch.is_none() => continue,
                     Err(RecvTimeoutError::Timeout) if clock::now() >= next_look => {
                         self.guarded(|this| this.look(LookReason::Watch));
                     }
@@ -191,6 +198,7 @@ impl Reloader {
             return;
         }
         reload_tables::reload(tables, &due, &self.app, &mut self.table_problems);
+        self.give_back.begin(clock::now());
         let message = self.table_problems.message();
         self.warn(|all| &mut all.tables, message.as_deref(), "the files of all tables are in use again");
     }
@@ -199,6 +207,7 @@ impl Reloader {
     fn look_at_models(&mut self, reason: LookReason) {
         let Some(models) = &mut self.models else { return };
         if models.look(reason, &self.app) {
+            self.give_back.begin(clock::now());
             let message = models.message();
             self.warn(|all| &mut all.models, message.as_deref(), "the files of all models are in use again");
         }
