@@ -8,7 +8,7 @@ use rankd_plan::check::too_large;
 use rankd_plan::diagnostic::{Diagnostic, SourceSpan};
 use rankd_plan::json::Writer;
 use rankd_plan::limits::FILE_BYTES_MAX;
-use rankd_plan::model::OpenOnnx;
+use rankd_plan::model::{OnnxReader, OnnxTrial, OpenOnnx};
 use rankd_plan::render::Report;
 use rankd_plan::source::{Compiled, Compiler, Folder, SOURCE_BYTES_MAX, SourceText, Unreadable};
 use rankd_plan::{Checked, Code, Diagnostics, Registry, Severity, check};
@@ -28,12 +28,13 @@ pub struct Library {
     compiler: Arc<dyn Compiler>,
     variables: Variables,
     open_onnx: Option<OpenOnnx>,
+    onnx_trial: Option<OnnxTrial>,
 }
 
 impl Library {
     /// A library for these tasks and this compiler.
     pub fn new(tasks: Tasks, compiler: Arc<dyn Compiler>) -> Library {
-        Library { tasks, compiler, variables: Arc::new(|_| None), open_onnx: None }
+        Library { tasks, compiler, variables: Arc::new(|_| None), open_onnx: None, onnx_trial: None }
     }
 
     /// The tasks that plans may use.
@@ -47,15 +48,20 @@ impl Library {
         self
     }
 
-    /// Reads ONNX models by this. Without it, such a model is refused.
-    pub fn with_onnx(mut self, open: Option<OpenOnnx>) -> Library {
-        self.open_onnx = open;
+    /// Reads ONNX models by this, with a library that has passed the trial. Without a reader, such a model is refused.
+    pub fn with_onnx(mut self, open: Option<OpenOnnx>, trial: Option<OnnxTrial>) -> Library {
+        (self.open_onnx, self.onnx_trial) = (open, trial);
         self
+    }
+
+    /// Reads ONNX models with this shared library; `None` where the program was built without.
+    pub fn onnx(&self, library: Option<&Path>) -> Option<Arc<dyn OnnxReader>> {
+        self.open_onnx.map(|open| open(library.map(Path::to_owned), self.onnx_trial))
     }
 
     /// The model files of a registry; `None` where it has no model. `onnxruntime` is the shared library for ONNX models.
     pub fn model_files(&self, registry: &Registry, onnxruntime: Option<&Path>) -> Option<ModelFiles> {
-        ModelFiles::new(registry, self.open_onnx.map(|open| open(onnxruntime.map(Path::to_owned))))
+        ModelFiles::new(registry, self.onnx(onnxruntime))
     }
 
     /// Reads the registry files of an environment.

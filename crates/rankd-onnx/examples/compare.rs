@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = layers(&SIZES);
     let file = std::env::temp_dir().join(format!("rankd-onnx-compare-{}.onnx", std::process::id()));
     std::fs::write(&file, &bytes)?;
-    let model = rankd_onnx::open(Some(library.into())).read(&bytes)?;
+    let model = rankd_onnx::open(Some(library.into()), None).read(&bytes)?;
     let mut seed = 5;
     let rows: Vec<f64> = (0..ROWS * SIZES[0]).map(|_| f64::from(unit(&mut seed) * 4.0)).collect();
     let (mut scores, mut scratch) = (vec![0.0; ROWS], ScoreScratch::default());

@@ -1,12 +1,13 @@
 //! ONNX Runtime: its shared library, loaded and started once a process.
 //!
-//! A file that is not the library is refused before anything of it is loaded. What looks right and then hangs while it starts, hangs on
-//! a thread of its own: whoever asked is told after [`START_MAX`], and the thread is left behind.
+//! A file that is not the library is refused before anything of it is loaded. What looks right and then hangs or crashes while it starts does so
+//! in the trial. Where there is none, it hangs on a thread of its own: whoever asked is told after [`START_MAX`], and the thread is left behind.
 
 use crate::elf;
+use crate::trial;
 use ort::environment::Environment;
 use ort::logging::LogLevel;
-use rankd_plan::model::ModelProblem;
+use rankd_plan::model::{ModelProblem, OnnxTrial};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +19,7 @@ pub(crate) const WHERE: &str =
     "libonnxruntime.so.1.* is in the folder onnxruntime/capi of the package onnxruntime of PyPI";
 
 /// A start usually takes 50 ms. Much more than that, because a good library on a slow disk and a busy machine must not be refused.
-const START_MAX: Duration = Duration::from_secs(5);
+pub(crate) const START_MAX: Duration = Duration::from_secs(5);
 
 /// Older libraries lack functions that are called.
 const MINOR_MIN: u32 = ort::MINOR_VERSION;
@@ -32,7 +33,7 @@ enum Loaded {
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 
 /// Starts the library in a file, if it is not running already.
-pub(crate) fn start(library: &Path) -> Result<Environment, ModelProblem> {
+pub(crate) fn start(library: &Path, trial: Option<OnnxTrial>) -> Result<Environment, ModelProblem> {
     let refused = |why: String| {
         let message = format!("{} cannot be used: {why}", library.display());
         ModelProblem::of_runtime(message, format!("name another file with --onnxruntime or RANKD_ONNXRUNTIME: {WHERE}"))
@@ -55,6 +56,9 @@ pub(crate) fn start(library: &Path) -> Result<Environment, ModelProblem> {
         }
         Some(Loaded::Hangs(hangs)) => return Err(refused(format!("{} hangs in this process", hangs.display()))),
         None => {}
+    }
+    if let Some(command) = trial {
+        trial::must_pass(command(&path)).map_err(refused)?;
     }
     let (send, receive) = sync_channel(1);
     let to_load = path.clone();
@@ -81,7 +85,8 @@ fn is_too_old(version: &str) -> bool {
     (parts.next(), parts.next()) < (Some(1), Some(MINOR_MIN))
 }
 
-fn load(path: &Path) -> Result<Environment, String> {
+/// Loads and starts the library on this thread. Why it cannot be used is a short sentence without a full stop.
+pub(crate) fn load(path: &Path) -> Result<Environment, String> {
     let builder = ort::init_from(path).map_err(|error| error.to_string())?;
     let built = builder.with_name("rankd").with_telemetry(false).build().map_err(|error| error.to_string())?;
     // What goes wrong comes back as an error. The library would write it to stderr as well.

@@ -6,7 +6,7 @@
 //! }
 //! ```
 
-use crate::cli::{self, WRONG, say};
+use crate::cli::{self, WRONG, onnx_trial, say};
 use dslc::Dslc;
 use rankd_edge::library::Library;
 use rankd_engine::Tasks;
@@ -54,7 +54,7 @@ impl App {
         report_panics();
         match Tasks::new(self.definitions) {
             Ok(tasks) => {
-                let library = Library::new(tasks, Arc::new(Dslc)).with_onnx(self.open_onnx);
+                let library = Library::new(tasks, Arc::new(Dslc)).with_onnx(self.open_onnx, Some(onnx_trial::command));
                 program(&library.with_variables(Arc::new(|name| std::env::var_os(name))))
             }
             Err(duplicate) => {

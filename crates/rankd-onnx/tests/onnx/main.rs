@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test writes files and measures time")]
 
+mod c_library;
 #[path = "../../../rankd/tests/downloads/mod.rs"]
 mod downloads;
 mod model_file;
@@ -25,7 +26,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn read(library: &Path, model: &[u8]) -> Result<Model, ModelProblem> {
-    rankd_onnx::open(Some(library.to_owned())).read(model)
+    rankd_onnx::open(Some(library.to_owned()), None).read(model)
 }
 
 fn random_rows(rows: usize, columns: usize) -> Vec<f32> {

@@ -1,5 +1,6 @@
 //! Files that are not the shared library of ONNX Runtime: refused before they are loaded, soon, and with what to do.
 
+use crate::c_library;
 use crate::model_file::layers;
 use crate::wheel::Wheel;
 use crate::{folder, read};
@@ -27,7 +28,7 @@ fn a_file_that_is_not_the_library_is_refused() {
     refused(&folder.join("none.so"), "No such file");
     refused(&folder, "it is not a file");
     refused(Path::new("/bin/ls"), "does not export OrtGetApiBase");
-    let problem = rankd_onnx::open(None).read(&layers(&[2, 1])).expect_err("none is named");
+    let problem = rankd_onnx::open(None, None).read(&layers(&[2, 1])).expect_err("none is named");
     assert!(problem.to_string().contains("RANKD_ONNXRUNTIME"), "{problem}");
 }
 
@@ -50,24 +51,13 @@ fn a_library_that_is_cut_off_is_refused() {
 #[test]
 fn libraries_that_only_look_right_are_refused() {
     let folder = folder("wrong-library");
-    let build = |name: &str, code: &str, version: &str| {
-        let [source, script, library] = ["c", "map", "so"].map(|kind| folder.join(format!("{name}.{kind}")));
-        std::fs::write(&source, code).unwrap();
-        std::fs::write(&script, format!("VERS_{version} {{ global: *; }};")).unwrap();
-        let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-        cc.arg(format!("-Wl,--version-script={}", script.display()));
-        assert!(cc.status().unwrap().success(), "the C compiler that the workspace is built with");
-        library
-    };
-    let empty = "const void *OrtGetApiBase(void) { return 0; }";
+    let build = |name: &str, code: &str, version: &str| c_library::build(&folder, name, code, version);
     refused(&build("other", "int other(void) { return 1; }", "1.31.0"), "does not export OrtGetApiBase");
-    refused(&build("old", empty, "1.9.0"), "it is ONNX Runtime 1.9.0, and 1.17 or later is needed");
+    refused(&build("old", c_library::EMPTY, "1.9.0"), "it is ONNX Runtime 1.9.0, and 1.17 or later is needed");
     // In a process of its own, because a process that has loaded a library cannot load another.
     const ALONE: &str = "RANKD_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
-        let hangs = "#include <unistd.h>\n__attribute__((constructor)) static void hang(void) { for (;;) pause(); }\n";
-        refused(&build("hangs", &format!("{hangs}{empty}"), "1.31.0"), "it has not started within 5 s");
+        refused(&c_library::that(&folder, "hangs", "for (;;) pause();"), "it has not started within 5 s");
         // The thread that hangs would keep the process from ending in the ordinary way.
         std::process::abort();
     }

@@ -21,7 +21,7 @@ mod xgboost_objective;
 mod xgboost_tree;
 
 pub use explain::RawScore;
-pub use onnx::{OnnxReader, OpenOnnx};
+pub use onnx::{OnnxReader, OnnxTrial, OpenOnnx};
 pub use problem::{ModelPlace, ModelProblem};
 pub use used::{ModelVersions, Models, ScoringMemory, UsedModel};
 

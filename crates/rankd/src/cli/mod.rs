@@ -19,6 +19,7 @@ mod healthcheck;
 mod import;
 mod init;
 mod models;
+pub(crate) mod onnx_trial;
 mod plan_engine;
 mod plan_versions;
 mod plans;
@@ -78,6 +79,9 @@ enum Command {
     /// Compile one plan under limits; used by the server
     #[command(hide = true)]
     CompileConfined(confined::ConfinedArgs),
+    /// Load a shared library of ONNX Runtime and end; used before a process loads it for good
+    #[command(hide = true)]
+    TryOnnxruntime(onnx_trial::OnnxTrialArgs),
     /// Check plans and registries, and report every problem
     #[command(
         after_help = "Examples: rankd check complex_dag plans/other.plan.json\n          rankd check --connect --sample 100 --env prod"
@@ -194,6 +198,7 @@ pub(crate) fn main(library: &Library) -> ExitCode {
         Command::Serve(args) => serve::run(&args, library),
         Command::Healthcheck(args) => healthcheck::run(&args),
         Command::CompileConfined(args) => confined::run(&args, library),
+        Command::TryOnnxruntime(args) => onnx_trial::run(&args, library),
         Command::Bench(args) => bench::run(&args, library),
         Command::Explain(args) => explain::run(&args, library),
         Command::Why(args) => why::run(&args, library),

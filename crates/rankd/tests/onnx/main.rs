@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test lays out files and starts servers")]
 
+#[path = "../../../rankd-onnx/tests/onnx/c_library.rs"]
+mod c_library;
 #[path = "../serve/client.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod client;
@@ -121,6 +123,23 @@ fn what_is_no_library_is_said_at_once_and_so_is_what_trees_only_have() {
     }
     let (ran, said) = project.rankd(&["run", "--plan_name", "all", "--user", "1", "--onnxruntime", "/bin/ls"]);
     assert!(!ran.status.success() && said.contains("does not export OrtGetApiBase"), "{said}");
+}
+
+#[test]
+fn a_library_that_hangs_or_crashes_is_refused_and_the_program_ends() {
+    let project = Project::new(&weighted(2.0, 0.5), "");
+    for (name, does, why) in [
+        ("sleeps", "for (;;) pause();", "it hangs while it starts"),
+        ("spins", "for (volatile int i = 0;; i++) { }", "it hangs while it starts"),
+        ("crashes", "*(volatile int *)0 = 1;", "it crashes while it starts (signal 11)"),
+        ("ends", "_exit(7);", "it cannot be started (exit status: 7)"),
+        ("is_empty", "", "cannot be used"),
+    ] {
+        let library = c_library::that(&project.folder.0, name, does);
+        let (checked, said) = project.rankd(&["check", "--onnxruntime", library.to_str().unwrap()]);
+        assert_eq!(checked.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains("R025") && said.contains(why), "{name}: {said}");
+    }
 }
 
 #[test]
