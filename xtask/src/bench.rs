@@ -116,10 +116,15 @@ impl ProcessorTime {
     }
 }
 
-/// What a program prints to stdout, if it succeeds.
+/// What a program prints to stdout, if it succeeds. If it fails, what it has printed by then is said: a bench may have measured for a quarter of an hour.
 fn output(program: &str, args: &[&str]) -> Option<String> {
     let ran = command(program, args).stderr(Stdio::inherit()).output().ok()?;
-    ran.status.success().then(|| String::from_utf8_lossy(&ran.stdout).into_owned())
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    if !ran.status.success() {
+        say(&printed);
+        return None;
+    }
+    Some(printed)
 }
 
 #[cfg(test)]

@@ -29,6 +29,13 @@ fn version(number: usize) -> String {
     text
 }
 
+/// The first half of a file, up to where a row has two of its columns: cut in its last one, it would be a good row.
+fn cut(text: &str) -> &str {
+    let row = text[..text.len() / 2].rfind('\n').expect("many rows");
+    let title = text[row..].find(",title").expect("a row");
+    &text[..row + title + 4]
+}
+
 fn write(path: &Path, text: &[u8]) {
     let aside = path.with_extension("aside");
     std::fs::write(&aside, text).expect("a table can be written");
@@ -79,7 +86,7 @@ pub fn run() {
                 let number = swap + 2;
                 let text = version(number);
                 match swap % 4 {
-                    0 => write(&path, &text.as_bytes()[..text.len() / 2]),
+                    0 => write(&path, cut(&text).as_bytes()),
                     2 => write(&path, format!("{text}7,again,1,1\n").as_bytes()),
                     _ => {
                         highest.store(number, Ordering::Relaxed);
