@@ -19,7 +19,7 @@ pub(crate) const WHERE: &str =
     "libonnxruntime.so.1.* is in the folder onnxruntime/capi of the package onnxruntime of PyPI";
 
 /// A start usually takes 50 ms. Much more than that, because a good library on a slow disk and a busy machine must not be refused.
-pub(crate) const START_MAX: Duration = Duration::from_secs(5);
+const START_MAX: Duration = Duration::from_secs(5);
 
 /// Older libraries lack functions that are called.
 const MINOR_MIN: u32 = ort::MINOR_VERSION;
@@ -58,7 +58,7 @@ pub(crate) fn start(library: &Path, trial: Option<OnnxTrial>) -> Result<Environm
         None => {}
     }
     if let Some(command) = trial {
-        trial::must_pass(command(&path)).map_err(refused)?;
+        trial::must_pass(command(&path), START_MAX).map_err(refused)?;
     }
     let (send, receive) = sync_channel(1);
     let to_load = path.clone();

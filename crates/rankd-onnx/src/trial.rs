@@ -1,6 +1,5 @@
 //! A process that loads the library first, to see whether it can be loaded. It may hang or crash: nothing is lost but that process.
 
-use crate::runtime::START_MAX;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,11 +12,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// What is read of a reason.
 const REASON_BYTES_MAX: u64 = 1_000;
 
-/// Why the library cannot be used is a short sentence without a full stop.
-pub(crate) fn must_pass(mut command: Command) -> Result<(), String> {
+/// Runs a trial that may take so long. Why the library cannot be used is a short sentence without a full stop.
+pub(crate) fn must_pass(mut command: Command, limit: Duration) -> Result<(), String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("it cannot be tried in a process of its own: {error}"))?;
-    let Some(status) = end(&mut child) else {
+    let Some(status) = end(&mut child, limit) else {
         // Both fail only where it has ended by itself by now.
         let _ = child.kill();
         let _ = child.wait();
@@ -42,7 +41,7 @@ pub(crate) fn must_pass(mut command: Command) -> Result<(), String> {
 
 /// How the process ended; nothing where it hangs.
 #[expect(clippy::disallowed_methods, reason = "the thread that reads models waits for another process")]
-fn end(child: &mut Child) -> Option<ExitStatus> {
+fn end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let began = Instant::now();
     let mut awake = began;
     loop {
@@ -54,7 +53,7 @@ fn end(child: &mut Child) -> Option<ExitStatus> {
         if !is_asleep(child.id()) {
             awake = now;
         }
-        if now - awake > SLEEP_MAX || now - began > START_MAX {
+        if now - awake > SLEEP_MAX || now - began > limit {
             return None;
         }
         thread::sleep(LOOK_EVERY);
