@@ -75,9 +75,9 @@ fn score(
     scores: &mut [f64],
     scratch: &mut ScoreScratch,
 ) -> Result<(), Box<dyn std::error::Error>> {
+    // Columns, as plans have them; Python's rows are a matrix, as it wants them.
     let mut inputs = |feature: usize, from: usize, values: &mut [f64]| {
-        let cells = rows[from * SIZES[0] + feature..].iter().step_by(SIZES[0]);
-        values.iter_mut().zip(cells).for_each(|(value, cell)| *value = *cell);
+        values.copy_from_slice(&rows[feature * ROWS + from..][..values.len()]);
     };
     let scoring = Scoring { output: ModelOutput::Response, iterations: usize::MAX };
     model.score(&mut inputs, ROWS, scoring, &mut [scores], scratch, Picking::default())?;

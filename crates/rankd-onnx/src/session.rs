@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Rows that are scored before a model is used, to see what it gives. Not 1, which a wrong dimension may have as well.
 const MEASURED_ROWS: usize = 3;
 
+/// Rows that columns are turned into at a time, so that the first-level cache holds them with many features.
+const TURNED_ROWS: usize = 64;
+
 /// What sessions of a model are made of.
 #[derive(Clone)]
 pub(crate) struct SessionSource {
@@ -94,10 +97,13 @@ impl BlockScorer for SessionScorer {
         match &self.graph.inputs {
             GraphInputs::Matrix { features, .. } => {
                 self.tensors.resize(len * features, 0.0);
-                for feature in 0..*features {
-                    inputs.read(feature, from, &mut self.values);
-                    let cells = self.tensors[feature..].iter_mut().step_by(*features);
-                    cells.zip(&self.values).for_each(|(cell, value)| *cell = *value as f32);
+                for (part, matrix) in self.tensors.chunks_mut(TURNED_ROWS * features).enumerate() {
+                    let values = &mut self.values[..matrix.len() / features];
+                    for feature in 0..*features {
+                        inputs.read(feature, from + part * TURNED_ROWS, values);
+                        let cells = matrix[feature..].iter_mut().step_by(*features);
+                        cells.zip(&*values).for_each(|(cell, value)| *cell = *value as f32);
+                    }
                 }
             }
             GraphInputs::Columns(columns) => {

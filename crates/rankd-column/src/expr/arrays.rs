@@ -114,9 +114,14 @@ impl<'a> Arrays<'a> {
     fn side_by_side(&self, vectors: &[VectorRef]) -> Option<(usize, &[f32])> {
         let first = *vectors.first()?;
         // Where a null cell says that it is may be anywhere. All are looked at, because a loop that can end early is not vectorised.
-        let strays = vectors.iter().enumerate().fold(0, |strays, (after, vector)| {
-            strays | (vector.pool ^ first.pool) | (vector.at ^ first.at.wrapping_add(after as u32))
-        });
+        let strays = wide(
+            #[inline(always)]
+            || {
+                vectors.iter().enumerate().fold(0, |strays, (after, vector)| {
+                    strays | (vector.pool ^ first.pool) | (vector.at ^ first.at.wrapping_add(after as u32))
+                })
+            },
+        );
         if strays != 0 {
             return None;
         }
@@ -366,31 +371,38 @@ impl<'a> Chunk<'a> {
             let start = out.values.len();
             out.values.resize(start + n, 0.0);
             let slots = &mut out.values[start..];
-            wide(
-                #[inline(always)]
-                || match (a.values, b.values) {
-                    (Values::Each(a), Values::All(b)) => {
-                        let b = arrays.vector(b);
-                        let with = (b, square(b));
-                        match arrays.side_by_side(&a[..n]) {
-                            Some((dimension, values)) if dimension == b.len() => {
-                                similarity.with_one_side_by_side(slots, values, with);
-                            }
-                            _ => similarity.with_one(
-                                slots,
-                                #[inline(always)]
-                                |row| arrays.vector(a[row]),
-                                with,
-                            ),
+            match (a.values, b.values) {
+                (Values::Each(a), Values::All(b)) => {
+                    let b = arrays.vector(b);
+                    let with = (b, square(b));
+                    match arrays.side_by_side(&a[..n]) {
+                        Some((dimension, values)) if dimension == b.len() => {
+                            similarity.with_one_side_by_side(slots, values, with);
                         }
+                        Some(_) | None => wide(
+                            #[inline(always)]
+                            || {
+                                similarity.with_one(
+                                    slots,
+                                    #[inline(always)]
+                                    |row| arrays.vector(a[row]),
+                                    with,
+                                );
+                            },
+                        ),
                     }
-                    (a, b) => similarity.of_rows(
-                        slots,
-                        #[inline(always)]
-                        |row| (arrays.vector(a.at(row)), arrays.vector(b.at(row))),
-                    ),
-                },
-            );
+                }
+                (a, b) => wide(
+                    #[inline(always)]
+                    || {
+                        similarity.of_rows(
+                            slots,
+                            #[inline(always)]
+                            |row| (arrays.vector(a.at(row)), arrays.vector(b.at(row))),
+                        );
+                    },
+                ),
+            }
             false
         })
     }

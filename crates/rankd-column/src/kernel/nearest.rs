@@ -222,21 +222,26 @@ impl<'q> VectorSearch<'q> {
         let Some(with) = self.with else { return Ok(()) };
         let (by, dimension) = (self.by, usize::from(vectors.dimension()));
         let scores = &mut scores[..piece.vectors.len()];
-        let are_finite = wide(
-            #[inline(always)]
-            || {
-                match piece.vectors {
-                    PieceVectors::SideBySide { first, count } => {
-                        let values = &vectors.values()[first * dimension..][..count * dimension];
-                        by.keys_side_by_side(scores, values, with);
-                    }
-                    PieceVectors::Listed(numbers) => by.keys_with_one(
+        match piece.vectors {
+            PieceVectors::SideBySide { first, count } => {
+                let values = &vectors.values()[first * dimension..][..count * dimension];
+                by.keys_side_by_side(scores, values, with);
+            }
+            PieceVectors::Listed(numbers) => wide(
+                #[inline(always)]
+                || {
+                    by.keys_with_one(
                         scores,
                         #[inline(always)]
                         |row| vectors.get(numbers[row]),
                         with,
-                    ),
-                }
+                    );
+                },
+            ),
+        }
+        let are_finite = wide(
+            #[inline(always)]
+            || {
                 // Adding one to an exponent carries into the sign's place only where all its bits are set: NaN and infinity.
                 const EXPONENT: u64 = 0x7FF << 52;
                 let carries = scores.iter().fold(0, |bits, v| bits | ((v.to_bits() & EXPONENT) + (1 << 52)));

@@ -9,6 +9,8 @@
 //! last four lanes are put together for many rows at once: in a loop of its own, the compiler fills a register with many rows, and in the
 //! loop before it with many lanes. Short vectors that lie side by side have loops of their own, see [`short_sums`]. Whatever gives the rows is taken by value: called through a reference, it would be called for each row.
 
+use crate::kernel::wide::wide;
+
 pub(super) const LANES: usize = 16;
 pub(super) const QUARTER: usize = LANES / 4;
 /// Rows whose lanes are put together at once.
@@ -91,13 +93,15 @@ impl Similarity {
         }
     }
 
-    /// The same for vectors that lie side by side, as long as the one.
-    #[inline(always)]
+    /// The same for vectors that lie side by side, as long as the one. Finds the width by itself.
     pub fn with_one_side_by_side(self, out: &mut [f64], values: &[f32], with: (&[f32], f64)) {
         self.side_by_side(out, values, with);
         match self {
             Similarity::Dot | Similarity::Cosine => {}
-            Similarity::L2 => out.iter_mut().for_each(|sum| *sum = sum.sqrt()),
+            Similarity::L2 => wide(
+                #[inline(always)]
+                || out.iter_mut().for_each(|sum| *sum = sum.sqrt()),
+            ),
         }
     }
 
@@ -123,39 +127,28 @@ impl Similarity {
         }
     }
 
-    /// The same for vectors that lie side by side, as long as the one.
-    #[inline(always)]
+    /// The same for vectors that lie side by side, as long as the one. Finds the width by itself.
     pub(super) fn keys_side_by_side(self, out: &mut [f64], values: &[f32], with: (&[f32], f64)) {
         self.side_by_side(out, values, with);
         match self {
             Similarity::Dot | Similarity::Cosine => {}
-            Similarity::L2 => out.iter_mut().for_each(|sum| *sum = -*sum),
+            Similarity::L2 => wide(
+                #[inline(always)]
+                || out.iter_mut().for_each(|sum| *sum = -*sum),
+            ),
         }
     }
 
     /// The products, cosines or squared distances of vectors that lie side by side with one of their length.
-    #[inline(always)]
     fn side_by_side(self, out: &mut [f64], values: &[f32], (with, with_square): (&[f32], f64)) {
-        for (out, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK * with.len().max(1))) {
-            match self {
-                Similarity::Dot => sums_side_by_side(out, values, with, product),
-                Similarity::L2 => sums_side_by_side(out, values, with, squared_difference),
-                Similarity::Cosine => {
-                    let mut squares = [0.0; BLOCK];
-                    let squares = &mut squares[..out.len()];
+        match self {
+            Similarity::Dot => sums_side_by_side(out, values, with, product),
+            Similarity::L2 => sums_side_by_side(out, values, with, squared_difference),
+            Similarity::Cosine => {
+                let length = with.len().max(1);
+                for (out, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK * length)) {
                     sums_side_by_side(out, values, with, product);
-                    sums(
-                        squares,
-                        #[inline(always)]
-                        |row| {
-                            let vector = &values[row * with.len()..][..with.len()];
-                            (vector, vector)
-                        },
-                        product,
-                    );
-                    for (out, square) in out.iter_mut().zip(squares) {
-                        *out = cosine(*out, *square, with_square);
-                    }
+                    scale_to_cosines(out, values, length, with_square);
                 }
             }
         }
@@ -268,8 +261,7 @@ fn sums<'v>(
     }
 }
 
-/// The sums of [`BLOCK`] rows at most, whose vectors lie side by side, with one vector of their length.
-#[inline(always)]
+/// The sums of rows whose vectors lie side by side, with one vector of their length.
 fn sums_side_by_side(out: &mut [f64], values: &[f32], with: &[f32], term: impl Fn(f32, f32) -> f32 + Copy) {
     match with.as_chunks::<LANES>() {
         (blocks, []) if blocks.len() == 2 => short_sums::<2>(out, values, blocks, term),
@@ -277,19 +269,26 @@ fn sums_side_by_side(out: &mut [f64], values: &[f32], with: &[f32], term: impl F
         (blocks, []) if blocks.len() == 4 => short_sums::<4>(out, values, blocks, term),
         (blocks, []) if blocks.len() == 6 => short_sums::<6>(out, values, blocks, term),
         (blocks, []) if blocks.len() == 8 => short_sums::<8>(out, values, blocks, term),
-        _ => sums(
-            out,
+        _ => wide(
             #[inline(always)]
-            move |row| (&values[row * with.len()..][..with.len()], with),
-            term,
+            || {
+                for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+                    sums(
+                        out,
+                        #[inline(always)]
+                        move |row| (&values[(block * BLOCK + row) * with.len()..][..with.len()], with),
+                        term,
+                    );
+                }
+            },
         ),
     }
 }
 
 /// The same for vectors of a few whole blocks: all blocks of the one stay in registers, nothing is checked, and of two rows in turn
 /// numbers are read nearly in the order in which they lie, which the processor fetches ahead. (With four it does not; with one block, or with one row at a
-/// time, the compiler finds no vectors.)
-#[inline(always)]
+/// time, the compiler finds no vectors.) A function by itself: among others, the compiler makes less of it.
+#[inline(never)]
 fn short_sums<const BLOCKS: usize>(
     out: &mut [f64],
     values: &[f32],
@@ -298,25 +297,55 @@ fn short_sums<const BLOCKS: usize>(
 ) {
     let Ok(with) = <[Lanes; BLOCKS]>::try_from(with) else { return };
     let rows = values.as_chunks::<LANES>().0.as_chunks::<BLOCKS>().0;
-    let (pairs, last) = rows.as_chunks::<2>();
-    let mut quarters = [[0f32; QUARTER]; BLOCK];
-    for (quarters, pair) in quarters.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
-        let mut lanes = [[0f32; LANES]; 2];
-        for block in 0..BLOCKS {
-            for row in 0..2 {
-                lanes[row] = added(lanes[row], &pair[row][block], &with[block], term);
+    wide(
+        #[inline(always)]
+        || {
+            for (out, rows) in out.chunks_mut(BLOCK).zip(rows.chunks(BLOCK)) {
+                let mut quarters = [[0f32; QUARTER]; BLOCK];
+                for (quarters, pair) in quarters.as_chunks_mut::<2>().0.iter_mut().zip(rows.as_chunks::<2>().0) {
+                    let mut lanes = [[0f32; LANES]; 2];
+                    for block in 0..BLOCKS {
+                        for row in 0..2 {
+                            lanes[row] = added(lanes[row], &pair[row][block], &with[block], term);
+                        }
+                    }
+                    for row in 0..2 {
+                        quarters[row] = quartered(lanes[row]);
+                    }
+                }
+                for (out, quarter) in out.iter_mut().zip(&quarters) {
+                    *out = total(quarter);
+                }
             }
-        }
-        for row in 0..2 {
-            quarters[row] = quartered(lanes[row]);
-        }
-    }
-    for (out, quarter) in out.iter_mut().zip(&quarters) {
-        *out = total(quarter);
-    }
-    if let ([row], Some(out)) = (last, out.last_mut()) {
+        },
+    );
+    // The one that is left where their number is odd.
+    if let (1, Some(row), Some(out)) = (rows.len() % 2, rows.last(), out.last_mut()) {
         *out = sum(row.as_flattened(), with.as_flattened(), term);
     }
+}
+
+/// Makes cosines of the products of vectors that lie side by side with one whose square is known.
+fn scale_to_cosines(products: &mut [f64], values: &[f32], length: usize, with_square: f64) {
+    wide(
+        #[inline(always)]
+        || {
+            let mut squares = [0.0; BLOCK];
+            let squares = &mut squares[..products.len()];
+            sums(
+                squares,
+                #[inline(always)]
+                |row| {
+                    let vector = &values[row * length..][..length];
+                    (vector, vector)
+                },
+                product,
+            );
+            for (product, square) in products.iter_mut().zip(squares) {
+                *product = cosine(*product, *square, with_square);
+            }
+        },
+    );
 }
 
 /// The sum of `term(a[k], b[k])` over two vectors of any length.
@@ -469,21 +498,13 @@ mod tests {
                 let flat = a.concat();
                 for similarity in ALL {
                     let same = numbers(len, 3);
-                    let made = each_width(
-                        #[inline(always)]
-                        || {
-                            let (mut scores, mut keys) = (vec![f64::NAN; rows], vec![f64::NAN; rows]);
-                            similarity.with_one_side_by_side(&mut scores, &flat, (&same, square(&same)));
-                            similarity.keys_side_by_side(&mut keys, &flat, (&same, square(&same)));
-                            (scores, keys)
-                        },
-                    );
-                    for (scores, keys) in made {
-                        for (row, (score, key)) in scores.into_iter().zip(keys).enumerate() {
-                            let expected = similarity.of(&a[row], &same);
-                            assert_eq!(score.to_bits(), expected.to_bits(), "{similarity:?} {len} {row}");
-                            assert_eq!(similarity.of_key(key), expected, "{similarity:?} {len} {row}");
-                        }
+                    let (mut scores, mut keys) = (vec![f64::NAN; rows], vec![f64::NAN; rows]);
+                    similarity.with_one_side_by_side(&mut scores, &flat, (&same, square(&same)));
+                    similarity.keys_side_by_side(&mut keys, &flat, (&same, square(&same)));
+                    for (row, (score, key)) in scores.into_iter().zip(keys).enumerate() {
+                        let expected = similarity.of(&a[row], &same);
+                        assert_eq!(score.to_bits(), expected.to_bits(), "{similarity:?} {len} {row}");
+                        assert_eq!(similarity.of_key(key), expected, "{similarity:?} {len} {row}");
                     }
                 }
                 for null in [None, Some(0), Some(34)] {
