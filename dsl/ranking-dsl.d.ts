@@ -132,6 +132,8 @@ declare module "@ranking-dsl/runtime" {
     when?: boolean;
     /** What the readers get where `when` is false: by default no rows of a task that makes rows, otherwise the rows of its input. */
     otherwise?: Substitute;
+    /** The keys of the node's rows that go into the feature log, where the server writes one: also of rows that are dropped later. */
+    log?: readonly AnyKey[];
   }
 
   /** What the readers of a node get in place of its rows: no rows, the rows of its first input, or those of another task. */

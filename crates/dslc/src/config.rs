@@ -20,6 +20,7 @@ pub(crate) const NODE_OPTIONS: &[(&str, &str)] = &[
     ("fail_open", "text"),
     ("when", "pred"),
     ("otherwise", "substitute"),
+    ("log", "keys"),
 ];
 
 /// The longest list that the engine's own functions are given.

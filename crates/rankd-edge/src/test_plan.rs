@@ -104,6 +104,7 @@ pub(crate) fn outcome() -> Outcome {
     let nodes = vec![record(0, End::Failed), record(1, End::Failed), record(2, End::Done), record(4, End::Done)];
     Outcome {
         result: Ok(vec![RowSet::new(Batch::new(vec![7])), RowSet::new(Batch::new(vec![8, 9]))]),
+        logged: Vec::new(),
         short: Vec::new(),
         degraded: vec![
             degraded(1, Reason::Upstream, codes::UNREACHABLE, Substitute::Node(2), 1_249),

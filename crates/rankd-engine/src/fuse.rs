@@ -1,7 +1,7 @@
 //! Nodes that one pass over the rows can do are made one step, once, when a plan is linked.
 //!
 //! A run of parts is a line of computations that each say what part of a pass they are, each the only reader of the one before. It
-//! is cut into as few passes as it takes. Borders: an output, rows that several nodes read or that may stand in for those of another
+//! is cut into as few passes as it takes. Borders: an output, a node that logs its rows, rows that several nodes read or that may stand in for those of another
 //! node, a node that must stay off the event loop, and a node with a time-out, a fallback or a condition of its own, because those are
 //! promises about one node alone. For the same reason a run whose nodes have a time limit each walks the plan as written.
 
@@ -38,17 +38,18 @@ impl Compute for Fused {
     }
 }
 
-/// The plan's nodes with those joined that can be; nothing where none can. `written` are by node.
+/// The plan's nodes with those joined that can be; nothing where none can. `written` are by node; `kept` are the nodes whose rows are wanted when
+/// all is done.
 pub(crate) fn fuse(
     written: &[StepSpec],
     live: &LiveKeys,
     order: &[NodeIx],
-    outputs: &[NodeIx],
+    kept: &[NodeIx],
     substitutes: Option<&Substitutes>,
 ) -> Option<Vec<StepSpec>> {
     let mut parts: Vec<StepSpec> = written.to_vec();
     let mut joined = false;
-    for run_of_parts in runs_of_parts(written, order, outputs, substitutes) {
+    for run_of_parts in runs_of_parts(written, order, kept, substitutes) {
         let steps: Vec<Vec<pass::Part>> = run_of_parts.iter().map(|ix| parts_of(&written[*ix as usize])).collect();
         let mut from = 0;
         while from < steps.len() {
@@ -85,12 +86,12 @@ fn parts_of(part: &StepSpec) -> Vec<pass::Part> {
 fn runs_of_parts(
     parts: &[StepSpec],
     order: &[NodeIx],
-    outputs: &[NodeIx],
+    kept: &[NodeIx],
     substitutes: Option<&Substitutes>,
 ) -> Vec<Vec<NodeIx>> {
     let mut reads = vec![0u32; parts.len()];
     let running = order.iter().filter(|ix| parts[**ix as usize].runs);
-    let read = running.clone().flat_map(|ix| &parts[*ix as usize].inputs).chain(outputs);
+    let read = running.clone().flat_map(|ix| &parts[*ix as usize].inputs).chain(kept);
     read.for_each(|input| reads[*input as usize] += 1);
     let is_border = |ix: NodeIx| substitutes.is_some_and(|substitutes| substitutes.of_node(ix).is_border());
     for (&ix, of_node) in running.clone().filter_map(|ix| Some((ix, substitutes?.of_node(*ix)))) {
@@ -115,7 +116,7 @@ fn runs_of_parts(
         runs_of_parts[at].push(ix);
         ends[ix as usize] = Some(at);
     }
-    // An output is read once for being one, so a node after it begins a run of its own: nothing is joined across it.
+    // What is kept is read once for that, so a node after it begins a run of its own: nothing is joined across it.
     runs_of_parts.retain(|run_of_parts| run_of_parts.len() > 1);
     runs_of_parts
 }

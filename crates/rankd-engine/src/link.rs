@@ -41,6 +41,8 @@ pub struct Linked {
     pub outputs: Vec<NodeIx>,
     /// By output: what the answer calls it. Nothing where the plan lists its outputs without names.
     pub output_names: Option<Arc<[String]>>,
+    /// The nodes that log their rows. These are kept until the run is over, as those of outputs are, and nothing is fused across them.
+    pub logging: Vec<NodeIx>,
     /// Each needed node a step of its own.
     pub written: Steps,
     /// Nodes that one pass can do are one step; nothing where that is the same as written.
@@ -92,6 +94,8 @@ pub struct LinkedNode {
     pub has_condition: bool,
     /// Whether it can hand over what it has when its time is up.
     pub is_anytime: bool,
+    /// The keys of its rows that go into the feature log, with their names; nothing where its rows do not.
+    pub log: Option<Vec<(Key, String)>>,
     at: Option<String>,
 }
 
@@ -166,15 +170,22 @@ impl Linked {
                 lazy: node.lazy,
                 has_condition: node.condition.is_some(),
                 is_anytime,
+                log: node
+                    .log
+                    .as_ref()
+                    .map(|keys| keys.iter().map(|key| (*key, registry.key(*key).name.clone())).collect()),
                 at: node.source.as_ref().map(|span| span.at()),
             });
         }
         let tables = tables_named(plan, registry, &live);
         let models = LinkedModels::of(plan, registry);
         let substitutes = Substitutes::of(plan, registry);
-        let fused = fuse(&parts, &live, &plan.order, &plan.outputs, substitutes.as_deref());
-        let fused = fused.map(|parts| Steps::new(parts, &plan.order, &plan.outputs, substitutes.clone()));
-        let written = Steps::new(parts, &plan.order, &plan.outputs, substitutes);
+        let logs = |ix: &NodeIx| plan.nodes[*ix as usize].needed && plan.nodes[*ix as usize].log.is_some();
+        let logging: Vec<NodeIx> = plan.order.iter().copied().filter(logs).collect();
+        let kept = [&plan.outputs[..], &logging[..]].concat();
+        let fused = fuse(&parts, &live, &plan.order, &kept, substitutes.as_deref());
+        let fused = fused.map(|parts| Steps::new(parts, &plan.order, &kept, substitutes.clone()));
+        let written = Steps::new(parts, &plan.order, &kept, substitutes);
         let (name, outputs, sources) = (plan.name.clone(), plan.outputs.clone(), plan.sources.clone());
         let params = plan.params();
         let required = required(&params, registry);
@@ -190,6 +201,7 @@ impl Linked {
             nodes,
             outputs,
             output_names: plan.output_names.clone(),
+            logging,
             written,
             fused,
             sources,
@@ -227,6 +239,7 @@ impl Linked {
             lazy: false,
             has_condition: false,
             is_anytime: false,
+            log: None,
             at: None,
         };
         let spec = StepSpec {
@@ -247,6 +260,7 @@ impl Linked {
             nodes: vec![node],
             outputs: vec![0],
             output_names: None,
+            logging: Vec::new(),
             written: Steps::new(vec![spec], &[0], &[0], None),
             fused: None,
             sources: Sources::default(),

@@ -45,6 +45,9 @@ impl LiveKeys {
         for &output in &plan.outputs {
             live.given[output as usize].all = true;
         }
+        for (node, given) in plan.nodes.iter().zip(&mut live.given) {
+            given.named.extend(node.log.iter().flat_map(|keys| keys.iter()));
+        }
         for &ix in plan.order.iter().rev() {
             let node = &plan.nodes[ix as usize];
             if !node.needed {

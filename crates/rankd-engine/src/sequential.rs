@@ -65,7 +65,7 @@ impl Sequential {
             while let Some(news) = progress.next_news() {
                 ready.extend(started_by(news, steps, progress).into_iter().map(|ix| position[ix as usize]));
             }
-            let Some(at) = ready.pop_first() else { return progress.outputs(&plan.outputs) };
+            let Some(at) = ready.pop_first() else { return progress.outputs(plan) };
             let ix = steps.order[at];
             let result = self.node(plan, request, limits, ix, progress, recorder);
             match settle(plan, steps, &limits, progress, recorder, (ix, steps.step(ix)), result)? {

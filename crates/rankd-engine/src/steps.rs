@@ -119,11 +119,11 @@ pub(crate) struct StepSpec {
 }
 
 impl Steps {
-    /// `order` has every node after all of its inputs.
+    /// `order` has every node after all of its inputs. `kept` are the nodes whose rows are wanted when all is done: the outputs, and those that log.
     pub(crate) fn new(
         parts: Vec<StepSpec>,
         order: &[NodeIx],
-        outputs: &[NodeIx],
+        kept: &[NodeIx],
         substitutes: Option<Arc<Substitutes>>,
     ) -> Steps {
         let order: Vec<NodeIx> = order.iter().copied().filter(|ix| parts[*ix as usize].runs).collect();
@@ -142,9 +142,9 @@ impl Steps {
         }
         // Rows that are wanted by others than the readers.
         let mut is_wanted = vec![false; parts.len()];
-        for &output in outputs {
-            reads[output as usize] += 1;
-            is_wanted[output as usize] = true;
+        for &node in kept {
+            reads[node as usize] += 1;
+            is_wanted[node as usize] = true;
         }
         let data_waits = waits.clone();
         let (mut lazy, mut users, mut watched) = (Vec::new(), Vec::new(), vec![false; parts.len()]);

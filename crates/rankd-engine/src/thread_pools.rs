@@ -169,7 +169,7 @@ impl Dispatch<'_> {
             if self.in_flight.is_empty() {
                 return match failure {
                     Some(failure) => Err(failure),
-                    None => self.progress.outputs(&self.plan.outputs),
+                    None => self.progress.outputs(self.plan),
                 };
             }
             match self.next_event() {

@@ -149,6 +149,13 @@ codes! {
     P412 NoTrees Error "a parameter of models of trees, given for a model that is none"
         "Remove `iterations` and `output: \"raw\"`: an ONNX model gives what its graph gives, always all of it.";
 
+    P413 LoggedTwice Error "a key that a node logs twice"
+        "Name each key once in `log`. `id` is in every row of the feature log by itself.";
+    P414 LogLacksKey Error "a node logs a key that its rows cannot have"
+        "Log one of the keys that the message lists, or write the key in this node or one before it, for example with `hydrate` or `vm`.";
+    P415 LogsNothing Error "a log of a node that no output needs, which never has rows"
+        "Remove the `log`, or let an output need the node.";
+
     P501 UnknownOperation Error "an operation that expressions do not have"
         "Correct the name; docs/expressions.md lists the operations.";
     P502 TypeMismatch Error "an operation on operands of the wrong type"

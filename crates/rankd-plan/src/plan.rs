@@ -71,6 +71,8 @@ pub struct Node {
     pub fail_open: Option<Arc<str>>,
     /// When it runs; nothing where it always does.
     pub condition: Option<Condition>,
+    /// The keys of its rows that go into the feature log, in this order; nothing where its rows do not.
+    pub log: Option<Arc<[Key]>>,
     /// Whether some output needs it, or may need it in place of another node.
     pub needed: bool,
     /// Whether it is needed in place of other nodes, or as a reserve, only: it runs when the first of those cannot do without it.

@@ -12,6 +12,7 @@ use crate::readiness::{Phase, Readiness};
 use crate::version_wish::{SwitchRequest, VersionSettings};
 use arc_swap::ArcSwap;
 use crossbeam_channel::Sender;
+use rankd_edge::feature_log::FeatureLog;
 use rankd_edge::models::ModelFiles;
 use rankd_edge::tables::TableFiles;
 use rankd_engine::engine::Gauges;
@@ -63,6 +64,8 @@ pub(crate) struct App {
     pub(crate) tasks: Tasks,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
+    /// Where the rows of requests are logged.
+    pub(crate) feature_log: Option<FeatureLog>,
     pub(crate) collector: Option<Collector>,
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,

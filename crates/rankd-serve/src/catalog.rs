@@ -8,6 +8,7 @@ use crate::version_counts::VersionCounts;
 use crate::version_history::{ARTIFACT_BYTES_MAX, Held, KeptVersion, VersionHistory};
 use rankd_edge::date;
 use rankd_edge::experiments::{PlanExperiments, UnappliedExperiment};
+use rankd_edge::feature_log::{FeatureLog, LoggedPlan};
 use rankd_engine::{Linked, RunError, codes};
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::{Plan, Registry};
@@ -166,6 +167,8 @@ pub(crate) struct GoodVersion {
     pub(crate) plan: Arc<Plan>,
     /// Of the artifact's bytes, in hexadecimal.
     pub(crate) sha256: String,
+    /// What is logged of its rows, where rows are.
+    pub(crate) logged: Option<Arc<LoggedPlan>>,
     pub(crate) loaded_at: String,
     /// How many times a version came into service, with this one.
     pub(crate) version: u64,
@@ -212,6 +215,7 @@ impl GoodVersion {
             linked,
             plan: Arc::new(plan),
             sha256,
+            logged: None,
             loaded_at,
             version,
             degraded,
@@ -220,6 +224,12 @@ impl GoodVersion {
             arrival,
             before,
         }
+    }
+
+    /// The same with its rows logged, where rows are.
+    pub(crate) fn logged(self, log: Option<&FeatureLog>, registry: &Registry) -> GoodVersion {
+        let logged = log.map(|log| log.plan(&self.linked, &self.sha256, registry));
+        GoodVersion { logged, ..self }
     }
 
     fn as_before(&self) -> Option<VersionBefore> {

@@ -8,6 +8,7 @@ use crate::metrics::{BOUNDS, Count, LoopMetrics, PLACES, PlanCounts, Times};
 use crate::readiness::{Phase, Warnings};
 use crate::request_outcome::RequestOutcome;
 use crate::time_slice::TimeSlice;
+use rankd_edge::stream_files::WriteCounts;
 use rankd_edge::tables::TableFiles;
 use rankd_edge::{date, process};
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
@@ -547,6 +548,16 @@ fn itself(page: &mut MetricsText, app: &App) {
     for (result, of) in [("sent", Collector::sent as fn(&Collector) -> u64), ("dropped", Collector::dropped)] {
         let count = app.collector.as_ref().map_or(0, of);
         page.sample("rankd_span_requests_total", &[("result", result)], count);
+    }
+    page.family(
+        "rankd_feature_log_requests_total",
+        "counter",
+        "Requests whose rows were to be logged, by result: written, dropped because too much waited, or failed to be written.",
+    );
+    let none = WriteCounts::default();
+    let counts = app.feature_log.as_ref().map_or(&none, |log| log.counts());
+    for (result, count) in counts.by_result() {
+        page.sample("rankd_feature_log_requests_total", &[("result", result)], count);
     }
     page.one(
         "rankd_started_seconds",

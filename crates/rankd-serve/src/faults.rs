@@ -147,6 +147,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         metrics: Metrics::new(1, tasks().signatures(), routes::paths()),
         tasks: tasks(),
         log: Log::start(None, None).unwrap(),
+        feature_log: None,
         collector: None,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),

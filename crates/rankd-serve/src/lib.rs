@@ -96,6 +96,7 @@ pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, LogTarget};
 pub use loop_state::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
 use rankd_edge::endpoints::EndpointError;
+use rankd_edge::feature_log::FeatureLog;
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::Library;
 use rankd_edge::registry_files::LoadedRegistry;
@@ -125,8 +126,10 @@ use tokio::sync::watch;
 
 /// How long after the drain time everything else may take.
 const AFTER_DRAIN: Duration = Duration::from_secs(2);
-/// How long after that the last log lines and spans may take.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long after that the last log lines, spans and rows of the feature log may take.
+const LAST_WORDS: Duration = Duration::from_secs(6);
+/// How much of it the rows may take.
+const LAST_ROWS: Duration = Duration::from_secs(3);
 
 /// What a server is started with.
 pub struct Start {
@@ -150,6 +153,8 @@ pub struct Start {
     pub settings: ServeSettings,
     /// Where plans and registries are, and how they are reloaded.
     pub reload: ReloadSettings,
+    /// Where rows are logged; `None` for nowhere.
+    pub feature_log: Option<FeatureLog>,
     /// Where spans go; `None` for nowhere.
     pub collector: Option<CollectorSettings>,
     /// How often the plan folder is checked; `None` for never.
@@ -201,6 +206,7 @@ impl Server {
             compiler,
             settings,
             reload,
+            feature_log,
             collector,
             watch,
             drain,
@@ -224,6 +230,7 @@ impl Server {
             tasks: library.tasks().clone(),
             metrics: Metrics::new(loops, library.tasks().signatures(), routes::paths()),
             log,
+            feature_log,
             collector,
             gauges: engine.gauges(),
             engine: engine.settings().clone(),
@@ -277,6 +284,9 @@ impl Server {
         // Without a loop nothing listens.
         let _ = self.stop.send(Some(clock::now() + self.drain));
         self.engine.stop(self.drain + AFTER_DRAIN);
+        if let Some(log) = &self.app.feature_log {
+            log.end(LAST_ROWS);
+        }
         if let Some(collector) = &self.app.collector {
             collector.end();
         }

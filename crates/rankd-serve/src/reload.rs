@@ -430,7 +430,8 @@ impl Reloader {
                 }
                 let is_served = history.pinned.as_ref().is_none_or(|pin| pin.sha256 == sha256);
                 if let Some(kept) = history.get(&sha256).filter(|kept| is_served && kept.rolled_back.is_none()) {
-                    good = Some(GoodVersion::new(plan, linked, kept, last.as_ref(), Arrival::File));
+                    let new = GoodVersion::new(plan, linked, kept, last.as_ref(), Arrival::File);
+                    good = Some(new.logged(self.app.feature_log.as_ref(), &with.registry));
                 }
             }),
             Err(wrong) => Err(wrong),
@@ -488,7 +489,8 @@ impl Reloader {
         let linked = build(name, artifact, registry, self.library.tasks(), &self.engine);
         let (plan, linked) =
             linked.map_err(|problem| format!("version {}: {}", short(&last.sha256), problem.message))?;
-        Ok(GoodVersion::new(plan, linked, kept, Some(last), last.arrival))
+        let good = GoodVersion::new(plan, linked, kept, Some(last), last.arrival);
+        Ok(good.logged(self.app.feature_log.as_ref(), registry))
     }
 
     /// Links a plan, and tries it out if it is to replace a version that works.

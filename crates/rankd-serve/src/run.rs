@@ -1,10 +1,13 @@
 //! One run of a plan for a request on this loop, through admission, and what is logged and counted of it.
 
 use crate::admission::Purpose;
+use crate::catalog::ServedPlan;
 use crate::connection_state::ConnectionState;
 use crate::refusal_answer::error_of;
 use crate::request_scope::RequestScope;
 use crate::traced_run;
+use rankd_column::Id;
+use rankd_edge::feature_log::LoggedRequest;
 use rankd_engine::clock::{self, nanos_between};
 use rankd_engine::deadline::Limits;
 use rankd_engine::run::Cancel;
@@ -75,6 +78,20 @@ pub(crate) fn record(scope: &mut RequestScope, linked: &Linked, outcome: &Outcom
     }
     if let Some(detail) = error.detail.as_ref().filter(|_| scope.loop_state.should_log_store_failure()) {
         log.event("warn", &format!("plan {}, request {}: {detail}", linked.name, scope.request_id));
+    }
+}
+
+/// The user of a request whose rows are to be logged.
+pub(crate) fn logged_user(scope: &RequestScope, request: &Request) -> Option<Id> {
+    let log = scope.loop_state.app.feature_log.as_ref()?;
+    log.takes(&scope.request_id).then(|| request.user_id.clone())
+}
+
+/// Hands the rows of a request that is answered over to the feature log.
+pub(crate) fn log_rows(scope: &RequestScope, plan: &ServedPlan, user_id: Id, outcome: &mut Outcome) {
+    let logged = plan.good.as_ref().and_then(|good| good.logged.as_ref());
+    if let Some((log, plan)) = scope.loop_state.app.feature_log.as_ref().zip(logged) {
+        log.keep(LoggedRequest { request_id: scope.request_id.clone(), user_id }, plan, outcome);
     }
 }
 

@@ -204,7 +204,8 @@ impl Switcher {
                 let error = RunError::new(codes::VERSION_NOT_USABLE, message);
                 NotSwitched { error, diagnostics: Some(diagnostics) }
             })?;
-            GoodVersion::new(built, linked, target, Some(served), arrival)
+            let good = GoodVersion::new(built, linked, target, Some(served), arrival);
+            good.logged(self.app.feature_log.as_ref(), &catalog.registry)
         };
         let changed = ServedPlan { good: Some(good), history, registry: catalog.registry.clone(), ..plan.clone() };
         let changed = [(plan.name.clone(), Some(Arc::new(changed)))];

@@ -237,6 +237,81 @@ fn random_plans_give_the_same_with_nodes_fused_and_without() {
     assert!(fused > 500 && errors > 60 && early > 10, "{fused} fused, {errors} errors, {early} early");
 }
 
+/// The plan with other outputs, and the same plan with nodes that log their rows in their place.
+fn with_logs(text: &str, nodes: &[usize]) -> (String, String) {
+    let list: Vec<String> = nodes.iter().map(|ix| format!(r#""n{ix}""#)).collect();
+    let (before, after) = text.split_once(r#""outputs":["#).expect("a plan has outputs");
+    let shown = format!(r#"{before}"outputs":[{}{}"#, list.join(","), &after[after.find(']').expect("a list ends")..]);
+    let logging = nodes.iter().fold(text.to_owned(), |text, ix| {
+        text.replacen(&format!(r#""node_id":"n{ix}","#), &format!(r#""node_id":"n{ix}","log":["score","country"],"#), 1)
+    });
+    (shown, logging)
+}
+
+#[test]
+fn what_random_plans_log_is_the_rows_of_each_node_and_changes_no_answer() {
+    let (reference, rigs) = rigs();
+    let (mut fused, mut rows) = (0, 0);
+    for seed in (0..600).step_by(2) {
+        // A line, so that every node is needed.
+        let text = plan(&mut Dice(seed, true));
+        let plain = reference.link(&text);
+        let dice = &mut Dice(seed, false);
+        let nodes: Vec<usize> = (0..plain.nodes.len()).filter(|_| dice.one_in(3)).collect();
+        let (shown, logging) = with_logs(&text, &nodes);
+        let (wanted, logging) = (reference.run(&plain, without_limits()), reference.link(&logging));
+        fused += usize::from(logging.fused.is_some());
+        let shown = (!nodes.is_empty()).then(|| reference.run(&reference.link(&shown), without_limits()));
+        for rig in rigs.iter().chain([&reference]) {
+            let seen = rig.run(&logging, without_limits());
+            assert_eq!(result(&seen), result(&wanted), "seed {seed}");
+            let of: Vec<usize> = seen.logged.iter().map(|(node, _)| *node as usize).collect();
+            let outputs = match (&seen.result, &shown) {
+                (Ok(_), Some(shown)) => {
+                    assert_eq!(of, nodes, "seed {seed}");
+                    shown.result.as_ref().expect("the nodes of a run that ended well end well")
+                }
+                (Ok(_), None) | (Err(_), _) => {
+                    assert_eq!(of, [0; 0], "seed {seed}");
+                    continue;
+                }
+            };
+            for ((_, logged), output) in seen.logged.iter().zip(outputs) {
+                rows += logged.len();
+                let keys = [Key::ID].into_iter().chain(
+                    ["score", "country"]
+                        .map(|name| Key(reference.registry.keys.named(name).expect("the registry has the key"))),
+                );
+                for key in keys {
+                    let of = |rows: &RowSet| (0..rows.len()).map(|at| rows.value(key, at)).collect::<Vec<_>>();
+                    assert!(of(logged) == of(output), "seed {seed}, {key:?}\n{text}");
+                }
+            }
+        }
+    }
+    assert!(fused > 100 && rows > 100_000, "{fused} fused, {rows} rows");
+}
+
+#[test]
+fn rows_that_stand_in_for_those_of_a_node_are_not_logged() {
+    let log = |node: String, more: &str| node.replacen(r#""op""#, &format!(r#""log":[]{more},"op""#), 1);
+    Rig::on(EVERY, 2, |rig| {
+        let struck = log(sleep("late", "s", 3_600_000), r#","timeout_ms":1,"fallback":"input""#);
+        let plan = rig.plan(&[log(source("s", 3), ""), struck, log(vm("score", "late"), ""), vm("last", "score")]);
+        let seen = rig.run(&plan, without_limits());
+        let logged: Vec<(&str, usize)> =
+            seen.logged.iter().map(|(node, rows)| (&*plan.node(*node).id, rows.len())).collect();
+        assert_eq!(logged, [("s", 3), ("score", 3)]);
+        // The same buffers, after a run that left something in them.
+        let plain = rig.plan(&[log(source("s", 2), ""), log(vm("score", "s"), ""), vm("last", "score")]);
+        assert_eq!(rig.run(&plain, without_limits()).logged.len(), 2);
+        assert_eq!(rig.run(&rig.plan(&[source("s", 2), vm("last", "s")]), without_limits()).logged.len(), 0);
+        let failed = rig.plan(&[log(source("s", 2), ""), failing_sleep("f", "s", 1)]);
+        assert_eq!(rig.run(&failed, without_limits()).logged.len(), 0, "a run without an answer logs nothing");
+        assert_eq!(rig.run(&plain, without_limits()).logged.len(), 2);
+    });
+}
+
 /// The repository's registry with defaults for some keys; for all that may be null, unless others are to have no null and fail.
 fn registry_with_rules(required: &[&str]) -> Registry {
     registry_with(|mut keys| {

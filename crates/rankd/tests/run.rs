@@ -13,6 +13,8 @@ mod diffs;
 mod endings;
 #[path = "run/explains.rs"]
 mod explains;
+#[path = "run/feature_logs.rs"]
+mod feature_logs;
 #[path = "run/json.rs"]
 mod json;
 #[path = "run/pictures.rs"]

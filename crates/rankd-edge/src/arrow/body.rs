@@ -14,7 +14,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    pub(super) fn ids(&mut self, outputs: &[RowSet]) {
+    pub(crate) fn ids(&mut self, outputs: &[RowSet]) {
         let (mut valid, mut values) = (Bits::default(), Vec::new());
         for id in outputs.iter().flat_map(|output| output.rows().iter().map(|row| output.batch().ids()[row])) {
             valid.push(true);
@@ -24,7 +24,7 @@ impl Body {
     }
 
     /// The same for ids that are texts.
-    pub(super) fn text_ids(&mut self, outputs: &[RowSet]) -> Result<(), TooLong> {
+    pub(crate) fn text_ids(&mut self, outputs: &[RowSet]) -> Result<(), TooLong> {
         let (mut valid, mut texts) = (Bits::default(), Texts::default());
         for output in outputs {
             // Only an output without rows may have ids of no texts.
@@ -53,7 +53,7 @@ impl Body {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, field: &ArrowField<'_>, outputs: &[RowSet]) -> Result<(), TooLong> {
+    pub(crate) fn add(&mut self, field: &ArrowField<'_>, outputs: &[RowSet]) -> Result<(), TooLong> {
         let mut valid = Bits::default();
         match field.type_of {
             Type::Int => {
@@ -175,6 +175,11 @@ impl Body {
         values.iter().for_each(|value| valid.push(value.is_some()));
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.unwrap_or_default().to_le_bytes()).collect();
         self.field(&valid, &[&bytes]);
+    }
+
+    /// How many bytes it has so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Texts or bytes, of which some may be null. False where there is too much of it.

@@ -78,6 +78,7 @@ impl Explanation<'_> {
         lines.extend(self.plan.node(ix).label.clone());
         lines.extend(self.output_name(ix).map(|name| format!("output {name}")));
         lines.extend(self.fallback(ix).map(|fallback| format!("fallback {fallback}")));
+        lines.extend(self.logs(ix).map(|keys| format!("logs {keys}")));
         lines.extend(self.runs(ix).map(|runs| format!("runs {runs}")));
         if let Some(record) = self.record(ix) {
             lines.push(format!("{} → {} rows", record.rows_in, record.rows_out));

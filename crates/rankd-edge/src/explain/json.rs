@@ -66,6 +66,13 @@ impl Explanation<'_> {
                 w.field(field).bool(true);
             }
         }
+        if let Some(keys) = &node.log {
+            w.field("log").array(|w| {
+                for (_, name) in keys {
+                    w.string(name);
+                }
+            });
+        }
         if let Some(at) = node.at() {
             w.field("at").string(at);
         }

@@ -120,6 +120,12 @@ impl Explanation<'_> {
         self.plan.node(ix).fallback.map(|fallback| fallback_name(self.plan, StandIn::Substitute(fallback)).to_string())
     }
 
+    /// What a node logs of its rows, in words.
+    fn logs(&self, ix: NodeIx) -> Option<String> {
+        let names = self.plan.node(ix).log.as_ref()?.iter().map(|(_, name)| name.as_str());
+        Some(std::iter::once("id").chain(names).collect::<Vec<_>>().join(", "))
+    }
+
     /// When a node runs, where that is not in every run.
     fn runs(&self, ix: NodeIx) -> Option<&'static str> {
         let node = self.plan.node(ix);

@@ -28,7 +28,8 @@ impl Explanation<'_> {
         // Most plans have neither fallbacks nor conditions.
         let has_more = plan.nodes.iter().any(|node| node.fallback.is_some() || node.has_condition);
         let more: &[&str] = if has_more { &["fallback", "runs"] } else { &[] };
-        let mut written = Listing::new(&[&["node", "label"], more, &["at"]].concat());
+        let logs: &[&str] = if plan.logging.is_empty() { &[] } else { &["logs"] };
+        let mut written = Listing::new(&[&["node", "label"], more, logs, &["at"]].concat());
         self.walk(
             |ix| &plan.node(ix).inputs,
             |ix, tree| {
@@ -36,6 +37,9 @@ impl Explanation<'_> {
                 let mut row = vec![tree, node.label.clone().unwrap_or_default()];
                 if has_more {
                     row.extend([self.fallback(ix).unwrap_or_default(), self.runs(ix).unwrap_or_default().to_owned()]);
+                }
+                if !logs.is_empty() {
+                    row.push(self.logs(ix).unwrap_or_default());
                 }
                 row.push(node.at().unwrap_or_default().to_owned());
                 written.row(row);

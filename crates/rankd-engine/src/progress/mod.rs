@@ -8,6 +8,7 @@ pub(crate) use substitution::NodeNews;
 
 use crate::clock::Instant;
 use crate::error::RunError;
+use crate::link::Linked;
 use crate::recorded::Struck;
 use crate::settle::{NodeFailure, RunFailure, missing};
 use crate::steps::{Step, Steps};
@@ -30,6 +31,8 @@ pub(crate) struct Progress {
     bytes_max: usize,
     bytes_left: usize,
     substitution: Substitution,
+    /// The rows of the nodes that log them, once the run is over.
+    logged: Vec<(NodeIx, RowSet)>,
     /// Whether the node that pages has rows for another page.
     pub(crate) has_more: bool,
     /// The failure that ended the run: of its node, and how long after the start.
@@ -95,15 +98,35 @@ impl Progress {
         step.inputs.iter().map(|input| self.read(*input).ok_or(NodeFailure::InputMissing(*input))).collect()
     }
 
-    /// The rows of all outputs, in the plan's order. An answer without any row is no answer where something is missing from it.
-    pub(crate) fn outputs(&mut self, outputs: &[NodeIx]) -> Result<Vec<RowSet>, RunFailure> {
-        let rows = outputs.iter().map(|output| self.read(*output).ok_or_else(|| RunFailure::bug(missing(*output))));
+    /// The rows of all outputs, in the plan's order. An answer without any row is no answer where something is missing from it. The rows of nodes
+    /// that log them are kept for [`Progress::take_logged`].
+    pub(crate) fn outputs(&mut self, plan: &Linked) -> Result<Vec<RowSet>, RunFailure> {
+        if !plan.logging.is_empty() {
+            self.keep_logged(&plan.logging);
+        }
+        let rows =
+            plan.outputs.iter().map(|output| self.read(*output).ok_or_else(|| RunFailure::bug(missing(*output))));
         let rows: Vec<RowSet> = rows.collect::<Result<_, _>>()?;
         self.end_substitution();
         match self.first_error() {
             Some(error) if rows.iter().all(RowSet::is_empty) => Err(RunFailure::nothing_left(error.clone())),
             _ => Ok(rows),
         }
+    }
+
+    /// Rows that stand in for those of a node are not its own, and are not logged.
+    #[cold]
+    #[inline(never)]
+    fn keep_logged(&mut self, logging: &[NodeIx]) {
+        for &node in logging {
+            let rows = self.read(node).filter(|_| !self.is_substituted(node));
+            self.logged.extend(rows.map(|rows| (node, rows)));
+        }
+    }
+
+    /// The rows of the nodes that log them, in the order of the plan, where the run has ended with an answer.
+    pub(crate) fn take_logged(&mut self) -> Vec<(NodeIx, RowSet)> {
+        std::mem::take(&mut self.logged)
     }
 
     fn read(&mut self, ix: NodeIx) -> Option<RowSet> {

@@ -139,6 +139,14 @@ impl Progress {
         self.substitution.given_up.get(node as usize).is_some_and(|given_up| *given_up)
     }
 
+    /// Whether the rows in the place of a node are not its own.
+    pub(super) fn is_substituted(&self, node: NodeIx) -> bool {
+        let of = &self.substitution;
+        // What a plan without substitutes finds here is of an earlier run.
+        let is_in = |nodes: &Vec<bool>| nodes.get(node as usize).is_some_and(|is_in| *is_in);
+        of.substitutes.is_some() && [&of.given_up, &of.skipped, &of.hollow].into_iter().any(is_in)
+    }
+
     /// The fallback of a node, where this run may take it.
     pub(crate) fn fallback_of(&self, node: NodeIx) -> Option<Substitute> {
         let of = &self.substitution;

@@ -83,7 +83,7 @@ impl Run<'_> {
                 Paused::NothingIsReady => {}
             }
             if self.buffers.progress.is_done() {
-                return Poll::Ready(self.buffers.progress.outputs(&self.plan.outputs));
+                return Poll::Ready(self.buffers.progress.outputs(self.plan));
             }
             match self.poll_event(cx) {
                 Poll::Ready(Event::StepsFinished) => {}

@@ -36,6 +36,7 @@ use futures_util::task::AtomicWaker;
 use job::Results;
 use rankd_column::RowSet;
 use rankd_plan::model::ModelVersions;
+use rankd_plan::plan::NodeIx;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ use usage::Usage;
 pub struct Outcome {
     /// The rows of each output, in the plan's order.
     pub result: Result<Vec<RowSet>, Box<RunError>>,
+    /// The rows of the nodes that log them, where there is a result.
+    pub logged: Vec<(NodeIx, RowSet)>,
     /// The fallbacks that were taken, in order of time.
     pub degraded: Vec<Degraded>,
     /// The nodes that have fewer rows than they want, in order of time.
@@ -80,19 +83,21 @@ impl Outcome {
             recorder.end(progress.weather(plan));
         }
         let (degraded, short) = progress.take_shortcomings();
+        let logged = progress.take_logged();
         let result = result.map_err(RunFailure::into_error);
         let paging = plan.paging.as_ref().filter(|_| progress.has_more).zip(result.as_ref().ok());
         let cursor = paging.and_then(|(paging, rows)| paging.next(&plan.name, &plan.outputs, request, rows));
         let (dials, seed) = (request.dials.clone(), request.seed.clone());
         let models = request.models.clone().filter(|_| request.trace);
         let arms = request.arms.clone();
-        Outcome { result, degraded, short, dials, cursor, seed, arms, models, trace, took, cpu }
+        Outcome { result, logged, degraded, short, dials, cursor, seed, arms, models, trace, took, cpu }
     }
 
     /// Of a request that did not come to run.
     pub fn failed(error: RunError) -> Outcome {
         Outcome {
             result: Err(Box::new(error)),
+            logged: Vec::new(),
             degraded: Vec::new(),
             short: Vec::new(),
             dials: Vec::new(),

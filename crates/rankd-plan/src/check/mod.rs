@@ -1,6 +1,6 @@
 //! All checks of a plan. Each pass goes as far as it can and reports everything; only a plan without errors comes out.
 //!
-//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `literals` (data in them), `template` and [`uses`] (which of them go together), `substitutes` (rows in place of a node's own), [`graph`] (order and reach), [`flow`] (which
+//! Reading order: [`names`], [`tables`] (expressions), [`args`] (task parameters), `literals` (data in them), `template` and [`uses`] (which of them go together), `substitutes` (rows in place of a node's own), [`logs`] (keys of the feature log), [`graph`] (order and reach), [`flow`] (which
 //! keys are where), `substitute_flow` and `doubled` (the same for rows in place of a node's own).
 
 mod args;
@@ -10,6 +10,7 @@ mod graph;
 mod key_args;
 mod keys;
 mod literals;
+mod logs;
 mod models;
 pub(crate) mod names;
 mod node_args;
@@ -32,6 +33,7 @@ use crate::signatures::Signatures;
 use crate::wire::{self, WirePlan};
 use graph::Reach;
 use names::Names;
+use rankd_column::Key;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -108,6 +110,8 @@ struct Draft {
     args: Vec<Option<Arg>>,
     label: Option<String>,
     substitutes: Substitutes,
+    /// The keys that it logs.
+    log: Option<Vec<Key>>,
     source: Option<SourceSpan>,
 }
 
@@ -185,6 +189,7 @@ impl<'a> Checker<'a> {
             let after = flow::check(self.wire, &drafts, order, self.names.registry, found);
             substitute_flow::check(self.wire, &drafts, order, &after, self.names.registry, found);
             doubled::check(self.wire, &drafts, order, found);
+            logs::check(self.wire, &drafts, &after, &reach, self.names.registry, found);
             models::note_present(&mut drafts, &after, self.names.registry);
         }
         if found.has_errors() {
@@ -225,6 +230,7 @@ impl<'a> Checker<'a> {
             args: Vec::new(),
             label: None,
             substitutes: Substitutes::default(),
+            log: logs::read(self, at, found),
             source,
         };
         self.read_task(at, tables, &mut draft, found);
@@ -302,6 +308,7 @@ impl<'a> Checker<'a> {
                 fallback: draft.substitutes.fallback,
                 fail_open: wire.fail_open.as_deref().map(Arc::from),
                 condition: draft.substitutes.condition,
+                log: draft.log.map(Arc::from),
                 needed: reach.needed[at],
                 lazy: reach.needed[at] && !reach.eager[at],
             });

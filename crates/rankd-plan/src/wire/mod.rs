@@ -51,6 +51,8 @@ pub struct WireNode<'a> {
     /// The id of a predicate.
     pub when: Option<Cow<'a, str>>,
     pub otherwise: Option<WireSubstitute<'a>>,
+    /// The text of the keys that it logs.
+    pub log: Option<&'a str>,
     pub source: Option<u32>,
 }
 
@@ -96,6 +98,7 @@ const NODE_FIELDS: &[&str] = &[
     "fail_open",
     "when",
     "otherwise",
+    "log",
     "source",
 ];
 /// The longest time-out that a plan can ask for: a day.
@@ -214,6 +217,7 @@ fn node<'a>(cursor: &mut Cursor<'a, '_>) -> Result<WireNode<'a>, Fault> {
                 node.when = cursor.text()?;
             }
             "otherwise" => node.otherwise = substitute::read(cursor)?,
+            "log" => node.log = Some(cursor.raw()?),
             "source" => node.source = cursor.int(0, u32::MAX.into())?.map(|at| at as u32),
             _ => return Ok(false),
         }

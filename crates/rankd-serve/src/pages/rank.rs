@@ -56,13 +56,17 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
         };
         let Prepared { request, output_keys, with_trace } = prepared;
         let deadline = scope.loop_state.loop_handle.deadline(scope.since, request.deadline);
+        let logged_user = run::logged_user(scope, &request);
         let outcome = run::run(scope, &linked, request).await;
         run::record(scope, &linked, &outcome);
         let arrow = accept_header::arrow(&call.head.headers);
         let spec = AnswerSpec { plan: &linked, registry: &plan.registry, output_keys, with_trace, arrow, deadline };
-        let (reply, outcome) = off_loop::write(scope, spec, outcome).await;
+        let (reply, mut outcome) = off_loop::write(scope, spec, outcome).await;
         if outcome.is_none() {
             scope.rows = 0;
+        }
+        if let Some((user_id, outcome)) = logged_user.zip(outcome.as_mut()) {
+            run::log_rows(scope, &plan, user_id, outcome);
         }
         let began_ns = scope.began_ns;
         scope.run = outcome.and_then(|Outcome { trace, degraded, .. }| {

@@ -10,6 +10,7 @@ use rankd_engine::store::Open;
 use rankd_engine::store::memory::{Data, MemoryEndpoint};
 use rankd_engine::trace::{End, NodeTrace, Trace};
 use rankd_engine::{Engine, ErrorKind, Linked, Outcome, Request, RunError, Scheduler, Settings};
+use rankd_plan::plan::NodeIx;
 use rankd_plan::registry::{Endpoint, Inject, Text};
 use rankd_plan::{Registry, check};
 use rankd_tasks::tasks;
@@ -133,8 +134,8 @@ impl Rig {
         let asked: Instant = clock::now();
         let outcome = self.engine.run(plan, request);
         let waited = clock::now().saturating_duration_since(asked);
-        let Outcome { result, trace, .. } = outcome;
-        Seen { plan: plan.clone(), result, trace: trace.expect("a trace was asked for"), waited }
+        let Outcome { result, logged, trace, .. } = outcome;
+        Seen { plan: plan.clone(), result, logged, trace: trace.expect("a trace was asked for"), waited }
     }
 
     /// Waits until the CPU pool has done all that it was given, in the background as well.
@@ -181,6 +182,8 @@ pub(crate) fn node_timeout(ms: u64) -> Allowed {
 pub(crate) struct Seen {
     pub(crate) plan: Arc<Linked>,
     pub(crate) result: Result<Vec<RowSet>, Box<RunError>>,
+    /// The rows of nodes that log them.
+    pub(crate) logged: Vec<(NodeIx, RowSet)>,
     pub(crate) trace: Trace,
     /// From asking to being answered.
     pub(crate) waited: Duration,

@@ -39,7 +39,7 @@ impl CaptureArgs {
     }
 }
 
-fn share(text: &str) -> Result<f64, BadArgument> {
+pub(crate) fn share(text: &str) -> Result<f64, BadArgument> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number from 0 to 1, such as 0.001".into())
 }

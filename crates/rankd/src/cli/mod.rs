@@ -15,6 +15,7 @@ pub(crate) mod dslc;
 mod engine;
 mod experiments;
 mod explain;
+mod feature_log_args;
 mod healthcheck;
 mod import;
 mod init;

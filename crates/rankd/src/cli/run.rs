@@ -4,19 +4,22 @@
 
 use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::capture_args::CaptureArgs;
+use crate::cli::feature_log_args::FeatureLogArgs;
 use crate::cli::plan_engine::{PlanEngine, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
 use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
 use rankd_edge::capture::{Capture, CapturedPlan, CapturedRequest, RunState};
+use rankd_edge::feature_log::{FeatureLog, LoggedPlan, LoggedRequest};
 use rankd_edge::input::{REQUEST_BYTES_MAX, RefusedRequest};
-use rankd_edge::library::{Library, PlanFile};
+use rankd_edge::library::{Library, PlanFile, sha256};
 use rankd_edge::perfetto::Perfetto;
 use rankd_edge::prepare::{Prepared, Tracing};
 use rankd_edge::{VERSION, date, files};
 use rankd_engine::recorded::{Reads, RunRecorder};
-use rankd_engine::{ErrorKind, Request, RunError, clock};
+use rankd_engine::{ErrorKind, Linked, Outcome, Request, RunError, clock};
+use rankd_plan::Registry;
 use rankd_plan::json::Writer;
 use rankd_plan::render::excerpt;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -50,12 +53,39 @@ pub(crate) struct RunCommand {
     bench_concurrency: u64,
     #[command(flatten)]
     capture: CaptureArgs,
+    #[command(flatten)]
+    feature_log: FeatureLogArgs,
 }
 
 /// What captures a run.
 struct SessionCapture {
     capture: Capture,
     plan: CapturedPlan,
+}
+
+/// What logs the rows of runs: the plans that have run so far, since an arm of an experiment may have another answer.
+struct SessionFeatureLog {
+    log: FeatureLog,
+    plans: Vec<Arc<LoggedPlan>>,
+}
+
+impl SessionFeatureLog {
+    fn keep(
+        &mut self,
+        request: LoggedRequest,
+        plan: &Linked,
+        file: &PlanFile,
+        registry: &Registry,
+        outcome: &mut Outcome,
+    ) {
+        let known = self.plans.iter().position(|known| *known.name == *plan.name);
+        let at = known.unwrap_or_else(|| {
+            let digest = sha256(file.artifact_text().unwrap_or_default());
+            self.plans.push(self.log.plan(plan, &digest, registry));
+            self.plans.len() - 1
+        });
+        self.log.keep(request, &self.plans[at], outcome);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,9 +128,16 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
         let plan = CapturedPlan::new(artifact, &running.loaded.texts);
         SessionCapture { capture, plan }
     });
+    let feature_log = match command.feature_log.start() {
+        Ok(log) => log.map(|log| SessionFeatureLog { log, plans: Vec::new() }),
+        Err(error) => {
+            error.report();
+            return WRONG;
+        }
+    };
     let perfetto = args.trace.is_some().then(Perfetto::default);
     let format = command.format.unwrap_or(if say::programs_are_people() { Format::Table } else { Format::Json });
-    let mut session = Session { args, running: &running, format, perfetto, capture, began: clock::now() };
+    let mut session = Session { args, running: &running, format, perfetto, capture, feature_log, began: clock::now() };
     let mut code = match &command.user {
         Some(user) => session.ask(user, std::io::stdout().lock()),
         None => session.read(&signals, std::io::stdout().lock()),
@@ -121,6 +158,7 @@ struct Session<'a> {
     format: Format,
     perfetto: Option<Perfetto>,
     capture: Option<SessionCapture>,
+    feature_log: Option<SessionFeatureLog>,
     began: clock::Instant,
 }
 
@@ -210,9 +248,11 @@ impl Session<'_> {
         let started = clock::nanos_between(self.began, clock::now());
         // A capture does not say which arms a request was in, so one that is in some could not be replayed.
         let capture = self.capture.as_ref().filter(|of| request.arms.is_none() && of.capture.takes(&id));
+        let logged = self.feature_log.as_ref().filter(|of| of.log.takes(&id));
+        let logged = logged.map(|_| LoggedRequest { request_id: id.clone(), user_id: request.user_id.clone() });
         let recorder = capture.map(|_| Arc::<RunRecorder>::default());
         let reads = recorder.clone().map_or(Reads::Live, Reads::Recorded);
-        let outcome = engine.run(plan, Request { reads, ..request });
+        let mut outcome = engine.run(plan, Request { reads, ..request });
         if let Some(perfetto) = &mut self.perfetto {
             perfetto.add(plan, &id, &outcome, started);
         }
@@ -255,7 +295,11 @@ impl Session<'_> {
             (Format::Json, Ok(_)) => answer.render(&outcome),
             (_, Err(error)) => self.failed(answer.render(&outcome), error),
         };
-        (response, outcome.result.is_ok())
+        let ok = outcome.result.is_ok();
+        if let (Some(request), Some(of)) = (logged, &mut self.feature_log) {
+            of.keep(request, plan, file, registry, &mut outcome);
+        }
+        (response, ok)
     }
 
     /// A failure as it is asked for.

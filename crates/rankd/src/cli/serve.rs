@@ -3,6 +3,7 @@
 use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::engine::EngineArgs;
+use crate::cli::feature_log_args::FeatureLogArgs;
 use crate::cli::{DONE, FAILED, ModelArgs, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
@@ -49,6 +50,8 @@ pub(crate) struct ServeArgs {
     places: Places,
     #[command(flatten)]
     models: ModelArgs,
+    #[command(flatten)]
+    feature_log: FeatureLogArgs,
     /// Longest time a request with a deadline may queue before it is refused, in ms [default: a quarter of the time it has left]
     #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     queue_ms: Option<u64>,
@@ -194,6 +197,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         return Err(CommandError::Reported);
     }
     let target = |text: &Option<String>| text.as_deref().map(LogTarget::parse);
+    let feature_log = args.feature_log.start()?;
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let (stores, late) = late_data::open(&loaded.registry, args.models.files(library, &loaded.registry))?;
     let engine = Engine::start(settings, stores).map_err(CommandError::with("cannot start threads"))?;
@@ -210,6 +214,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         compiler: Box::new(compiler),
         settings: args.settings(loops),
         reload: ReloadSettings { plan_dir, registry, env, trial: !args.no_trial },
+        feature_log,
         collector: args.otlp.clone().map(|to| CollectorSettings { to, sample: args.otlp_sample }),
         watch: (args.watch_ms > 0).then(|| Duration::from_millis(args.watch_ms)),
         drain: Duration::from_millis(args.drain_ms),

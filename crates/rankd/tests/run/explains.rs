@@ -162,3 +162,24 @@ fn a_search_by_a_copy_is_called_approximate() {
     let tree = run(&["explain", &plan, "--registry", &registry], b"").stderr;
     assert!(tree.lines().any(|line| line.contains("copied nearest") && line.contains("approximate")), "{tree}");
 }
+
+#[test]
+fn what_a_node_logs_is_told_and_nothing_is_fused_across_it() {
+    let folder = Folder::new();
+    let source = node("s", "fixed_source", &[], r#""row_count":3"#);
+    let vm = |id: &str, from: &str, key: &str| node(id, "vm", &[from], &format!(r#""out_key":"{key}","expr":"e0""#));
+    let logs = vm("b", "a", "quality").replacen(r#""op""#, r#""log":["quality","score"],"op""#, 1);
+    let plain = [source, vm("a", "s", "score"), vm("b", "a", "quality"), vm("c", "b", "final_score")];
+    let mut logging = plain.clone();
+    logging[2] = logs;
+    let exprs = r#""e0":{"op":"key_ref","key":"id"}"#;
+    let told_of = |name: &str, nodes: &[String]| {
+        let plan = folder.plan_with(name, nodes, &["c"], exprs);
+        told(&["--plan", &plan], b"")
+    };
+    let (plain, logging) = (told_of("plain", &plain), told_of("logging", &logging));
+    assert_eq!(steps(&plain), ["s", "a b c"]);
+    assert_eq!(steps(&logging), ["s", "a b", "c"], "a pass may end with it, and none goes on across it");
+    assert_eq!(logging.list("written")[2].texts("log"), ["quality", "score"]);
+    assert!(!plain.list("written")[2].has("log"));
+}

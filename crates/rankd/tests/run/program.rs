@@ -49,8 +49,13 @@ impl Folder {
 
     /// Writes a plan of these nodes and gives its path as an argument.
     pub(crate) fn plan(&self, name: &str, nodes: &[String], outputs: &[&str]) -> String {
+        self.plan_with(name, nodes, outputs, "")
+    }
+
+    /// The same with expressions.
+    pub(crate) fn plan_with(&self, name: &str, nodes: &[String], outputs: &[&str], exprs: &str) -> String {
         let text = format!(
-            r#"{{"schema_version":1,"plan_name":"{name}","nodes":[{}],"outputs":{outputs:?},"expr_table":{{}},"pred_table":{{}}}}"#,
+            r#"{{"schema_version":1,"plan_name":"{name}","nodes":[{}],"outputs":{outputs:?},"expr_table":{{{exprs}}},"pred_table":{{}}}}"#,
             nodes.join(",")
         );
         self.write(&format!("{name}.plan.json"), &text)

@@ -19,6 +19,7 @@ mod details;
 mod downloads;
 mod endpoints;
 mod experiments;
+mod feature_log;
 mod heavy;
 mod http2;
 #[path = "../run/json.rs"]

@@ -80,6 +80,8 @@ fn tsc_and_the_compiler_agree() {
         "1, when: P.weight > 1 && U.id > 3 && nowMs() > 0, otherwise: \"input\"",
         "1, when: P.allow_nsfw, otherwise: ctx.candidates()",
         "1 }).take({ count: dial(10, { min: 2 })",
+        "1, log: [Key.score]",
+        "1, log: []",
     ];
     let bad = [
         "Key.country * 2",
@@ -105,6 +107,8 @@ fn tsc_and_the_compiler_agree() {
         "1, otherwise: 3, when: P.allow_nsfw",
         "1, fallback: \"input\", failOpen: true",
         "1, when: P.weight",
+        "1, log: Key.score",
+        "1, log: [P.weight > 1, {}]",
         "1 }).take({ count: dial(10)",
         "1 }).take({ count: dial(10, { min: \"2\" })",
         "1 }).sleep({ durationMs: dial(5, { min: 1 })",

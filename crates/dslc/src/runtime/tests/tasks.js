@@ -78,10 +78,10 @@ export const tests = {
     const plan = built((ctx) => {
       const other = ctx.begin({ count: 1 });
       return ctx
-        .begin({ count: 3, otherwise: "none", when: true, failOpen: "demo", fallback: other, timeoutMs: 7 })
+        .begin({ count: 3, otherwise: "none", when: true, failOpen: "demo", log: [Key.age], fallback: other, timeoutMs: 7 })
         .keepSome({ count: 2, fallback: "input", failOpen: "why" });
     });
-    equal(JSON.stringify(plan.nodes[1]), '{"op":"begin","inputs":[],"params":{"count":3},"timeout_ms":7,"fallback":{"node":"n0"},"fail_open":"demo","when":"p0","otherwise":"none","source":3}');
+    equal(JSON.stringify(plan.nodes[1]), '{"op":"begin","inputs":[],"params":{"count":3},"timeout_ms":7,"fallback":{"node":"n0"},"fail_open":"demo","when":"p0","otherwise":"none","log":["age"],"source":3}');
     equal(JSON.stringify(plan.nodes[2]), '{"op":"keep_some","inputs":["n1"],"params":{"count":2},"fallback":"input","fail_open":"why","source":3}');
   },
   "several outputs are a list"() {

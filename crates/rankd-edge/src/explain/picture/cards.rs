@@ -102,6 +102,9 @@ impl Card {
         if let Some(fallback) = told.fallback(ix) {
             card.say(Look::Fallback, "fallback", fallback);
         }
+        if let Some(keys) = told.logs(ix) {
+            card.say(Look::Remark, "logs", keys);
+        }
         match (linked.needed, linked.lazy) {
             (false, _) => card.remark("never", "never runs: no output needs it"),
             (true, true) => card.remark("lazy", "runs when it is needed"),

@@ -9,6 +9,7 @@ const CASES: &[&str] = &[
     include_str!("../../../../../cases/file.md"),
     include_str!("../../../../../cases/graph.md"),
     include_str!("../../../../../cases/limits.md"),
+    include_str!("../../../../../cases/logs.md"),
     include_str!("../../../../../cases/models.md"),
     include_str!("../../../../../cases/names.md"),
     include_str!("../../../../../cases/nearest.md"),
