@@ -102,7 +102,7 @@ impl Engine {
         let (registry, tables) = (registry(), Arc::new(Tables::default()));
         if origin == Origin::Scan {
             let ids = TableIds::Ints(rows.batch().ids().to_vec());
-            let data = TableData { ids, columns: rows.batch().columns().to_vec() };
+            let data = TableData { ids, columns: rows.batch().columns().to_vec(), sha256: None };
             let items = registry.endpoints.named("items").expect("the registry has it");
             tables.swap(TableEndpoint(items), data).expect("ids are numbers");
         }

@@ -22,6 +22,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("http", &["--bin", "http"]),
     ("faults", &["--bin", "faults"]),
     ("service", &["--bin", "service"]),
+    ("replay", &["--bin", "replay"]),
     ("layout", &["--bin", "layout"]),
 ];
 

@@ -84,7 +84,7 @@ impl Bench {
             COLUMNS.iter().map(|(name, type_of)| Arc::new(column(name, *type_of, size, &mut random))).collect();
         let named = (1..).map(Key).zip(columns.iter().cloned()).collect();
         let items = TableEndpoint(registry.endpoints.named("items").expect("the registry has it"));
-        let data = TableData { ids: TableIds::Ints((0..size).map(id).collect()), columns: named };
+        let data = TableData { ids: TableIds::Ints((0..size).map(id).collect()), columns: named, sha256: None };
         tables.swap(items, data).expect("ids are numbers");
         let asked: Vec<Vec<u32>> = (0..REQUESTS).map(|_| distinct(size, &mut random)).collect();
         let fields: Vec<String> = COLUMNS.iter().map(|(name, _)| format!("\"{name}\":\"{name}\"")).collect();

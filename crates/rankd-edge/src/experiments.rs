@@ -109,18 +109,41 @@ impl PlanExperiments {
         let free =
             layers.iter().filter(|one| switched.is_none_or(|(at, _)| self.experiments.get(at).layer != one.layer));
         taken.extend(free.filter_map(|layer| taking.take(layer, &mut known)));
-        for (at, arm) in &taken {
-            let arm = self.experiments.get(*at).arms.get(*arm as usize);
-            for (param, value) in arm.into_iter().flat_map(|arm| &arm.set) {
-                if let Some(slot) = request.params.get_mut(*param as usize) {
-                    slot.clone_from(value);
-                }
-            }
-        }
+        set_params(&self.experiments, &taken, request);
         if !taken.is_empty() || !forced.is_empty() {
             request.arms = Some(Arc::new(Arms::new(&self.experiments, taken, !forced.is_empty())));
         }
         other.map(|other| other.name.as_str())
+    }
+}
+
+/// Puts a request into these arms, by the names of experiments and arms, whoever its user is: it was in them before. `None` where there is no such experiment
+/// or arm.
+pub fn put_into(
+    experiments: &Arc<Experiments>,
+    named: &[(String, String)],
+    is_forced: bool,
+    request: &mut Request,
+) -> Option<()> {
+    let position = |(name, arm): &(String, String)| {
+        let at = experiments.named(name)?;
+        Some((at, experiments.get(at).arm_named(arm)?))
+    };
+    let taken = named.iter().map(position).collect::<Option<Vec<_>>>()?;
+    set_params(experiments, &taken, request);
+    request.arms = Some(Arc::new(Arms::new(experiments, taken, is_forced)));
+    Some(())
+}
+
+/// Sets the parameters that arms override.
+fn set_params(experiments: &Experiments, taken: &[(u32, u32)], request: &mut Request) {
+    for (at, arm) in taken {
+        let arm = experiments.get(*at).arms.get(*arm as usize);
+        for (param, value) in arm.into_iter().flat_map(|arm| &arm.set) {
+            if let Some(slot) = request.params.get_mut(*param as usize) {
+                slot.clone_from(value);
+            }
+        }
     }
 }
 

@@ -6,13 +6,13 @@ use crate::registry_files::{LoadedRegistry, Variables};
 use rankd_engine::Tasks;
 use rankd_plan::check::too_large;
 use rankd_plan::diagnostic::{Diagnostic, SourceSpan};
+use rankd_plan::digest::sha256;
 use rankd_plan::json::Writer;
 use rankd_plan::limits::FILE_BYTES_MAX;
 use rankd_plan::model::{OnnxReader, OnnxTrial, OpenOnnx};
 use rankd_plan::render::Report;
 use rankd_plan::source::{Compiled, Compiler, Folder, SOURCE_BYTES_MAX, SourceText, Unreadable};
 use rankd_plan::{Checked, Code, Diagnostics, Registry, Severity, check};
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -263,11 +263,6 @@ pub fn on_all_cores<R: Send>(paths: &[PathBuf], work: impl Fn(&Path) -> R + Sync
     });
     loaded.sort_by_key(|(at, _)| *at);
     loaded.into_iter().map(|(_, result)| result).collect()
-}
-
-/// The SHA-256 of a text, in hexadecimal.
-pub fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The folder that a plan's imports stay in: that of its file.

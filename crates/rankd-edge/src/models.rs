@@ -6,6 +6,7 @@
 use crate::date;
 use crate::files::{self, Contents, Stamp};
 use rankd_plan::diagnostic::Diagnostic;
+use rankd_plan::digest;
 use rankd_plan::model::{self, Format, MODEL_BYTES_MAX, ModelPlace, ModelProblem, OnnxReader, UsedModel};
 use rankd_plan::{Code, Diagnostics, Registry};
 use sha2::{Digest, Sha256};
@@ -206,7 +207,7 @@ impl ModelSource {
             Ok(Contents::TooLarge(bytes)) => return Err(ModelError::TooLarge { path: path(), bytes }),
             Ok(Contents::Bytes(bytes)) => bytes,
         };
-        let is: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let is = digest::in_hexadecimal(&Sha256::digest(&bytes));
         if self.sha256.as_ref().is_some_and(|wanted| *wanted != is) {
             return Err(ModelError::Sha256 { path: path(), is });
         }

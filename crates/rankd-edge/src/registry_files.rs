@@ -91,7 +91,7 @@ impl ExperimentsFile {
 }
 
 /// What the files of a registry say: keys, parameters, endpoints and models. A file that cannot be read says nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegistryTexts(pub [String; 4]);
 
 impl RegistryTexts {

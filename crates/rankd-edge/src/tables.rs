@@ -242,7 +242,7 @@ impl TableSource {
             }
         };
         let read = table_file::read(&self.path, &self.wanted, &mut progress).map_err(TableError::File)?;
-        let TableColumns { ids, mut columns, left_out, bad_cells, first_bad_cells, .. } = read;
+        let TableColumns { ids, mut columns, left_out, bad_cells, first_bad_cells, sha256, .. } = read;
         for (key, column) in &mut columns {
             self.keep_rule(*key, column)?;
         }
@@ -255,7 +255,8 @@ impl TableSource {
             // It was asked for.
             None => TableIds::Ints(Vec::new()),
         };
-        Ok(LoadedTable { data: TableData { ids, columns }, left_out, bad_cells: (bad_cells, first_bad_cells) })
+        let data = TableData { ids, columns, sha256: sha256.map(Into::into) };
+        Ok(LoadedTable { data, left_out, bad_cells: (bad_cells, first_bad_cells) })
     }
 
     /// What rows without a value get, once for all runs.

@@ -119,5 +119,6 @@ pub(crate) fn outcome() -> Outcome {
         seed: None,
         arms: None,
         models: None,
+        tables: None,
     }
 }

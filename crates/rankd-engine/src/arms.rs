@@ -28,6 +28,11 @@ impl Arms {
         })
     }
 
+    /// The experiments that they are arms of.
+    pub fn experiments(&self) -> &Arc<Experiments> {
+        &self.experiments
+    }
+
     /// The numbers of the arms, among those of all experiments.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.taken.iter().map(|(experiment, arm)| self.experiments.get(*experiment).first_arm + arm)

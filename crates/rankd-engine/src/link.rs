@@ -36,6 +36,8 @@ use std::time::Duration;
 /// A plan that can run. Shared by all requests for it; nothing in it changes but what is learned of costs.
 pub struct Linked {
     pub name: String,
+    /// The SHA-256 of the plan's artifact.
+    pub sha256: Arc<str>,
     /// As written.
     pub nodes: Vec<LinkedNode>,
     pub outputs: Vec<NodeIx>,
@@ -198,6 +200,7 @@ impl Linked {
         let table_needs = table_needs.into_inner();
         Ok(Linked {
             name,
+            sha256: plan.sha256.clone(),
             nodes,
             outputs,
             output_names: plan.output_names.clone(),
@@ -257,6 +260,7 @@ impl Linked {
         };
         Linked {
             name: self.name.clone(),
+            sha256: self.sha256.clone(),
             nodes: vec![node],
             outputs: vec![0],
             output_names: None,

@@ -17,6 +17,8 @@ pub type NodeIx = u32;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub name: String,
+    /// The SHA-256 of its artifact.
+    pub sha256: Arc<str>,
     pub nodes: Vec<Node>,
     /// In the order in which their rows are answered.
     pub outputs: Vec<NodeIx>,

@@ -12,6 +12,7 @@ use crate::readiness::{Phase, Readiness};
 use crate::version_wish::{SwitchRequest, VersionSettings};
 use arc_swap::ArcSwap;
 use crossbeam_channel::Sender;
+use rankd_edge::capture::Capture;
 use rankd_edge::feature_log::FeatureLog;
 use rankd_edge::models::ModelFiles;
 use rankd_edge::tables::TableFiles;
@@ -67,6 +68,8 @@ pub(crate) struct App {
     /// Where the rows of requests are logged.
     pub(crate) feature_log: Option<FeatureLog>,
     pub(crate) collector: Option<Collector>,
+    /// Where requests are captured.
+    pub(crate) capture: Option<Capture>,
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
     pub(crate) readiness: Readiness,

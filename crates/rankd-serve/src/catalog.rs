@@ -2,13 +2,16 @@
 
 use crate::degraded_counts::DegradedCounts;
 use crate::metrics::{Count, PlanMetrics};
+use crate::plan_header;
 use crate::reload_experiments::ServedExperiments;
 use crate::verdict::Answers;
 use crate::version_counts::VersionCounts;
 use crate::version_history::{ARTIFACT_BYTES_MAX, Held, KeptVersion, VersionHistory};
+use hyper::header::HeaderValue;
 use rankd_edge::date;
 use rankd_edge::experiments::{PlanExperiments, UnappliedExperiment};
 use rankd_edge::feature_log::{FeatureLog, LoggedPlan};
+use rankd_edge::registry_files::RegistryTexts;
 use rankd_engine::{Linked, RunError, codes};
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::{Plan, Registry};
@@ -19,12 +22,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// All plans, and the registry that they were checked against.
 pub(crate) struct Catalog {
     pub(crate) registry: Arc<Registry>,
+    /// What the files of the registry say.
+    pub(crate) texts: Arc<RegistryTexts>,
     pub(crate) experiments: ServedExperiments,
     plans: HashMap<String, CatalogEntry>,
     /// The same in order of their names.
     in_order: Vec<Arc<ServedPlan>>,
     /// The experiments that are not applied, because they need a plan that is not served.
     pub(crate) left_out: Vec<UnappliedExperiment>,
+}
+
+/// What plans are served with.
+#[derive(Clone)]
+pub(crate) struct CatalogBase {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) texts: Arc<RegistryTexts>,
+    pub(crate) experiments: ServedExperiments,
 }
 
 /// A plan, and the experiments that change its answers.
@@ -34,11 +47,8 @@ pub(crate) struct CatalogEntry {
 }
 
 impl Catalog {
-    pub(crate) fn new(
-        registry: Arc<Registry>,
-        experiments: ServedExperiments,
-        plans: HashMap<String, Arc<ServedPlan>>,
-    ) -> Catalog {
+    pub(crate) fn new(base: CatalogBase, plans: HashMap<String, Arc<ServedPlan>>) -> Catalog {
+        let CatalogBase { registry, texts, experiments } = base;
         // Sorted here and not for each request: with thousands of plans it would keep an event loop busy for milliseconds.
         let mut in_order: Vec<_> = plans.values().cloned().collect();
         in_order.sort_by(|a, b| a.name.cmp(&b.name));
@@ -51,18 +61,23 @@ impl Catalog {
         let plans = bound.collect();
         left_out.sort_unstable();
         left_out.dedup();
-        Catalog { registry, experiments, plans, in_order, left_out }
+        Catalog { registry, texts, experiments, plans, in_order, left_out }
     }
 
-    pub(crate) fn empty(registry: Arc<Registry>, experiments: ServedExperiments) -> Catalog {
-        Catalog::new(registry, experiments, HashMap::new())
+    pub(crate) fn empty(base: CatalogBase) -> Catalog {
+        Catalog::new(base, HashMap::new())
+    }
+
+    /// What its plans are served with.
+    pub(crate) fn base(&self) -> CatalogBase {
+        let Catalog { registry, texts, experiments, .. } = self;
+        CatalogBase { registry: registry.clone(), texts: texts.clone(), experiments: experiments.clone() }
     }
 
     /// With some plans exchanged, added or, where there is `None`, taken away.
     pub(crate) fn with(
         &self,
-        registry: Arc<Registry>,
-        experiments: ServedExperiments,
+        base: CatalogBase,
         changed: impl IntoIterator<Item = (String, Option<Arc<ServedPlan>>)>,
     ) -> Catalog {
         let mut plans: HashMap<_, _> = self.in_order.iter().map(|plan| (plan.name.clone(), plan.clone())).collect();
@@ -73,7 +88,7 @@ impl Catalog {
             }
         }
         forget_artifacts(&mut plans, ARTIFACT_BYTES_MAX);
-        Catalog::new(registry, experiments, plans)
+        Catalog::new(base, plans)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<ServedPlan>> {
@@ -169,6 +184,10 @@ pub(crate) struct GoodVersion {
     pub(crate) sha256: String,
     /// What is logged of its rows, where rows are.
     pub(crate) logged: Option<Arc<LoggedPlan>>,
+    /// The artifact, where requests are captured.
+    pub(crate) artifact: Option<Arc<str>>,
+    /// What answers name it by.
+    pub(crate) header: HeaderValue,
     pub(crate) loaded_at: String,
     /// How many times a version came into service, with this one.
     pub(crate) version: u64,
@@ -195,6 +214,7 @@ impl GoodVersion {
     pub(crate) fn new(
         plan: Plan,
         linked: Arc<Linked>,
+        artifact: Option<Arc<str>>,
         kept: &KeptVersion,
         before: Option<&GoodVersion>,
         arrival: Arrival,
@@ -214,8 +234,10 @@ impl GoodVersion {
         GoodVersion {
             linked,
             plan: Arc::new(plan),
+            header: plan_header::value(&sha256),
             sha256,
             logged: None,
+            artifact,
             loaded_at,
             version,
             degraded,

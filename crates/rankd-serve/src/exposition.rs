@@ -1,10 +1,12 @@
 //! The metrics as Prometheus reads them. Every name starts with `rankd_`; `docs/operations.md` lists them all.
 
 use crate::app::App;
+use crate::capture_metrics;
 use crate::collector::Collector;
 use crate::connection_state::{CloseReason, ConnectionClass};
 use crate::limiter::{PRESSURE_MAX, Refusal};
-use crate::metrics::{BOUNDS, Count, LoopMetrics, PLACES, PlanCounts, Times};
+use crate::metrics::{Count, LoopMetrics, PLACES, PlanCounts};
+use crate::metrics_text::{MetricsText, seconds};
 use crate::readiness::{Phase, Warnings};
 use crate::request_outcome::RequestOutcome;
 use crate::time_slice::TimeSlice;
@@ -13,8 +15,7 @@ use rankd_edge::tables::TableFiles;
 use rankd_edge::{date, process};
 use rankd_engine::store::health::{BreakerState, LATENCY_BOUNDS_US, Snapshot};
 use rankd_engine::trace::ROW_COUNTS;
-use std::fmt::{Display, Write};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Renders the page in time slices, because with thousands of plans it takes long.
 pub(crate) async fn render(app: &App) -> String {
@@ -29,94 +30,14 @@ pub(crate) async fn render(app: &App) -> String {
     tables(&mut page, app);
     models(&mut page, app);
     experiments(&mut page, app);
+    capture_metrics::write(&mut page, app.capture.as_ref());
     itself(&mut page, app);
     page.out
 }
 
-/// The bounds of the buckets of times, as they are written; the last one is for what is longer.
-static BOUND_TEXTS: LazyLock<Vec<String>> =
-    LazyLock::new(|| BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]).collect());
-
 /// About how many bytes a page has without plans, and how many a plan adds.
 const PAGE_BYTES: usize = 64 << 10;
 const PLAN_BYTES: usize = 2 << 10;
-
-/// Text under construction.
-struct MetricsText {
-    out: String,
-}
-
-impl MetricsText {
-    fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut MetricsText {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        self
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) -> &mut MetricsText {
-        self.sample_of(name, "", labels, &[], value)
-    }
-
-    /// A sample of one of the series that belong to a histogram.
-    fn sample_of(
-        &mut self,
-        name: &str,
-        suffix: &str,
-        labels: &[(&str, &str)],
-        more: &[(&str, &str)],
-        value: impl Display,
-    ) -> &mut MetricsText {
-        self.out.push_str(name);
-        self.out.push_str(suffix);
-        let mut before = '{';
-        for (label, value) in labels.iter().chain(more) {
-            self.out.push(before);
-            self.out.push_str(label);
-            self.out.push_str("=\"");
-            self.push_escaped(value);
-            self.out.push('"');
-            before = ',';
-        }
-        if before == ',' {
-            self.out.push('}');
-        }
-        let _ = writeln!(self.out, " {value}");
-        self
-    }
-
-    fn push_escaped(&mut self, value: &str) {
-        if !value.contains(['\\', '"', '\n']) {
-            return self.out.push_str(value);
-        }
-        for letter in value.chars() {
-            match letter {
-                '\\' => self.out.push_str("\\\\"),
-                '"' => self.out.push_str("\\\""),
-                '\n' => self.out.push_str("\\n"),
-                other => self.out.push(other),
-            }
-        }
-    }
-
-    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
-        self.family(name, kind, help).sample(name, &[], value);
-    }
-
-    /// The times of all loops as one histogram.
-    fn times<'t>(&mut self, name: &str, labels: &[(&str, &str)], parts: impl Iterator<Item = &'t Times> + Clone) {
-        let mut total = 0;
-        for (at, bound) in BOUND_TEXTS.iter().enumerate() {
-            total += parts.clone().map(|times| times.buckets[at].get()).sum::<u64>();
-            self.sample_of(name, "_bucket", labels, &[("le", bound)], total);
-        }
-        let sum = parts.map(|times| times.sum_ns.get()).sum::<u64>();
-        self.sample_of(name, "_sum", labels, &[], seconds(sum)).sample_of(name, "_count", labels, &[], total);
-    }
-}
-
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
-}
 
 async fn plans(page: &mut MetricsText, app: &App) {
     let catalog = app.catalog.load_full();

@@ -3,7 +3,7 @@
 use crate::acceptor::Acceptor;
 use crate::app::{App, ServeSettings};
 use crate::audience::WhyServed;
-use crate::catalog::{Arrival, Catalog, GoodVersion, PlanCounters, ServedPlan};
+use crate::catalog::{Arrival, Catalog, CatalogBase, GoodVersion, PlanCounters, ServedPlan};
 use crate::connection_state::ClientTimeouts;
 use crate::hosts::Hosts;
 use crate::limiter::AdmissionSettings;
@@ -106,17 +106,15 @@ fn catalog(tasks: &Tasks) -> Catalog {
     let served = ServedPlan {
         name: "fuse".to_owned(),
         file: String::new(),
-        good: Some(GoodVersion::new(plan, linked, &kept, None, Arrival::File)),
+        good: Some(GoodVersion::new(plan, linked, None, &kept, None, Arrival::File)),
         problem: None,
         history: VersionHistory::default(),
         registry: registry.clone(),
         counters: Arc::new(PlanCounters::new(1, None)),
     };
-    Catalog::new(
-        registry,
-        ServedExperiments::new(Arc::default(), None),
-        HashMap::from([("fuse".to_owned(), Arc::new(served))]),
-    )
+    let experiments = ServedExperiments::new(Arc::default(), None);
+    let base = CatalogBase { registry, texts: Arc::default(), experiments };
+    Catalog::new(base, HashMap::from([("fuse".to_owned(), Arc::new(served))]))
 }
 
 fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, SocketAddr) {
@@ -149,6 +147,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         log: Log::start(None, None).unwrap(),
         feature_log: None,
         collector: None,
+        capture: None,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         readiness: Readiness::new(Phase::Ready),

@@ -10,15 +10,15 @@
 //! | [`responder`], [`request_scope`], [`hosts`], [`trace_context`] | one request: where it goes and what is recorded of it |
 //! | [`routes`], [`route`], [`audience`], [`pages`], [`openapi`] | the pages, one file each |
 //! | [`content_headers`], [`accept_header`], [`body`], [`off_loop`] | reading a body; what is too large for the loop |
-//! | [`admission`], [`limiter`], [`run`], [`traced_run`] | whether a plan may run now, and its run |
+//! | [`admission`], [`limiter`], [`run`], [`run_recording`], [`traced_run`] | whether a plan may run now, its run, and whether that is recorded |
 //! | [`unread_request`], [`refusal_answer`] | refusing a request before it is read |
-//! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
+//! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`plan_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
 //! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`version_history`], [`version_counts`], [`build_version`], [`version_wish`], [`switch_version`] | the versions that they had, and another of them in service |
 //! | [`verdict`], [`probation`] | whether a new version is worse than the one before |
 //! | [`reload_tables`], [`watched_tables`], [`reload_models`], [`give_back`] | the tables and models that they read |
 //! | [`reload_experiments`] | the experiments that change their answers |
-//! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
+//! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`metrics_text`], [`capture_metrics`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 #![warn(missing_docs)]
 
@@ -31,6 +31,7 @@ mod arm_counts;
 mod audience;
 mod body;
 mod build_version;
+mod capture_metrics;
 mod catalog;
 mod client_stream;
 mod collector;
@@ -50,9 +51,11 @@ mod load_plan;
 mod log;
 mod loop_state;
 mod metrics;
+mod metrics_text;
 mod off_loop;
 mod openapi;
 mod pages;
+pub mod plan_header;
 mod probation;
 mod readiness;
 mod refusal_answer;
@@ -67,6 +70,7 @@ mod responder;
 mod route;
 mod routes;
 mod run;
+mod run_recording;
 mod spans;
 mod start_error;
 pub mod status;
@@ -95,6 +99,7 @@ pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, LogTarget};
 pub use loop_state::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
+use rankd_edge::capture::Capture;
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::feature_log::FeatureLog;
 use rankd_edge::late_data::LateData;
@@ -107,7 +112,7 @@ pub use version_wish::VersionSettings;
 use acceptor::Acceptor;
 use arc_swap::ArcSwap;
 use audience::Listener;
-use catalog::Catalog;
+use catalog::{Catalog, CatalogBase};
 use collector::Collector;
 use metrics::Metrics;
 use rankd_edge::date;
@@ -126,10 +131,12 @@ use tokio::sync::watch;
 
 /// How long after the drain time everything else may take.
 const AFTER_DRAIN: Duration = Duration::from_secs(2);
-/// How long after that the last log lines, spans and rows of the feature log may take.
-const LAST_WORDS: Duration = Duration::from_secs(6);
+/// How long after that the last captures, log lines, spans and rows of the feature log may take.
+const LAST_WORDS: Duration = Duration::from_secs(7);
 /// How much of it the rows may take.
 const LAST_ROWS: Duration = Duration::from_secs(3);
+/// How long the last captures may take where the drain time has passed.
+const LAST_CAPTURES: Duration = Duration::from_secs(1);
 
 /// What a server is started with.
 pub struct Start {
@@ -157,6 +164,8 @@ pub struct Start {
     pub feature_log: Option<FeatureLog>,
     /// Where spans go; `None` for nowhere.
     pub collector: Option<CollectorSettings>,
+    /// Where requests are captured; `None` for nowhere.
+    pub capture: Option<Capture>,
     /// How often the plan folder is checked; `None` for never.
     pub watch: Option<Duration>,
     /// How long requests in flight may take once the server is stopped.
@@ -208,6 +217,7 @@ impl Server {
             reload,
             feature_log,
             collector,
+            capture,
             watch,
             drain,
         } = start;
@@ -220,18 +230,21 @@ impl Server {
         let has_text_ids = loaded.registry.has_text_ids();
         let why = settings.why;
         let experiments = ServedExperiments::new(loaded.experiments.experiments.clone(), None);
+        let texts = Arc::new(loaded.texts);
+        let base = CatalogBase { registry: Arc::new(loaded.registry), texts: texts.clone(), experiments };
         let (switches, asked) = version_wish::channel();
         let keeps_versions = settings.versions.keeps_versions();
         let app = Arc::new(App {
             settings,
             changing: Mutex::default(),
             switches,
-            catalog: ArcSwap::from_pointee(Catalog::empty(Arc::new(loaded.registry), experiments)),
+            catalog: ArcSwap::from_pointee(Catalog::empty(base)),
             tasks: library.tasks().clone(),
             metrics: Metrics::new(loops, library.tasks().signatures(), routes::paths()),
             log,
             feature_log,
             collector,
+            capture,
             gauges: engine.gauges(),
             engine: engine.settings().clone(),
             readiness: Readiness::new(Phase::Loading),
@@ -252,7 +265,7 @@ impl Server {
         if keeps_versions {
             Switcher::start(&app, &engine, asked)?;
         }
-        let reloader = Reloader::new(&app, &engine, reload, (loaded.texts, &loaded.experiments), library, compiler);
+        let reloader = Reloader::new(&app, &engine, reload, (texts, &loaded.experiments), library, compiler);
         let greeted = app.clone();
         let reload = reloader.start(late, watch, move |started| {
             report(match started {
@@ -281,11 +294,18 @@ impl Server {
     fn stop(&self) {
         self.app.readiness.reach(Phase::Stopping);
         self.app.log.event("info", "stopping: requests under way are finished");
+        let stopped_by = clock::now() + self.drain;
         // Without a loop nothing listens.
-        let _ = self.stop.send(Some(clock::now() + self.drain));
+        let _ = self.stop.send(Some(stopped_by));
         self.engine.stop(self.drain + AFTER_DRAIN);
         if let Some(log) = &self.app.feature_log {
             log.end(LAST_ROWS);
+        }
+        // Nobody is answered any more, so what waits is all there is.
+        if let Some(capture) = &self.app.capture
+            && !capture.end(stopped_by.saturating_duration_since(clock::now()).max(LAST_CAPTURES))
+        {
+            self.app.log.event("error", "captures that waited to be written are lost: the disk is too slow");
         }
         if let Some(collector) = &self.app.collector {
             collector.end();

@@ -4,7 +4,7 @@
 //! may have been refused.
 
 use crate::log::Log;
-use rankd_edge::library::{Library, PlanProblem, sha256};
+use rankd_edge::library::{Library, PlanProblem};
 use rankd_edge::registry_files::RegistryTexts;
 use rankd_plan::{Checked, Plan, Registry, check};
 use std::path::Path;
@@ -60,7 +60,7 @@ impl Loader {
             let Checked { plan, diagnostics } = check(text.as_bytes(), context.registry, tasks);
             let errors = diagnostics.errors();
             let plan = plan.ok_or_else(|| PlanProblem::in_words(format!("its artifact has {errors} errors")))?;
-            return Ok(LoadedPlan { plan, sha256: sha256(&text), text });
+            return Ok(LoadedPlan { sha256: plan.sha256.to_string(), plan, text });
         }
         let file = self.library.load_plan(path, context.registry);
         if file.is_stale() {
@@ -70,7 +70,7 @@ impl Loader {
         }
         let problem = PlanProblem::of(&file);
         match (file.text, file.checked.plan) {
-            (Some(text), Some(plan)) => Ok(LoadedPlan { plan, sha256: sha256(&text), text }),
+            (Some(text), Some(plan)) => Ok(LoadedPlan { sha256: plan.sha256.to_string(), plan, text }),
             _ => Err(problem),
         }
     }

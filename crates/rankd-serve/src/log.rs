@@ -86,6 +86,13 @@ impl Log {
         self.send(Line::Event(event(level, message)));
     }
 
+    /// Tells people of errors elsewhere, as events.
+    pub fn errors(&self) -> impl FnMut(String) + Send + use<> {
+        let lines = self.lines.clone();
+        // What does not fit is told by metrics, too.
+        move |message| drop(lines.try_send(Line::Event(event("error", &message))))
+    }
+
     pub(crate) fn request(&self, line: String) {
         self.send(Line::Access(line));
     }

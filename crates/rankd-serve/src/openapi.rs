@@ -2,6 +2,7 @@
 
 use crate::audience::{Audience, Listener, WhyServed};
 use crate::degraded_header;
+use crate::plan_header;
 use crate::reply::JSON;
 use crate::route::{Failures, Route, Shape};
 use crate::status;
@@ -78,6 +79,7 @@ fn operation(route: &Route, w: &mut Writer) {
             if about.schema.gives.iter().any(|(_, shape)| matches!(shape, Shape::Component("Response"))) {
                 w.field("headers").object(|w| {
                     w.field(degraded_header::NAME).raw(DEGRADED_HEADER);
+                    w.field(plan_header::NAME).raw(PLAN_HEADER);
                 });
             }
         });
@@ -148,6 +150,8 @@ fn content(w: &mut Writer, media: &str, shape: Shape) {
 }
 
 const DEGRADED_HEADER: &str = r#"{"description":"The nodes whose fallbacks were taken: at most 16 ids, percent-encoded, with commas between them, then + and how many more","schema":{"type":"string"}}"#;
+
+const PLAN_HEADER: &str = r#"{"description":"The first 16 digits of the SHA-256 of the plan's version that answered","schema":{"type":"string"}}"#;
 
 const FAILURE: &str = r#"{"type":"object","required":["request_id","error"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},

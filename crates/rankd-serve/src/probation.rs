@@ -190,7 +190,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{PlanCounters, ServedPlan};
+    use crate::catalog::{CatalogBase, PlanCounters, ServedPlan};
     use crate::faults::{plan, tasks};
     use crate::reload_experiments::ServedExperiments;
     use crate::version_history::{KeptVersion, VersionHistory};
@@ -213,8 +213,9 @@ mod tests {
             let (registry, _, linked) = plan(&tasks());
             let registry = Arc::new(registry);
             let experiments = ServedExperiments::new(Arc::default(), None);
+            let base = CatalogBase { registry: registry.clone(), texts: Arc::default(), experiments };
             Stage {
-                catalog: Arc::new(Catalog::empty(registry.clone(), experiments)),
+                catalog: Arc::new(Catalog::empty(base)),
                 registry,
                 linked: Arc::new(linked),
                 kept: HashMap::new(),
@@ -238,18 +239,18 @@ mod tests {
                 rolled_back: None,
             });
             let before = self.catalog.get("fuse").and_then(|plan| plan.good.clone());
+            let (_, plan, _) = plan(&tasks());
             let served = ServedPlan {
                 name: "fuse".to_owned(),
                 file: String::new(),
-                good: Some(GoodVersion::new(plan(&tasks()).1, self.linked.clone(), kept, before.as_ref(), arrival)),
+                good: Some(GoodVersion::new(plan, self.linked.clone(), None, kept, before.as_ref(), arrival)),
                 problem: None,
                 history: VersionHistory::default(),
                 registry: self.registry.clone(),
                 counters: Arc::new(PlanCounters::new(1, None)),
             };
             let changed = [("fuse".to_owned(), Some(Arc::new(served)))];
-            let experiments = self.catalog.experiments.clone();
-            self.catalog = Arc::new(self.catalog.with(self.registry.clone(), experiments, changed));
+            self.catalog = Arc::new(self.catalog.with(self.catalog.base(), changed));
         }
 
         /// So many answers, of which so many are bad, then a look after so many seconds.

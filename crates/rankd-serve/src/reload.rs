@@ -6,7 +6,7 @@
 
 use crate::app::App;
 use crate::build_version::build;
-use crate::catalog::{Arrival, Catalog, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
+use crate::catalog::{Arrival, Catalog, CatalogBase, GoodVersion, PlanCounters, RefusedVersion, ServedPlan};
 use crate::give_back::GiveBack;
 use crate::load_plan::{LoadContext, LoadedPlan, Loader, PlanCompiler};
 use crate::readiness::{Phase, Warning, Warnings};
@@ -106,7 +106,7 @@ impl Reloader {
         app: &Arc<App>,
         engine: &Arc<Engine>,
         settings: ReloadSettings,
-        (texts, experiments): (RegistryTexts, &ExperimentsFile),
+        (texts, experiments): (Arc<RegistryTexts>, &ExperimentsFile),
         library: Library,
         compiler: Box<dyn PlanCompiler>,
     ) -> Reloader {
@@ -116,7 +116,7 @@ impl Reloader {
             folder: WatchedFolder::new(&settings.plan_dir),
             loader: Loader::new(library.clone(), compiler),
             library,
-            texts: Arc::new(texts),
+            texts,
             settings,
             tables: None,
             table_problems: TableProblems::default(),
@@ -225,7 +225,7 @@ impl Reloader {
                 // Plans may have been rolled back or pinned while the file was read.
                 let current = self.app.catalog.load_full();
                 let experiments = ServedExperiments::new(all, Some(&current.experiments));
-                let catalog = current.with(current.registry.clone(), experiments, []);
+                let catalog = current.with(CatalogBase { experiments, ..current.base() }, []);
                 self.app.catalog.store(Arc::new(catalog));
                 drop(changing);
                 self.app.metrics.experiments_ok.add(1);
@@ -382,13 +382,14 @@ impl Reloader {
             self.warn_of_registry(Some("a plan was rolled back or pinned while it was read; send SIGHUP again"));
             return None;
         }
-        self.texts = with.texts;
+        self.texts = with.texts.clone();
         self.experiments.is_using(&experiments);
         self.warn_of_registry(None);
         changed.iter().for_each(|(name, plan)| self.report(name, plan.as_deref(), current.get(name)));
         let count = changed.len();
-        let served = ServedExperiments::new(experiments.experiments, Some(&current.experiments));
-        app.catalog.store(Arc::new(current.with(with.registry, served, changed)));
+        let experiments = ServedExperiments::new(experiments.experiments, Some(&current.experiments));
+        let base = CatalogBase { registry: with.registry, texts: with.texts, experiments };
+        app.catalog.store(Arc::new(current.with(base, changed)));
         drop(changing);
         self.look_at_experiments(LookReason::Asked);
         Some(count)
@@ -425,12 +426,14 @@ impl Reloader {
         let result = match self.loader.load(path, &context) {
             Ok(LoadedPlan { sha256, .. }) if !with.is_new && history.is_newest(&sha256) => Ok(()),
             Ok(LoadedPlan { sha256, plan, text }) => self.link(&plan, name, old, &with.registry).map(|linked| {
+                let text: Arc<str> = text.into();
                 if !history.is_refused(&sha256) {
-                    history.add(self.kept(sha256.clone(), text), last.as_ref().map(|last| &*last.sha256));
+                    history.add(self.kept(sha256.clone(), &text), last.as_ref().map(|last| &*last.sha256));
                 }
                 let is_served = history.pinned.as_ref().is_none_or(|pin| pin.sha256 == sha256);
                 if let Some(kept) = history.get(&sha256).filter(|kept| is_served && kept.rolled_back.is_none()) {
-                    let new = GoodVersion::new(plan, linked, kept, last.as_ref(), Arrival::File);
+                    let artifact = self.app.capture.is_some().then_some(text);
+                    let new = GoodVersion::new(plan, linked, artifact, kept, last.as_ref(), Arrival::File);
                     good = Some(new.logged(self.app.feature_log.as_ref(), &with.registry));
                 }
             }),
@@ -462,11 +465,11 @@ impl Reloader {
     }
 
     /// What is known of a version that has just been loaded.
-    fn kept(&self, sha256: String, text: String) -> KeptVersion {
+    fn kept(&self, sha256: String, text: &Arc<str>) -> KeptVersion {
         let keeps = self.app.settings.versions.keeps_versions();
         KeptVersion {
             sha256,
-            artifact: keeps.then(|| text.into()),
+            artifact: keeps.then(|| text.clone()),
             since: date::now(),
             counts: keeps.then(|| Arc::new(VersionCounts::new(self.app.metrics.loops().len()))),
             rolled_back: None,
@@ -489,7 +492,8 @@ impl Reloader {
         let linked = build(name, artifact, registry, self.library.tasks(), &self.engine);
         let (plan, linked) =
             linked.map_err(|problem| format!("version {}: {}", short(&last.sha256), problem.message))?;
-        let good = GoodVersion::new(plan, linked, kept, Some(last), last.arrival);
+        let artifact = self.app.capture.as_ref().and(kept.artifact.clone());
+        let good = GoodVersion::new(plan, linked, artifact, kept, Some(last), last.arrival);
         Ok(good.logged(self.app.feature_log.as_ref(), registry))
     }
 
@@ -530,8 +534,7 @@ impl Reloader {
         let (taken, left): (Changed, Changed) = changed.into_iter().partition(|(name, _)| is_same(name));
         taken.iter().for_each(|(name, plan)| self.report(name, plan.as_deref(), current.get(name)));
         *count += taken.len();
-        let (registry, experiments) = (current.registry.clone(), current.experiments.clone());
-        self.app.catalog.store(Arc::new(current.with(registry, experiments, taken)));
+        self.app.catalog.store(Arc::new(current.with(current.base(), taken)));
         drop(changing);
         // A plan that an arm names may have come or gone.
         self.warn_of_experiments();

@@ -1,6 +1,7 @@
 //! An answer before it is HTTP: a status, a body, and what the log and the metrics want to know about it.
 
 use crate::degraded_header;
+use crate::plan_header;
 use crate::request_outcome::RequestOutcome;
 use crate::status;
 use bytes::Bytes;
@@ -22,6 +23,8 @@ pub(crate) struct Reply {
     retry_after: bool,
     /// The nodes whose fallbacks it has, if any.
     degraded: Option<HeaderValue>,
+    /// The version of the plan that gave it, if one did.
+    plan: Option<HeaderValue>,
     pub(crate) outcome: RequestOutcome,
 }
 
@@ -29,7 +32,7 @@ impl Reply {
     pub(crate) fn of(content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         let (status, body) = (StatusCode::OK, body.into());
         let outcome = RequestOutcome::Ok;
-        Reply { status, content_type, body, allow: None, retry_after: false, degraded: None, outcome }
+        Reply { status, content_type, body, allow: None, retry_after: false, degraded: None, plan: None, outcome }
     }
 
     pub(crate) fn json(body: impl Into<Bytes>) -> Reply {
@@ -56,6 +59,11 @@ impl Reply {
         Reply { degraded: degraded_header::value(plan, degraded), outcome: RequestOutcome::Degraded, ..self }
     }
 
+    /// The same, given by this version of a plan.
+    pub(crate) fn of_plan(self, version: &HeaderValue) -> Reply {
+        Reply { plan: Some(version.clone()), ..self }
+    }
+
     /// The same with another status.
     pub(crate) fn with_status(self, status: StatusCode) -> Reply {
         Reply { status, ..self }
@@ -74,6 +82,10 @@ impl Reply {
         self.body.len()
     }
 
+    pub(crate) fn body(&self) -> &Bytes {
+        &self.body
+    }
+
     /// As HTTP; `body` makes the body of the bytes. For HEAD there is only the head, which says how long the body would be.
     pub(crate) fn into_response<B>(self, close: bool, only_head: bool, body: impl FnOnce(Bytes) -> B) -> Response<B> {
         let length = self.body.len();
@@ -89,6 +101,9 @@ impl Reply {
         }
         if let Some(nodes) = self.degraded {
             headers.insert(degraded_header::NAME, nodes);
+        }
+        if let Some(version) = self.plan {
+            headers.insert(plan_header::NAME, version);
         }
         if self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

@@ -7,6 +7,7 @@ use crate::connection_state::{ConnectionClass, ConnectionState};
 use crate::loop_state::{LoopState, ShutdownStage};
 use crate::reply::Reply;
 use crate::request_outcome::RequestOutcome;
+use crate::run_recording::RunRecording;
 use crate::spans::{FinishedRequest, TracedRun};
 use crate::status;
 use crate::trace_context::TraceContext;
@@ -55,6 +56,8 @@ pub(crate) struct RequestScope {
     pub(crate) began_ns: u64,
     /// Its run, once that is over, if it was traced.
     pub(crate) run: Option<TracedRun>,
+    /// What its run depends on, if that is recorded.
+    pub(crate) recording: Option<Box<RunRecording>>,
     finished: bool,
 }
 
@@ -83,6 +86,7 @@ impl RequestScope {
             sampled: false,
             began_ns: 0,
             run: None,
+            recording: None,
             finished: false,
         }
     }
@@ -135,6 +139,8 @@ impl RequestScope {
             return reply;
         }
         self.loop_state.metrics.unread_rejected.add(1);
+        // The answer that it has is not the one that its run gave.
+        self.recording = None;
         let kept = self.state.unread.bytes();
         let message =
             format!("{kept} bytes of answers on this connection have not been read yet: read them, then try again");
@@ -170,6 +176,9 @@ impl RequestScope {
     pub(crate) fn finish(&mut self, reply: Reply) -> Response<AnswerBody> {
         let reply = self.refuse_if_unread(reply);
         self.finished = true;
+        if let Some(recording) = self.recording.take() {
+            recording.end(&self.loop_state.app, &self.request_id, reply.body());
+        }
         self.record(reply.status.as_u16(), reply.outcome, reply.bytes());
         let RequestScope { loop_state, state, .. } = self;
         let close = loop_state.stage.get() != ShutdownStage::Open || state.class == ConnectionClass::Health;

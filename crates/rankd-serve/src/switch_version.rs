@@ -204,13 +204,13 @@ impl Switcher {
                 let error = RunError::new(codes::VERSION_NOT_USABLE, message);
                 NotSwitched { error, diagnostics: Some(diagnostics) }
             })?;
-            let good = GoodVersion::new(built, linked, target, Some(served), arrival);
+            let artifact = self.app.capture.as_ref().and(target.artifact.clone());
+            let good = GoodVersion::new(built, linked, artifact, target, Some(served), arrival);
             good.logged(self.app.feature_log.as_ref(), &catalog.registry)
         };
         let changed = ServedPlan { good: Some(good), history, registry: catalog.registry.clone(), ..plan.clone() };
         let changed = [(plan.name.clone(), Some(Arc::new(changed)))];
-        let (registry, experiments) = (catalog.registry.clone(), catalog.experiments.clone());
-        self.app.catalog.store(Arc::new(catalog.with(registry, experiments, changed)));
+        self.app.catalog.store(Arc::new(catalog.with(catalog.base(), changed)));
         Ok(())
     }
 }

@@ -127,7 +127,7 @@ impl World {
             column("label", &|row| row.label.map_or(Value::Null, Value::str)),
             column("emb", &|row| row.vector.as_ref().map_or(Value::Null, |of| Value::Vector(of.as_slice().into()))),
         ];
-        self.tables.swap(self.endpoint(name), TableData { ids, columns }).unwrap();
+        self.tables.swap(self.endpoint(name), TableData { ids, columns, sha256: None }).unwrap();
     }
 
     fn plan(&self, nodes: &str, pred: &str) -> Plan {
@@ -458,7 +458,7 @@ fn an_item_that_was_found_came_from_the_search() {
 fn a_table_without_the_column_has_no_near_rows() {
     let world = World::new(3, false);
     let ids = TableIds::Ints(vec![1, 2]);
-    world.tables.swap(world.endpoint("half"), TableData { ids, columns: Vec::new() }).unwrap();
+    world.tables.swap(world.endpoint("half"), TableData { ids, columns: Vec::new(), sha256: None }).unwrap();
     let plan = r#"{"node_id":"found","op":"nearest","params":{"endpoint":"half","key":"emb","vector":{"param":"query"},"k":1,"by":"l2","score_key":"score"}}"#;
     let linked = world.link(&world.plan(plan, ""));
     for engine in &world.engines {
@@ -474,7 +474,7 @@ fn what_is_no_vector_column_is_not_looked_at() {
     // Only a program of one's own can hold such a table: the loader goes by the types of keys.
     let world = World::new(3, false);
     let column = Arc::new(Column::Int(rankd_column::Cells::full(vec![1])));
-    let data = TableData { ids: TableIds::Ints(vec![1]), columns: vec![(world.key("emb"), column)] };
+    let data = TableData { ids: TableIds::Ints(vec![1]), columns: vec![(world.key("emb"), column)], sha256: None };
     world.tables.swap(world.endpoint("byte"), data).unwrap();
     let plan = r#"{"node_id":"found","op":"nearest","params":{"endpoint":"byte","key":"emb","vector":{"param":"query"},"k":1,"by":"l2"}}"#;
     let linked = world.link(&world.plan(plan, ""));

@@ -92,7 +92,7 @@ impl Rig {
         ];
         let columns = columns.into_iter().map(|(name, column)| (rig.key(name), Arc::new(column))).collect();
         let ids = TableIds::Ints((1..=rows as i64).collect());
-        rig.tables.swap(rig.endpoint(), TableData { ids, columns }).unwrap();
+        rig.tables.swap(rig.endpoint(), TableData { ids, columns, sha256: None }).unwrap();
         rig
     }
 
@@ -224,7 +224,9 @@ fn a_run_keeps_the_version_that_it_started_with() {
     let engine = rig.engine(Scheduler::Async, usize::MAX);
     let request = Request { user_id: 1.into(), ..Request::new(&rig.registry) };
     let running = engine.start_run(&plan, request);
-    rig.tables.swap(rig.endpoint(), TableData { ids: TableIds::Ints(vec![77]), columns: Vec::new() }).unwrap();
+    rig.tables
+        .swap(rig.endpoint(), TableData { ids: TableIds::Ints(vec![77]), columns: Vec::new(), sha256: None })
+        .unwrap();
     let rows = running.wait().result.unwrap().remove(0);
     assert!(rows.len() == 20 || rows.len() == 2, "{} rows are of two versions", rows.len());
     assert_eq!(rig.run(&engine, &plan).ids().collect::<Vec<_>>(), [77, 77]);

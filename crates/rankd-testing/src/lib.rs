@@ -81,7 +81,8 @@ fn tables(example: &Example, op: &str, registry: &Registry) -> Arc<Tables> {
 
 /// Rows as those of a table.
 fn table_data(rows: &RowSet) -> TableData {
-    TableData { ids: TableIds::Ints(rows.batch().ids().to_vec()), columns: rows.batch().columns().to_vec() }
+    let (ids, columns) = (TableIds::Ints(rows.batch().ids().to_vec()), rows.batch().columns().to_vec());
+    TableData { ids, columns, sha256: None }
 }
 
 fn run_example(example: &Example, signature: Signature, tasks: &Tasks, registry: &Registry) {

@@ -35,6 +35,17 @@ pub fn write_arms(arms: Option<&Arms>, w: &mut Writer) {
     }
 }
 
+/// The tables that a plan names, each with the SHA-256 of its file where it has one.
+pub(crate) fn table_digests<'a>(
+    plan: &'a Linked,
+    registry: &'a Registry,
+    versions: &'a TableVersions,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    plan.tables()
+        .iter()
+        .filter_map(|(table, _)| Some((&*registry.endpoints.get(table.0).name, &**versions.get(*table)?.sha256()?)))
+}
+
 /// Writes what became of the rows of a node: a field for each count that is not 0.
 pub fn write_row_counts(node: &NodeTrace, w: &mut Writer) {
     for (name, rows) in node.noted_rows() {
@@ -56,6 +67,7 @@ use rankd_column::{Key, RowSet};
 use rankd_engine::arms::Arms;
 use rankd_engine::degraded::StandIn;
 use rankd_engine::seed::Seed;
+use rankd_engine::store::TableVersions;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, RunError};
 use rankd_plan::Registry;
@@ -205,6 +217,8 @@ impl Answer<'_> {
         let taken = taken(&outcome.degraded);
         w.field("trace").object(|w| {
             w.field("total_us").float(micros(trace.total_ns));
+            w.field("plan_sha256").string(&self.plan.sha256);
+            w.field("registry_sha256").string(self.registry.sha256());
             write_arms(outcome.arms.as_deref(), w);
             write_seed(outcome, w);
             if let Some(cursor) = outcome.cursor.as_ref().filter(|cursor| cursor.forgotten > 0) {
@@ -217,6 +231,13 @@ impl Answer<'_> {
                     uses.dedup();
                     for (name, version) in uses.into_iter().filter_map(|(name, at)| Some((name, versions.get(at)?))) {
                         w.field(name).string(version.sha256());
+                    }
+                });
+            }
+            if let Some(versions) = &outcome.tables {
+                w.field("tables").object(|w| {
+                    for (name, sha256) in table_digests(self.plan, self.registry, versions) {
+                        w.field(name).string(sha256);
                     }
                 });
             }

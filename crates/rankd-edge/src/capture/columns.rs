@@ -10,6 +10,7 @@ use bytes::Bytes;
 use rankd_column::Type;
 use rankd_engine::recorded::{RecordedCall, RecordedFault, RecordedKeys, RecordedRead, RunRecord};
 use rankd_engine::store::{CallMethod, KeyBuffer, MemberOf, Replies};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -246,21 +247,21 @@ pub(super) fn check(request: &CapturedRequest) -> Result<(), Unwritable> {
 pub(super) fn batch(requests: &[CapturedRequest]) -> Result<Vec<u8>, Unwritable> {
     let mut body = Body::default();
     let mut fits = true;
-    let column = |of: &dyn Fn(&CapturedRequest) -> Vec<u8>| {
+    let column = |of: fn(&CapturedRequest) -> Cow<'_, [u8]>| {
         let mut texts = OptionalTexts::default();
         requests.iter().for_each(|request| texts.push(Some(&of(request))));
         texts
     };
-    fits &= body.texts(column(&|request| request.request_id.clone().into_bytes()));
+    fits &= body.texts(column(|request| request.request_id.as_bytes().into()));
     body.ints(&requests.iter().map(|request| request.at_ms).collect::<Vec<_>>());
-    fits &= body.texts(column(&|request| request.plan.clone().into_bytes()));
-    fits &= body.texts(column(&|request| request.plan_sha256.as_bytes().to_vec()));
-    fits &= body.texts(column(&|request| request.registry_sha256.as_bytes().to_vec()));
-    fits &= body.texts(column(&|request| request.engine_version.clone().into_bytes()));
-    fits &= body.texts(column(&|request| request.request.clone()));
-    fits &= body.texts(column(&|request| request.answer.clone()));
-    fits &= body.texts(column(&|request| request.run.to_json().into_bytes()));
-    fits &= body.texts(column(&|request| weather_to_json(request.weather()).into_bytes()));
+    fits &= body.texts(column(|request| request.plan.as_bytes().into()));
+    fits &= body.texts(column(|request| request.plan_sha256.as_bytes().into()));
+    fits &= body.texts(column(|request| request.registry_sha256.as_bytes().into()));
+    fits &= body.texts(column(|request| request.engine_version.as_bytes().into()));
+    fits &= body.texts(column(|request| (&*request.request).into()));
+    fits &= body.texts(column(|request| (&*request.answer).into()));
+    fits &= body.texts(column(|request| request.run.to_json().into_bytes().into()));
+    fits &= body.texts(column(|request| weather_to_json(request.weather()).into_bytes().into()));
     let (mut reads, mut ends) = (ReadColumns::default(), Vec::new());
     for request in requests {
         request.record.reads.iter().for_each(|batch| reads.add_keys(batch));
@@ -338,7 +339,7 @@ pub(super) fn read_batch(
             registry_sha256: (*registry_digests.get(at)?).into(),
             engine_version: (*versions.get(at)?).to_owned(),
             request: requests.get(at)?.as_bytes().to_vec(),
-            answer: (*answers.get(at)?)?.to_vec(),
+            answer: Bytes::copy_from_slice((*answers.get(at)?)?),
             run: RunState::from_json(runs.get(at)?)?,
             record,
         });

@@ -1,6 +1,7 @@
 //! What is JSON in a capture: the state of a run and its weather, written and read.
 
-use super::RunState;
+use super::{CapturedArms, RunState};
+use crate::answer::table_digests;
 use rankd_engine::codes;
 use rankd_engine::degraded::Reason;
 use rankd_engine::recorded::{Ending, NodeEnd, RunFacts, Weather};
@@ -26,9 +27,16 @@ impl RunState {
             .collect();
         models.sort_unstable();
         models.dedup();
-        let tables = plan.tables().iter().map(|(table, _)| registry.endpoints.get(table.0).name.clone()).collect();
+        let versions = facts.tables.as_deref();
+        let tables = versions.into_iter().flat_map(|versions| table_digests(plan, registry, versions));
+        let tables = tables.map(|(name, sha256)| (name.to_owned(), sha256.to_owned())).collect();
+        let arms = facts.arms.as_ref().map(|arms| CapturedArms {
+            experiments_sha256: arms.experiments().sha256().to_string(),
+            taken: arms.names().map(|(experiment, arm)| (experiment.to_owned(), arm.to_owned())).collect(),
+            is_forced: arms.is_forced,
+        });
         let RunFacts { now_ms, seed, pressure, .. } = facts;
-        RunState { now_ms: *now_ms, seed: seed.clone(), pressure: *pressure, dials, models, tables }
+        RunState { now_ms: *now_ms, seed: seed.clone(), pressure: *pressure, dials, models, tables, arms }
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -52,16 +60,12 @@ impl RunState {
                     w.field(name).int(*value);
                 }
             });
-            w.field("models").object(|w| {
-                for (name, sha256) in &self.models {
-                    w.field(name).string(sha256);
-                }
-            });
-            w.field("tables").array(|w| {
-                for name in &self.tables {
-                    w.string(name);
-                }
-            });
+            write_names(&self.models, w.field("models"));
+            write_names(&self.tables, w.field("tables"));
+            if let Some(CapturedArms { experiments_sha256, taken, is_forced }) = &self.arms {
+                write_names(taken, w.field("arms"));
+                w.field("forced").bool(*is_forced).field("experiments_sha256").string(experiments_sha256);
+            }
         });
         writer.finish()
     }
@@ -85,17 +89,12 @@ impl RunState {
                         state.dials.push((name.into_owned(), int(reader)?));
                     }
                 }
-                "models" => {
-                    let mut fields = reader.open_object()?;
-                    while let Some((name, _)) = reader.field(&mut fields)? {
-                        state.models.push((name.into_owned(), reader.string()?.into_owned()));
-                    }
-                }
-                "tables" => {
-                    let mut items = reader.open_array()?;
-                    while reader.item(&mut items)? {
-                        state.tables.push(reader.string()?.into_owned());
-                    }
+                "models" => state.models = names(reader)?,
+                "tables" => state.tables = names(reader)?,
+                "arms" => state.arms.get_or_insert_default().taken = names(reader)?,
+                "forced" => state.arms.get_or_insert_default().is_forced = reader.bool()?,
+                "experiments_sha256" => {
+                    state.arms.get_or_insert_default().experiments_sha256 = reader.string()?.into_owned();
                 }
                 _ => reader.skip()?,
             }
@@ -103,6 +102,22 @@ impl RunState {
         })?;
         Some(state)
     }
+}
+
+fn write_names(names: &[(String, String)], w: &mut Writer) {
+    w.object(|w| {
+        for (name, of) in names {
+            w.field(name).string(of);
+        }
+    });
+}
+
+fn names(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>, Fault> {
+    let (mut names, mut fields) = (Vec::new(), reader.open_object()?);
+    while let Some((name, _)) = reader.field(&mut fields)? {
+        names.push((name.into_owned(), reader.string()?.into_owned()));
+    }
+    Ok(names)
 }
 
 pub(super) fn weather_to_json(weather: &Weather) -> String {

@@ -1,19 +1,25 @@
-//! A folder of captures: files that are rotated by size and age, of which the oldest are removed, and beside them the plans and registries that they
-//! were made with, each once. Only the owner can read what is written here.
+//! A folder of captures: files that are rotated by size and age, of which the oldest are removed, and beside them the plans, registries and experiments that
+//! they were made with, each once. Only the owner can read what is written here.
 
-use super::columns;
+use super::counts::CaptureCounts;
+use super::{CapturedPlan, columns};
 use crate::registry_files::RegistryTexts;
 use crate::{arrow, date, files};
+use rankd_engine::arms::Arms;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// How files of captures end.
 pub(super) const SUFFIX: &str = ".arrows";
 /// What the files of a registry are called, in the order of [`RegistryTexts`].
 const REGISTRY_FILES: [&str; 4] = ["keys.toml", "params.toml", "endpoints.toml", "models.toml"];
+/// The largest number of a file that was begun in the same millisecond as others.
+const NUMBER_MAX: u32 = 999;
 /// The largest plan or file of a registry that is read.
 const TEXT_BYTES_MAX: usize = 64 << 20;
 
@@ -55,95 +61,140 @@ impl std::fmt::Display for FolderError {
 pub(super) struct CaptureFolder {
     folder: PathBuf,
     limits: CaptureLimits,
+    counts: Arc<CaptureCounts>,
     open: Option<OpenFile>,
-    /// The plans and registries that are there.
+    /// The time and number in the name of the last file.
+    last: (u64, u32),
+    /// The plans, registries and files of experiments that are there.
     known: HashSet<Arc<str>>,
 }
 
 struct OpenFile {
+    path: PathBuf,
     file: File,
+    /// What it has of whole messages.
     bytes: u64,
     since_ms: u64,
 }
 
+impl OpenFile {
+    /// Writes whole messages. What came of them where they are not whole is taken back; false where that is not possible, so that nothing
+    /// more may be written: a message that is cut off must be the last.
+    fn write(&mut self, messages: &[u8]) -> Result<(), (io::Error, bool)> {
+        let Err(error) = self.file.write_all(messages) else {
+            self.bytes += messages.len() as u64;
+            return Ok(());
+        };
+        let taken_back = self.file.set_len(self.bytes).and_then(|()| self.file.seek(SeekFrom::Start(self.bytes)));
+        Err((error, taken_back.is_ok()))
+    }
+}
+
 impl CaptureFolder {
-    pub(super) fn open(folder: &Path, limits: CaptureLimits) -> Result<CaptureFolder, FolderError> {
+    pub(super) fn open(
+        folder: &Path,
+        limits: CaptureLimits,
+        counts: Arc<CaptureCounts>,
+    ) -> Result<CaptureFolder, FolderError> {
         let failed = |error| FolderError { path: folder.to_owned(), error };
         files::create_private_folder(folder).map_err(failed)?;
-        Ok(CaptureFolder { folder: folder.to_owned(), limits, open: None, known: HashSet::new() })
+        let (open, last, known) = (None, (0, 0), HashSet::new());
+        Ok(CaptureFolder { folder: folder.to_owned(), limits, counts, open, last, known })
     }
 
-    /// Writes a batch at the end of the file at hand, which is closed where it is large or old enough.
+    /// Writes a batch at the end of the file at hand.
     pub(super) fn write(&mut self, batch: &[u8]) -> io::Result<()> {
         let mut open = match self.open.take() {
             Some(open) => open,
             None => self.start()?,
         };
-        // After an error nothing more is written to this file: a batch that is cut off must be its last.
-        open.file.write_all(batch)?;
-        open.bytes += batch.len() as u64;
-        if open.bytes >= self.limits.file_bytes || date::millis().saturating_sub(open.since_ms) >= self.limits.file_ms {
-            open.file.write_all(&arrow::END)?;
-            return self.remove_oldest();
-        }
-        self.open = Some(open);
+        let written = open.write(batch);
+        let can_go_on = written.as_ref().map_or_else(|(_, is_whole)| *is_whole, |()| true);
+        self.open = Some(open).filter(|_| can_go_on);
+        written.map_err(|(error, _)| error)?;
+        self.counts.bytes.fetch_add(batch.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Closes the file at hand.
-    pub(super) fn close(&mut self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), |mut open| open.file.write_all(&arrow::END))
+    /// Whether the file at hand is large or old enough to be closed.
+    pub(super) fn is_due(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.bytes >= self.limits.file_bytes)
+            || self.time_left() == Some(Duration::ZERO)
     }
 
-    fn start(&self) -> io::Result<OpenFile> {
+    /// How long it is until the file at hand is old enough to be closed.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let open = self.open.as_ref()?;
+        let age_ms = date::millis().saturating_sub(open.since_ms);
+        Some(Duration::from_millis(self.limits.file_ms.saturating_sub(age_ms)))
+    }
+
+    /// Closes the file at hand, and removes the oldest where there is too much.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let written = open.write(&arrow::END).map_err(|(error, _)| error);
+        written.and(self.remove_oldest(&open))
+    }
+
+    /// Begins a file. Names are in the order in which files are begun, also within a millisecond and when the clock is put back.
+    fn start(&mut self) -> io::Result<OpenFile> {
         let since_ms = date::millis();
-        let path = |number: u32| self.folder.join(format!("capture-{since_ms:013}-{number:03}{SUFFIX}"));
-        let mut number = 0;
-        let mut file = loop {
-            match files::create_private(&path(number)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 999 => number += 1,
-                created => break created?,
+        let mut name = if since_ms > self.last.0 { (since_ms, 0) } else { (self.last.0, self.last.1 + 1) };
+        let (path, file) = loop {
+            if name.1 > NUMBER_MAX {
+                name = (name.0 + 1, 0);
+            }
+            let path = self.folder.join(format!("capture-{:013}-{:03}{SUFFIX}", name.0, name.1));
+            match files::create_private(&path) {
+                // Another process has it.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => name.1 += 1,
+                created => break (path, created?),
             }
         };
-        let schema = columns::schema();
-        file.write_all(&schema)?;
-        Ok(OpenFile { file, bytes: schema.len() as u64, since_ms })
+        self.last = name;
+        let mut open = OpenFile { path, file, bytes: 0, since_ms };
+        if let Err((error, _)) = open.write(&columns::schema()) {
+            // Otherwise a full disk would get an empty file a second. Where even that fails, the next one tells.
+            let _ = std::fs::remove_file(&open.path);
+            return Err(error);
+        }
+        self.counts.bytes.fetch_add(open.bytes, Ordering::Relaxed);
+        self.counts.files.fetch_add(1, Ordering::Relaxed);
+        Ok(open)
     }
 
-    /// Removes the oldest files until the rest has no more bytes than it may have. Their names are in order of time.
-    fn remove_oldest(&self) -> io::Result<()> {
-        let paths = list(&self.folder)?;
-        let mut left: u64 = self.limits.folder_bytes;
-        for path in paths.iter().rev() {
-            let bytes = path.metadata().map_or(0, |meta| meta.len());
-            left = left.saturating_sub(bytes);
-            if left == 0 {
+    /// Removes the oldest files until all of them have no more bytes than they may have. Their names are in order of time. The one that was
+    /// just closed stays, however large it is and whatever the clock says.
+    fn remove_oldest(&self, closed: &OpenFile) -> io::Result<()> {
+        let mut bytes = closed.bytes;
+        for path in list(&self.folder)?.iter().rev().filter(|path| **path != closed.path) {
+            bytes = bytes.saturating_add(path.metadata().map_or(0, |meta| meta.len()));
+            if bytes > self.limits.folder_bytes {
                 std::fs::remove_file(path)?;
             }
         }
         Ok(())
     }
 
-    /// Writes down a plan, unless it is there.
-    pub(super) fn keep_plan(&mut self, sha256: &Arc<str>, artifact: &str) -> io::Result<()> {
-        if self.known.contains(sha256) {
-            return Ok(());
+    /// Writes down what a request ran with, as far as it is not there: the plan, the registry, and the experiments that it is in arms of.
+    pub(super) fn keep_beside(&mut self, plan: &CapturedPlan, arms: Option<&Arms>) -> io::Result<()> {
+        if !self.known.contains(&plan.sha256) {
+            keep(&plan_path(&self.folder, &plan.sha256), &plan.artifact)?;
+            self.known.insert(plan.sha256.clone());
         }
-        keep(&plan_path(&self.folder, sha256), artifact)?;
-        self.known.insert(sha256.clone());
-        Ok(())
-    }
-
-    /// Writes down the files of a registry, unless they are there.
-    pub(super) fn keep_registry(&mut self, sha256: &Arc<str>, texts: &RegistryTexts) -> io::Result<()> {
-        if self.known.contains(sha256) {
-            return Ok(());
+        if !self.known.contains(&plan.registry_sha256) {
+            let folder = registry_folder(&self.folder, &plan.registry_sha256);
+            for (name, text) in REGISTRY_FILES.iter().zip(&plan.registry.0) {
+                keep(&folder.join(name), text)?;
+            }
+            self.known.insert(plan.registry_sha256.clone());
         }
-        let folder = registry_folder(&self.folder, sha256);
-        for (name, text) in REGISTRY_FILES.iter().zip(&texts.0) {
-            keep(&folder.join(name), text)?;
+        if let Some(experiments) = arms.map(Arms::experiments)
+            && !self.known.contains(experiments.sha256())
+        {
+            keep(&experiments_path(&self.folder, experiments.sha256()), experiments.text())?;
+            self.known.insert(experiments.sha256().clone());
         }
-        self.known.insert(sha256.clone());
         Ok(())
     }
 }
@@ -159,8 +210,14 @@ fn keep(path: &Path, text: &str) -> io::Result<()> {
     let aside = path.with_extension(format!("{}.new", std::process::id()));
     // What a process left that was stopped here is in the way of nobody.
     let _ = std::fs::remove_file(&aside);
-    files::create_private(&aside)?.write_all(text.as_bytes())?;
-    std::fs::rename(&aside, path)
+    let kept = files::create_private(&aside)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| std::fs::rename(&aside, path));
+    if kept.is_err() {
+        // Half of a file is of no use. Where it cannot be removed, the next try says so.
+        let _ = std::fs::remove_file(&aside);
+    }
+    kept
 }
 
 /// The captures of a folder, in order of time.
@@ -178,6 +235,10 @@ fn registry_folder(folder: &Path, sha256: &str) -> PathBuf {
     folder.join("registry").join(sha256)
 }
 
+fn experiments_path(folder: &Path, sha256: &str) -> PathBuf {
+    folder.join("experiments").join(format!("{sha256}.toml"))
+}
+
 /// Whether a text can be the name of a file here: what a capture says is not believed.
 fn is_digest(sha256: &str) -> bool {
     sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -190,6 +251,14 @@ fn no_digest() -> io::Error {
 /// The artifact that lies beside captures.
 pub(super) fn read_plan(folder: &Path, sha256: &str) -> io::Result<String> {
     if is_digest(sha256) { files::read_text(&plan_path(folder, sha256), TEXT_BYTES_MAX) } else { Err(no_digest()) }
+}
+
+/// The file of experiments that lies beside captures.
+pub(super) fn read_experiments(folder: &Path, sha256: &str) -> io::Result<String> {
+    match is_digest(sha256) {
+        true => files::read_text(&experiments_path(folder, sha256), TEXT_BYTES_MAX),
+        false => Err(no_digest()),
+    }
 }
 
 /// The registry that lies beside captures.

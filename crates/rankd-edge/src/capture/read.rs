@@ -82,6 +82,11 @@ pub(super) fn plan(folder: &Path, sha256: &str) -> io::Result<String> {
     folder::read_plan(folder, sha256)
 }
 
+/// The file of experiments that lies beside captures.
+pub(super) fn experiments(folder: &Path, sha256: &str) -> io::Result<String> {
+    folder::read_experiments(folder, sha256)
+}
+
 /// The registry that lies beside captures.
 pub(super) fn registry(folder: &Path, sha256: &str) -> io::Result<RegistryTexts> {
     folder::read_registry(folder, sha256)

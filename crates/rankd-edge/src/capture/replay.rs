@@ -1,19 +1,22 @@
 //! Captured requests once more: the same plan on the same reads must give the same bytes.
 //!
-//! Plans and registries come from beside the captures, so that a capture can be replayed after they have changed. Models and tables do not: those of today
-//! are used, and where a model has changed, the request cannot be compared.
+//! Plans, registries and experiments come from beside the captures, so that a capture can be replayed after they have changed. Models and tables do not: those
+//! of today are used, and where one has changed, the request cannot be compared.
 
-use super::{CapturedRequest, read};
-use crate::answer::Answer;
+use super::{CapturedArms, CapturedRequest, read};
+use crate::answer::{Answer, table_digests};
+use crate::endpoints::{self, EndpointError};
+use crate::experiments::put_into;
+use crate::input;
 use crate::library::Library;
-use crate::prepare::{Prepared, Tracing, prepare};
+use crate::prepare::{Prepared, Tracing};
 use crate::registry_files::RegistryTexts;
 use crate::tables::TableFiles;
 use rankd_engine::recorded::{Reads, Replay};
 use rankd_engine::store::{ClosedEndpoint, Open};
 use rankd_engine::{Engine, Linked, Outcome, Request, Settings, Tasks};
-use rankd_plan::registry::EndpointSettings;
-use rankd_plan::{Registry, check};
+use rankd_plan::registry::{Endpoint, EndpointSettings, Experiments};
+use rankd_plan::{Diagnostics, Registry, check};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +30,8 @@ pub enum NotComparable {
     Request(String),
     /// Another model is in use today.
     Model(String),
+    /// Another version of a table is in use today.
+    Table(String),
     /// What was stored changed while the run was reading it.
     Changed,
     /// Another version of rankd answered.
@@ -40,6 +45,7 @@ impl std::fmt::Display for NotComparable {
         match self {
             NotComparable::Plan(why) | NotComparable::Request(why) => f.write_str(why),
             NotComparable::Model(name) => write!(f, "the model {name:?} is not the one that was captured"),
+            NotComparable::Table(name) => write!(f, "the table {name:?} is not the one that was captured"),
             NotComparable::Changed => f.write_str("a key changed while the captured run was reading it"),
             NotComparable::Version(version) => write!(f, "it was captured by rankd {version}"),
             NotComparable::TracedArrow => f.write_str("its answer is an Arrow stream with a trace"),
@@ -57,11 +63,8 @@ pub enum Comparison {
         /// The first byte that differs.
         at: usize,
     },
-    /// The replayed run read what was not recorded: so many keys or calls.
-    Missing {
-        /// How many.
-        reads: u64,
-    },
+    /// The replayed run read what was not recorded, and no store was asked.
+    Missing,
     /// They cannot be compared.
     Not(NotComparable),
 }
@@ -75,6 +78,26 @@ pub struct Replayed {
     pub captured: Vec<u8>,
     /// See [`Replayed::captured`].
     pub again: Vec<u8>,
+    /// How many keys and calls it read that were not recorded. Where stores may be asked, they came from there.
+    pub missing: u64,
+}
+
+/// Stores that are asked for what was not recorded: the endpoints of a registry of today, by name and kind.
+pub struct LiveStores(Vec<(Endpoint, Arc<dyn Open>)>);
+
+impl LiveStores {
+    /// Those of a registry, but for its tables. What is only worth knowing goes to `note`.
+    pub fn open(registry: &Registry, note: &mut dyn FnMut(String)) -> Result<LiveStores, EndpointError> {
+        // The tables of a replay are its own; these are not read.
+        let tables = TableFiles::new(registry);
+        let stores = endpoints::open_beside(tables.as_ref(), registry, note)?;
+        Ok(LiveStores(registry.endpoints.list().iter().cloned().zip(stores).collect()))
+    }
+
+    fn find(&self, endpoint: &Endpoint) -> Option<Arc<dyn Open>> {
+        let is_same = |(live, _): &&(Endpoint, _)| live.name == endpoint.name && live.kind == endpoint.kind;
+        self.0.iter().find(is_same).map(|(_, store)| store.clone())
+    }
 }
 
 /// A registry, and what runs its plans.
@@ -82,6 +105,8 @@ struct ReplayEngine {
     registry: Registry,
     engine: Engine,
     plans: HashMap<Arc<str>, Result<Arc<Linked>, NotComparable>>,
+    /// By their digests.
+    experiments: HashMap<String, Result<Arc<Experiments>, NotComparable>>,
 }
 
 /// Replays requests, and keeps the plans and registries that they ran with.
@@ -92,12 +117,18 @@ pub struct Replays<'l> {
     engines: HashMap<Arc<str>, Result<ReplayEngine, NotComparable>>,
     /// A plan to run in place of the captured ones: its artifact.
     other: Option<(Arc<str>, String)>,
+    live: Option<LiveStores>,
 }
 
 impl<'l> Replays<'l> {
     /// With the tasks of this library, on engines with these settings.
     pub fn new(library: &'l Library, settings: Settings) -> Replays<'l> {
-        Replays { library, settings, engines: HashMap::new(), other: None }
+        Replays { library, settings, engines: HashMap::new(), other: None, live: None }
+    }
+
+    /// Asks these stores for what was not recorded.
+    pub fn with_live(self, live: LiveStores) -> Replays<'l> {
+        Replays { live: Some(live), ..self }
     }
 
     /// Runs this artifact in place of the captured plans.
@@ -109,16 +140,17 @@ impl<'l> Replays<'l> {
     pub fn replay(&mut self, folder: &Path, captured: CapturedRequest) -> Replayed {
         let answer = without_trace(&captured.answer).to_vec();
         match self.run(folder, captured) {
-            Err(why) => Replayed { comparison: Comparison::Not(why), captured: answer, again: Vec::new() },
+            Err(why) => Replayed { comparison: Comparison::Not(why), captured: answer, again: Vec::new(), missing: 0 },
             Ok((again, missing)) => {
-                let comparison = match (again == answer, missing) {
-                    (true, _) => Comparison::Same,
-                    (false, 0) => Comparison::Different {
-                        at: again.iter().zip(&answer).take_while(|(again, before)| again == before).count(),
-                    },
-                    (false, reads) => Comparison::Missing { reads },
+                let comparison = if again == answer {
+                    Comparison::Same
+                } else if missing > 0 && self.live.is_none() {
+                    Comparison::Missing
+                } else {
+                    let at = again.iter().zip(&answer).take_while(|(again, before)| again == before).count();
+                    Comparison::Different { at }
                 };
-                Replayed { comparison, captured: answer, again }
+                Replayed { comparison, captured: answer, again, missing }
             }
         }
     }
@@ -128,10 +160,10 @@ impl<'l> Replays<'l> {
         if captured.engine_version != crate::VERSION {
             return Err(NotComparable::Version(captured.engine_version));
         }
-        let (library, settings) = (self.library, &self.settings);
-        let open = || open_engine(folder, &captured.registry_sha256, settings, library);
+        let (library, settings, live) = (self.library, &self.settings, self.live.as_ref());
+        let open = || open_engine(folder, &captured.registry_sha256, settings, library, live);
         let engine = self.engines.entry(captured.registry_sha256.clone()).or_insert_with(open);
-        let ReplayEngine { registry, engine, plans } = engine.as_mut().map_err(|why| why.clone())?;
+        let ReplayEngine { registry, engine, plans, experiments } = engine.as_mut().map_err(|why| why.clone())?;
         let sha256 = self.other.as_ref().map_or(&captured.plan_sha256, |(name, _)| name);
         let artifact = || match &self.other {
             Some((_, artifact)) => Ok(artifact.clone()),
@@ -154,14 +186,30 @@ impl<'l> Replays<'l> {
                 return Err(NotComparable::Model(name.clone()));
             }
         }
-        let prepared = prepare(&captured.request, registry, &captured.plan, Tracing::AsAsked);
-        let prepared = prepared.map_err(|refused| NotComparable::Request(refused.error.to_string()))?;
-        let Prepared { request, output_keys, with_trace } = prepared;
+        if let Some(versions) = engine.tables().map(|tables| tables.versions()) {
+            for (name, sha256) in &captured.run.tables {
+                let today = table_digests(linked, registry, &versions).find(|(of, _)| of == name);
+                if today.is_some_and(|(_, today)| today != sha256) {
+                    return Err(NotComparable::Table(name.clone()));
+                }
+            }
+        }
+        let input = input::read(&captured.request, registry);
+        let input = input.map_err(|refused| NotComparable::Request(refused.error.to_string()))?;
+        let Prepared { mut request, output_keys, with_trace } = Prepared::new(input, Tracing::AsAsked);
+        if let Some(arms) = &captured.run.arms {
+            let sha256 = &arms.experiments_sha256;
+            let known = experiments.entry(sha256.clone());
+            let of_file = known.or_insert_with(|| read_experiments(folder, sha256, registry));
+            let CapturedArms { taken, is_forced, .. } = arms;
+            put_into(of_file.as_ref().map_err(|why| why.clone())?, taken, *is_forced, &mut request)
+                .ok_or_else(|| NotComparable::Plan("the experiments beside the capture lack an arm".to_owned()))?;
+        }
         let is_arrow = captured.answer.first() == Some(&0xff);
         if is_arrow && with_trace {
             return Err(NotComparable::TracedArrow);
         }
-        let replay = Arc::new(replay);
+        let replay = Arc::new(if live.is_some() { replay.or_live() } else { replay });
         let request = Request {
             request_id: captured.request_id.clone(),
             now_ms: captured.run.now_ms.or(request.now_ms),
@@ -194,6 +242,7 @@ fn open_engine(
     sha256: &str,
     settings: &Settings,
     library: &Library,
+    live: Option<&LiveStores>,
 ) -> Result<ReplayEngine, NotComparable> {
     let failed = |what: &str, why: String| NotComparable::Plan(format!("{what}: {why}"));
     let texts: RegistryTexts =
@@ -206,16 +255,24 @@ fn open_engine(
     if let Some(models) = library.model_files(&registry, None) {
         models.load_all(&registry).map_err(|error| failed("a model", error.to_string()))?;
     }
-    let open = |endpoint: &rankd_plan::registry::Endpoint| match (&endpoint.settings, &tables) {
-        (EndpointSettings::Table(_), Some(tables)) => tables.endpoint(&endpoint.name),
-        (EndpointSettings::Table(_) | EndpointSettings::Redis(_) | EndpointSettings::Http(_), _) => {
-            Arc::new(ClosedEndpoint(endpoint.name.clone())) as Arc<dyn Open>
-        }
+    let open = |endpoint: &Endpoint| {
+        let open = match &endpoint.settings {
+            EndpointSettings::Table(_) => tables.as_ref().map(|tables| tables.endpoint(&endpoint.name)),
+            EndpointSettings::Redis(_) | EndpointSettings::Http(_) => live.and_then(|live| live.find(endpoint)),
+        };
+        open.unwrap_or_else(|| Arc::new(ClosedEndpoint(endpoint.name.clone())))
     };
     let endpoints = registry.endpoints.list().iter().map(open).collect();
     let engine = Engine::start(settings.clone(), endpoints);
     let engine = engine.map_err(|error| failed("cannot start threads", error.to_string()))?;
-    Ok(ReplayEngine { registry, engine, plans: HashMap::new() })
+    Ok(ReplayEngine { registry, engine, plans: HashMap::new(), experiments: HashMap::new() })
+}
+
+fn read_experiments(folder: &Path, sha256: &str, registry: &Registry) -> Result<Arc<Experiments>, NotComparable> {
+    let text = read::experiments(folder, sha256)
+        .map_err(|error| NotComparable::Plan(format!("the experiments beside the capture: {error}")))?;
+    // They were in use, so nothing is wrong with them, or an arm will be missing.
+    Ok(Arc::new(Experiments::parse(&text, registry, &mut Diagnostics::default())))
 }
 
 fn link(artifact: &str, registry: &Registry, tasks: &Tasks, engine: &Engine) -> Result<Arc<Linked>, NotComparable> {

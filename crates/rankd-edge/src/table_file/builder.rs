@@ -176,6 +176,7 @@ impl<'w> TableBuilder<'w> {
             left_out: self.left_out,
             bad_cells: self.bad.count,
             first_bad_cells: self.bad.first,
+            sha256: None,
         })
     }
 }

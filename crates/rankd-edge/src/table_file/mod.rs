@@ -118,6 +118,8 @@ pub struct TableColumns {
     pub bad_cells: u64,
     /// The first of them.
     pub first_bad_cells: Vec<BadCell>,
+    /// The SHA-256 of the file, where it was asked for.
+    pub sha256: Option<String>,
 }
 
 /// How far the reading of a large file has come.
@@ -154,22 +156,23 @@ pub fn extensions() -> impl Iterator<Item = &'static str> {
 
 /// Reads a file. `progress` is called now and then while a file of more than 50 MB is read.
 pub fn read(path: &Path, wanted: &Wanted, progress: &mut dyn FnMut(Progress)) -> Result<TableColumns, TableFileError> {
-    read_as(path, wanted, progress).map_err(|problem| TableFileError { path: path.to_owned(), problem })
+    let mut read = || read_from(format(path)?, Source::open(path, progress)?.hashed(), wanted);
+    read().map_err(|problem| TableFileError { path: path.to_owned(), problem })
 }
 
-fn read_as(path: &Path, wanted: &Wanted, progress: &mut dyn FnMut(Progress)) -> Result<TableColumns, TableProblem> {
-    let format = format(path)?;
-    let mut source = Source::open(path, progress)?;
+fn read_from(format: &Format, mut source: Source<'_>, wanted: &Wanted) -> Result<TableColumns, TableProblem> {
     let mut builder = TableBuilder::new(wanted, source.bytes())?;
     (format.read)(&mut source, &mut builder)?;
-    builder.finish()
+    let sha256 = source.finish_hash()?;
+    Ok(TableColumns { sha256, ..builder.finish()? })
 }
 
 /// Looks at a file that nobody has described: which columns it has, and which types keys for them would have.
 pub fn inspect(path: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Inspection, TableFileError> {
     let mut inspect = || {
-        let proposed = (format(path)?.propose)(&mut Source::open(path, progress)?)?;
-        let table = read_as(path, &inspect::wanted(&proposed), progress)?;
+        let format = format(path)?;
+        let proposed = (format.propose)(&mut Source::open(path, progress)?)?;
+        let table = read_from(format, Source::open(path, progress)?, &inspect::wanted(&proposed))?;
         Ok(inspect::inspect(proposed, &table))
     };
     inspect().map_err(|problem| TableFileError { path: path.to_owned(), problem })

@@ -3,6 +3,8 @@
 use super::Progress;
 use super::problem::{Place, TableProblem};
 use crate::files;
+use rankd_plan::digest;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -26,13 +28,48 @@ pub(super) struct Source<'p> {
     /// Where progress is reported next.
     next: u64,
     progress: &'p mut dyn FnMut(Progress),
+    hash: Option<FileHash>,
+}
+
+/// The hash of the file so far: of all bytes before `at`.
+struct FileHash {
+    hasher: Sha256,
+    at: u64,
+}
+
+impl FileHash {
+    /// Takes in bytes that were read at this place, as far as they come next.
+    fn add(&mut self, at: u64, bytes: &[u8]) {
+        let new = self.at.checked_sub(at).and_then(|known| bytes.get(usize::try_from(known).ok()?..));
+        if let Some(new) = new {
+            self.hasher.update(new);
+            self.at += new.len() as u64;
+        }
+    }
 }
 
 impl<'p> Source<'p> {
     pub(super) fn open(path: &Path, progress: &'p mut dyn FnMut(Progress)) -> Result<Source<'p>, TableProblem> {
         let (file, bytes) = files::open(path)?;
         let next = if bytes > LARGE { bytes / STEPS } else { u64::MAX };
-        Ok(Source { file, bytes, at: 0, done: 0, next, progress })
+        Ok(Source { file, bytes, at: 0, done: 0, next, progress, hash: None })
+    }
+
+    /// The same, hashed while it is read: what is read in order is not read again for it.
+    pub(super) fn hashed(self) -> Source<'p> {
+        Source { hash: Some(FileHash { hasher: Sha256::new(), at: 0 }), ..self }
+    }
+
+    /// The SHA-256 of the file, if it was hashed. What nobody has read in order is read now.
+    pub(super) fn finish_hash(&mut self) -> Result<Option<String>, TableProblem> {
+        let mut rest = Vec::new();
+        while let Some(at) = self.hash.as_ref().map(|hash| hash.at).filter(|at| *at < self.bytes) {
+            rest.clear();
+            self.seek(at)?;
+            self.read(&mut rest, BLOCK)?;
+        }
+        let hash = self.hash.take();
+        Ok(hash.map(|hash| digest::in_hexadecimal(&hash.hasher.finalize())))
     }
 
     /// How many bytes the file has.
@@ -48,6 +85,9 @@ impl<'p> Source<'p> {
         let added = (&mut self.file).take(most).read_to_end(buffer)?;
         if (added as u64) < most {
             return Err(TableProblem::broken(None, "the file became shorter while it was read"));
+        }
+        if let Some(hash) = &mut self.hash {
+            hash.add(self.at, &buffer[buffer.len() - added..]);
         }
         self.at += added as u64;
         self.done += added as u64;

@@ -3,6 +3,8 @@
 
 use crate::allocator::peak_of;
 use crate::rows::{Folder, Random, csv, json, random_rows, read};
+use rankd_plan::digest::in_hexadecimal;
+use sha2::{Digest, Sha256};
 
 /// How often each file is damaged.
 const TIMES: usize = 1_000;
@@ -12,6 +14,8 @@ const FIXED: usize = 1 << 20;
 fn damage(name: &str, bytes: &[u8]) {
     let (folder, mut random) = (Folder::new(&name.replace('.', "-")), Random(0xBAD_F11E));
     let (whole, whole_peak) = peak_of(|| read(&folder.write(name, bytes)).unwrap());
+    // Whatever way the format takes through its file, all of it is hashed.
+    assert_eq!(whole.sha256, Some(in_hexadecimal(&Sha256::digest(bytes))), "{name}");
     assert!(whole.rows > 0);
     // Twice the file, and what the whole table took while it was read.
     let peak_max = 2 * bytes.len() + 2 * whole_peak + FIXED;

@@ -3,6 +3,7 @@
 
 use super::read::{RecordedCall, RecordedFault, RecordedKeys, RecordedRead};
 use super::weather::Weather;
+use crate::arms::Arms;
 use crate::request::Request;
 use crate::seed::Seed;
 use crate::store::{Call, KeyBuffer, KeyedRead, Keys, Replies, StoreError, TableVersions};
@@ -27,11 +28,15 @@ pub struct RunFacts {
     /// The versions of tables and of models, where the plan names one.
     pub tables: Option<Arc<TableVersions>>,
     pub models: Option<Arc<ModelVersions>>,
+    /// The arms of experiments that the request was in.
+    pub arms: Option<Arc<Arms>>,
 }
 
 /// What a run depended on besides its request and its plan.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RunRecord {
+    /// Whether the run began: a request may be turned away before it does.
+    pub has_begun: bool,
     pub facts: RunFacts,
     /// In the order in which they were answered.
     pub reads: Vec<RecordedKeys>,
@@ -78,10 +83,16 @@ impl RunRecorder {
 
     /// The run begins with this request.
     pub(crate) fn begin(&self, request: &Request) {
-        let Request { now_ms, seed, pressure, dials, tables, models, .. } = request;
-        let (now_ms, seed, pressure) = (*now_ms, seed.clone(), *pressure);
-        let (tables, models) = (tables.clone(), models.clone());
-        self.with(|record| record.facts = RunFacts { now_ms, seed, pressure, dials: dials.clone(), tables, models });
+        let facts = RunFacts {
+            now_ms: request.now_ms,
+            seed: request.seed.clone(),
+            pressure: request.pressure,
+            dials: request.dials.clone(),
+            tables: request.tables.clone(),
+            models: request.models.clone(),
+            arms: request.arms.clone(),
+        };
+        self.with(|record| (record.has_begun, record.facts) = (true, facts));
     }
 
     /// The run is over.

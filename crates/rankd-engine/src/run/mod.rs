@@ -31,6 +31,7 @@ use crate::request::Request;
 use crate::seed::Seed;
 use crate::settle::RunFailure;
 use crate::steps::Steps;
+use crate::store::TableVersions;
 use crate::trace::{Recorder, Trace};
 use futures_util::task::AtomicWaker;
 use job::Results;
@@ -65,6 +66,8 @@ pub struct Outcome {
     pub arms: Option<Arc<Arms>>,
     /// The models that it could score with, where a trace was asked for and the plan names one.
     pub models: Option<Arc<ModelVersions>>,
+    /// The same for tables.
+    pub tables: Option<Arc<TableVersions>>,
     pub trace: Option<Trace>,
     pub took: Duration,
     pub cpu: Cpu,
@@ -88,9 +91,10 @@ impl Outcome {
         let paging = plan.paging.as_ref().filter(|_| progress.has_more).zip(result.as_ref().ok());
         let cursor = paging.and_then(|(paging, rows)| paging.next(&plan.name, &plan.outputs, request, rows));
         let (dials, seed) = (request.dials.clone(), request.seed.clone());
-        let models = request.models.clone().filter(|_| request.trace);
+        let models = request.models.as_ref().filter(|_| request.trace).cloned();
+        let tables = request.tables.as_ref().filter(|_| request.trace).cloned();
         let arms = request.arms.clone();
-        Outcome { result, logged, degraded, short, dials, cursor, seed, arms, models, trace, took, cpu }
+        Outcome { result, logged, degraded, short, dials, cursor, seed, arms, models, tables, trace, took, cpu }
     }
 
     /// Of a request that did not come to run.
@@ -105,6 +109,7 @@ impl Outcome {
             seed: None,
             arms: None,
             models: None,
+            tables: None,
             trace: None,
             took: Duration::ZERO,
             cpu: Cpu::default(),

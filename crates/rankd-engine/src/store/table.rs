@@ -40,6 +40,8 @@ impl ParamType for TableEndpoint {
 pub struct TableData {
     pub ids: TableIds,
     pub columns: Vec<(Key, Arc<Column>)>,
+    /// The SHA-256 of the file that it was read from, where there is one.
+    pub sha256: Option<Arc<str>>,
 }
 
 /// The ids of a table.
@@ -64,12 +66,13 @@ pub struct Table {
     groups: Box<[OnceLock<Option<GroupIndex>>]>,
     copies: Arc<VectorCopies>,
     bytes: usize,
+    sha256: Option<Arc<str>>,
 }
 
 impl Table {
     /// Text ids become codes of `known`, to which they are added.
     fn new(data: TableData, known: &mut IdDictionary) -> Result<Table, IdFault> {
-        let TableData { ids, columns } = data;
+        let TableData { ids, columns, sha256 } = data;
         let (ids, id_texts) = match ids {
             TableIds::Ints(ids) => (ids, None),
             TableIds::Texts(texts) => {
@@ -80,14 +83,15 @@ impl Table {
         };
         let batch = columns.into_iter().fold(Batch::new(ids), |batch, (key, column)| batch.with(key, column));
         let copies = batch.columns().iter().map(|_| Default::default()).collect();
-        Ok(Table::of(batch, id_texts, copies))
+        Ok(Table { sha256, ..Table::of(batch, id_texts, copies) })
     }
 
     fn of(batch: Batch, id_texts: Option<Arc<Column>>, copies: Arc<VectorCopies>) -> Table {
         let bytes = batch.made_parts().map(|(_, bytes)| bytes).sum::<usize>();
         let bytes = bytes + id_texts.as_ref().map_or(0, |column| column.bytes());
         let groups = batch.columns().iter().map(|_| OnceLock::new()).collect();
-        Table { rows: RowSet::new(batch.into_kept()), id_texts, ids: OnceLock::new(), groups, copies, bytes }
+        let rows = RowSet::new(batch.into_kept());
+        Table { rows, id_texts, ids: OnceLock::new(), groups, copies, bytes, sha256: None }
     }
 
     /// The same table with codes of another dictionary, to which its texts are added.
@@ -102,7 +106,7 @@ impl Table {
     fn with_ids(&self, ids: Vec<i64>) -> Table {
         let columns = self.batch().columns().iter().cloned();
         let batch = columns.fold(Batch::new(ids), |batch, (key, column)| batch.with(key, column));
-        Table::of(batch, self.id_texts.clone(), self.copies.clone())
+        Table { sha256: self.sha256.clone(), ..Table::of(batch, self.id_texts.clone(), self.copies.clone()) }
     }
 
     /// All rows, where they lie. `texts` are the run's, where ids are texts.
@@ -111,6 +115,11 @@ impl Table {
             (Some(texts), Some(column)) => RowSet::new(self.batch().seen_with(texts.clone(), column.clone())),
             _ => self.rows.clone(),
         }
+    }
+
+    /// The SHA-256 of the file that it was read from, where there is one.
+    pub fn sha256(&self) -> Option<&Arc<str>> {
+        self.sha256.as_ref()
     }
 
     pub fn batch(&self) -> &Batch {
@@ -288,7 +297,8 @@ mod tests {
     use rankd_column::{DictionaryBuilder, Value};
 
     fn data(ids: TableIds, rows: usize, author: i64) -> TableData {
-        TableData { ids, columns: vec![(Key(1), Arc::new(Column::Int(Cells::full(vec![author; rows]))))] }
+        let columns = vec![(Key(1), Arc::new(Column::Int(Cells::full(vec![author; rows]))))];
+        TableData { ids, columns, sha256: None }
     }
 
     fn ints(ids: &[i64], author: i64) -> TableData {

@@ -24,6 +24,7 @@ mod uses;
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceSpan, quoted};
+use crate::digest::sha256;
 use crate::json::{Fault, segment};
 use crate::limits::FILE_BYTES_MAX;
 use crate::plan::{Arg, Node, NodeIx, Plan, PlanDial};
@@ -89,7 +90,7 @@ pub fn check(bytes: &[u8], registry: &Registry, tasks: &Signatures) -> Checked {
             return Checked { plan: None, diagnostics: found };
         }
     };
-    let plan = Checker::new(&wire, registry, tasks).run(&mut found);
+    let plan = Checker::new(text, &wire, registry, tasks).run(&mut found);
     Checked { plan: plan.filter(|_| !found.has_errors()), diagnostics: found }
 }
 
@@ -139,6 +140,8 @@ impl Draft {
 }
 
 struct Checker<'a> {
+    /// The artifact.
+    text: &'a str,
     wire: &'a WirePlan<'a>,
     names: Names<'a>,
     tasks: &'a Signatures,
@@ -159,8 +162,9 @@ struct Data {
 }
 
 impl<'a> Checker<'a> {
-    fn new(wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'a Signatures) -> Checker<'a> {
+    fn new(text: &'a str, wire: &'a WirePlan<'a>, registry: &'a Registry, tasks: &'a Signatures) -> Checker<'a> {
         Checker {
+            text,
             wire,
             names: Names { registry },
             tasks,
@@ -313,11 +317,11 @@ impl<'a> Checker<'a> {
                 lazy: reach.needed[at] && !reach.eager[at],
             });
         }
-        let name = self.wire.plan_name.to_string();
+        let (name, sha256) = (self.wire.plan_name.to_string(), sha256(self.text).into());
         let (sources, registry) = (self.wire.sources.clone(), self.names.registry.id());
         let output_names =
             self.wire.output_names.as_ref().map(|names| names.iter().map(|name| name.to_string()).collect());
-        Some(Plan { name, nodes, outputs, output_names, order, dials: self.dials.take(), sources, registry })
+        Some(Plan { name, sha256, nodes, outputs, output_names, order, dials: self.dials.take(), sources, registry })
     }
 }
 

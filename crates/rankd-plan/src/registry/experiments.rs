@@ -6,6 +6,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::digest::sha256;
 use crate::limits::{EXPERIMENT_ARMS_MAX, EXPERIMENTS_MAX, LAYERS_MAX};
 use crate::registry::entry::{is_identifier, typed_value};
 use crate::registry::surroundings::AsWritten;
@@ -15,6 +16,7 @@ use rankd_column::expr::salted_unit_hash;
 use rankd_column::{Type, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How many buckets a layer has.
 pub const BUCKETS: u32 = 10_000;
@@ -31,6 +33,9 @@ pub struct Experiments {
     list: Vec<Experiment>,
     holdouts: Vec<Holdout>,
     by_name: HashMap<String, u32>,
+    /// What the file says, and its SHA-256.
+    text: Arc<str>,
+    sha256: Arc<str>,
 }
 
 /// A way to divide units into buckets.
@@ -161,10 +166,20 @@ impl Experiments {
                 _ => reading.experiment(&table, found),
             }
         });
-        let all = reading.all;
+        let all = Experiments { text: text.into(), sha256: sha256(text).into(), ..reading.all };
         all.check_overlaps(found);
         all.check_layers_of_effects(registry, found);
         all
+    }
+
+    /// What the file says.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// The SHA-256 of that.
+    pub fn sha256(&self) -> &Arc<str> {
+        &self.sha256
     }
 
     /// In the order of the file.

@@ -24,6 +24,8 @@ pub use surroundings::{AsWritten, NoValue, Reference, Surroundings};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::digest::sha256;
+use crate::json::Writer;
 use crate::model::{Models, UsedModel};
 use entry::EntryKind;
 use rankd_column::expr::Schema;
@@ -122,6 +124,7 @@ pub struct Registry {
     pub endpoints: Named<Endpoint>,
     pub models: Named<ModelEntry>,
     id: RegistryId,
+    sha256: Arc<str>,
     /// By the position of an endpoint that is a table: the keys that it has columns for, as far as somebody has looked.
     table_columns: Mutex<BTreeMap<u32, Arc<[Key]>>>,
     /// The models that were read and handed in, by position. Registries with the same models may share them.
@@ -185,12 +188,18 @@ impl Registry {
         registry.models = model::parse(models.text, &registry.keys, around, &mut found);
         keep(models.file, found);
         registry.id = registry.identify();
+        registry.sha256 = digest_of([keys, params, endpoints, models].map(|file| file.text)).into();
         (registry, problems)
     }
 
     /// What plans and requests that were made with this registry carry: positions mean nothing with another one.
     pub fn id(&self) -> RegistryId {
         self.id
+    }
+
+    /// The SHA-256 of what its files say, as a JSON array of their texts: keys, parameters, endpoints, models.
+    pub fn sha256(&self) -> &Arc<str> {
+        &self.sha256
     }
 
     /// What engines that were started with this registry's endpoints have as well.
@@ -278,6 +287,16 @@ fn listed(names: &[&str]) -> String {
         many @ 13.. => format!("{} and {} more", names[..SHOWN].join(", "), many - SHOWN),
         _ => names.join(", "),
     }
+}
+
+fn digest_of(texts: [&str; 4]) -> String {
+    let mut writer = Writer::new();
+    writer.array(|w| {
+        for text in texts {
+            w.string(text);
+        }
+    });
+    sha256(&writer.finish())
 }
 
 impl Schema for Registry {

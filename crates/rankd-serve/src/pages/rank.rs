@@ -10,6 +10,7 @@ use crate::reply::{JSON, Reply};
 use crate::request_scope::RequestScope;
 use crate::route::{About, Call, Failures, Page, Schema, Shape};
 use crate::run;
+use crate::run_recording::RunRecording;
 use crate::spans::TracedRun;
 use hyper::Method;
 use rankd_edge::arrow;
@@ -65,6 +66,9 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
         if outcome.is_none() {
             scope.rows = 0;
         }
+        if let (Some(recording), Some(outcome)) = (&mut scope.recording, &outcome) {
+            recording.answered(&linked, &plan.registry, outcome);
+        }
         if let Some((user_id, outcome)) = logged_user.zip(outcome.as_mut()) {
             run::log_rows(scope, &plan, user_id, outcome);
         }
@@ -72,7 +76,10 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
         scope.run = outcome.and_then(|Outcome { trace, degraded, .. }| {
             trace.map(|trace| TracedRun { plan: linked, trace, degraded, began_ns })
         });
-        reply
+        match &plan.good {
+            Some(version) => reply.of_plan(&version.header),
+            None => reply,
+        }
     }
 }
 
@@ -91,7 +98,6 @@ async fn prepare(
     let registry = catalog.registry.clone();
     let ReceivedBody { bytes, memory } = read;
     let input = off_loop::parse(scope, &bytes, move |bytes| input::read(bytes, &registry)).await;
-    drop(bytes);
     let mut input = match input.map_err(|error| failed(scope.id(), named, &error))? {
         Ok(input) => input,
         Err(RefusedRequest { request_id, error }) => {
@@ -110,7 +116,10 @@ async fn prepare(
     let plan = scope.take_arms(&catalog, entry, &mut input);
     let id = &scope.request_id;
     let plan = plan.map_err(|error| failed(id, Some(&entry.plan.name), &error))?;
-    let linked = plan.version().map_err(|error| failed(id, Some(&plan.name), &error))?.linked.clone();
+    let version = plan.version().map_err(|error| failed(id, Some(&plan.name), &error))?;
+    let linked = version.linked.clone();
+    scope.recording = RunRecording::begin(&loop_state.app, &catalog, plan, &mut input.request, &bytes);
+    drop(bytes);
     let every = loop_state.app.settings.trace_every;
     let recorded = loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled;
     let tracing = if recorded { Tracing::Recorded } else { Tracing::AsAsked };

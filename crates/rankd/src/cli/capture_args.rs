@@ -1,7 +1,6 @@
 //! The flags that say what is captured, for every command that captures requests.
 
 use crate::cli::command_error::{BadArgument, CommandError};
-use crate::cli::say;
 use clap::Args;
 use rankd_edge::capture::{Capture, CaptureLimits};
 use std::path::PathBuf;
@@ -26,15 +25,15 @@ pub(crate) struct CaptureArgs {
 }
 
 impl CaptureArgs {
-    /// Starts to capture, where that is asked for.
-    pub(crate) fn start(&self) -> Result<Option<Capture>, CommandError> {
+    /// Starts to capture, where that is asked for. `tell` is told once of what cannot be written.
+    pub(crate) fn start(&self, tell: impl FnMut(String) + Send + 'static) -> Result<Option<Capture>, CommandError> {
         let Some(folder) = &self.capture else { return Ok(None) };
         let limits = CaptureLimits {
             file_bytes: self.capture_file_mb << 20,
             file_ms: self.capture_file_minutes * 60_000,
             folder_bytes: self.capture_keep_mb << 20,
         };
-        let started = Capture::start(folder, self.capture_share, limits, say::note);
+        let started = Capture::start(folder, self.capture_share, limits, tell);
         started.map(Some).map_err(|error| CommandError::Caused(Box::new(error)))
     }
 }

@@ -159,6 +159,12 @@ impl PlanEngine {
         Ok((prepared, plan, file))
     }
 
+    /// The plans that may answer, each with the file that it came from.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = (&Arc<Linked>, &PlanFile)> {
+        let others = self.arms.others.iter().map(|(plan, file)| (plan, file));
+        std::iter::once((&self.plan, &self.file)).chain(others)
+    }
+
     /// Another plan for the same engine. Where there is none, the reason has been printed.
     pub(crate) fn also(&self, args: &RunArgs, library: &Library) -> Option<Arc<Linked>> {
         let (plan, _) = load_plan(&plan_path(args)?, args.plan.is_none(), library, &self.loaded)?;

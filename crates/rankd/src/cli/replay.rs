@@ -1,11 +1,12 @@
 //! `rankd replay`: captured requests once more, on what their runs read, and whether the answers are the same.
 
+use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::CommandError;
 use crate::cli::engine::EngineArgs;
 use crate::cli::plan_engine::SchedulerName;
 use crate::cli::{DONE, FAILED, WRONG, say};
 use clap::Args;
-use rankd_edge::capture::{CaptureFiles, CaptureSeen, Comparison, Replayed, Replays};
+use rankd_edge::capture::{CaptureFiles, CaptureSeen, Comparison, LiveStores, Replayed, Replays};
 use rankd_edge::library::Library;
 use rankd_plan::json::Writer;
 use std::collections::BTreeMap;
@@ -22,7 +23,10 @@ pub(crate) struct ReplayArgs {
     /// Run this plan instead of the captured ones
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// Folder with the registry that --plan is compiled with, where it is TypeScript
+    /// Read what was not captured from the endpoints of --registry and --env, and count it
+    #[arg(long)]
+    live: bool,
+    /// Folder with the registry that --plan is compiled with, where it is TypeScript, and whose endpoints --live asks
     #[arg(long, value_name = "DIR", default_value = "registry")]
     registry: PathBuf,
     /// Which endpoints.NAME.toml of it to use
@@ -54,6 +58,9 @@ struct ReplayTally {
     same: u64,
     different: u64,
     missing: u64,
+    /// How many reads were not captured and came from stores, and in how many requests.
+    live_reads: u64,
+    live_requests: u64,
     /// By the reason.
     not_comparable: BTreeMap<String, u64>,
     /// The first request that differs.
@@ -61,14 +68,18 @@ struct ReplayTally {
 }
 
 impl ReplayTally {
-    fn add(&mut self, request_id: String, replayed: Replayed) {
+    fn add(&mut self, request_id: String, replayed: Replayed, is_live: bool) {
+        if is_live && replayed.missing > 0 {
+            self.live_reads += replayed.missing;
+            self.live_requests += 1;
+        }
         match &replayed.comparison {
             Comparison::Same => self.same += 1,
             Comparison::Different { .. } => {
                 self.different += 1;
                 self.first.get_or_insert((request_id, replayed));
             }
-            Comparison::Missing { .. } => self.missing += 1,
+            Comparison::Missing => self.missing += 1,
             Comparison::Not(why) => *self.not_comparable.entry(why.to_string()).or_default() += 1,
         }
     }
@@ -84,10 +95,18 @@ fn replay(args: &ReplayArgs, library: &Library) -> Result<u8, CommandError> {
     if let Some(path) = &args.plan {
         replays = replays.with_plan(artifact(args, path, library)?);
     }
+    if args.live {
+        let loaded = library.load_registry(&args.registry, &args.env);
+        print_registry_problems(&loaded);
+        if loaded.has_errors() {
+            return Err(CommandError::Reported);
+        }
+        replays = replays.with_live(LiveStores::open(&loaded.registry, &mut say::note)?);
+    }
     let mut tally = ReplayTally::default();
     let seen = files.each(|folder, captured| {
         let request_id = captured.request_id.clone();
-        tally.add(request_id, replays.replay(folder, captured));
+        tally.add(request_id, replays.replay(folder, captured), args.live);
     });
     let seen = seen.map_err(|error| CommandError::Caused(Box::new(error)))?;
     say::to_programs(if args.json { in_json(&tally, seen) } else { in_words(&tally, seen) }.trim_end());
@@ -120,6 +139,10 @@ fn in_words(tally: &ReplayTally, seen: CaptureSeen) -> String {
     if seen.cut > 0 {
         out += &format!("note: {} files end in the middle of a batch, which was passed over\n", seen.cut);
     }
+    if tally.live_reads > 0 {
+        let (reads, requests) = (tally.live_reads, tally.live_requests);
+        out += &format!("live: {reads} reads of {requests} requests were not captured and came from stores\n");
+    }
     for (why, count) in &tally.not_comparable {
         out += &format!("not comparable: {count}: {why}\n");
     }
@@ -146,6 +169,7 @@ fn in_json(tally: &ReplayTally, seen: CaptureSeen) -> String {
         w.field("cut_files").int(seen.cut as i64);
         w.field("same").int(tally.same as i64).field("different").int(tally.different as i64);
         w.field("missing").int(tally.missing as i64);
+        w.field("live_reads").int(tally.live_reads as i64).field("live_requests").int(tally.live_requests as i64);
         w.field("not_comparable").object(|w| {
             for (why, count) in &tally.not_comparable {
                 w.field(why).int(*count as i64);

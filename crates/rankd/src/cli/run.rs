@@ -10,13 +10,13 @@ use crate::cli::{DONE, FAILED, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
 use clap::{Args, ValueEnum};
 use rankd_edge::answer::{self, Answer};
-use rankd_edge::capture::{Capture, CapturedPlan, CapturedRequest, RunState};
+use rankd_edge::capture::{Capture, CapturedPlan, CapturedRequest};
 use rankd_edge::feature_log::{FeatureLog, LoggedPlan, LoggedRequest};
+use rankd_edge::files;
 use rankd_edge::input::{REQUEST_BYTES_MAX, RefusedRequest};
-use rankd_edge::library::{Library, PlanFile, sha256};
+use rankd_edge::library::{Library, PlanFile};
 use rankd_edge::perfetto::Perfetto;
 use rankd_edge::prepare::{Prepared, Tracing};
-use rankd_edge::{VERSION, date, files};
 use rankd_engine::recorded::{Reads, RunRecorder};
 use rankd_engine::{ErrorKind, Linked, Outcome, Request, RunError, clock};
 use rankd_plan::Registry;
@@ -60,7 +60,8 @@ pub(crate) struct RunCommand {
 /// What captures a run.
 struct SessionCapture {
     capture: Capture,
-    plan: CapturedPlan,
+    /// Those that may answer.
+    plans: Vec<CapturedPlan>,
 }
 
 /// What logs the rows of runs: the plans that have run so far, since an arm of an experiment may have another answer.
@@ -70,18 +71,10 @@ struct SessionFeatureLog {
 }
 
 impl SessionFeatureLog {
-    fn keep(
-        &mut self,
-        request: LoggedRequest,
-        plan: &Linked,
-        file: &PlanFile,
-        registry: &Registry,
-        outcome: &mut Outcome,
-    ) {
+    fn keep(&mut self, request: LoggedRequest, plan: &Linked, registry: &Registry, outcome: &mut Outcome) {
         let known = self.plans.iter().position(|known| *known.name == *plan.name);
         let at = known.unwrap_or_else(|| {
-            let digest = sha256(file.artifact_text().unwrap_or_default());
-            self.plans.push(self.log.plan(plan, &digest, registry));
+            self.plans.push(self.log.plan(plan, &plan.sha256, registry));
             self.plans.len() - 1
         });
         self.log.keep(request, &self.plans[at], outcome);
@@ -117,17 +110,13 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     let Some(running) = PlanEngine::start(args, library) else { return WRONG };
     // From here on, what was read is answered.
     signals.finish_first(None);
-    let capture = match command.capture.start() {
-        Ok(capture) => capture.zip(running.file.artifact_text()),
+    let capture = match command.capture.start(say::note) {
+        Ok(capture) => capture.map(|capture| SessionCapture { capture, plans: captured_plans(&running) }),
         Err(error) => {
             error.report();
             return WRONG;
         }
     };
-    let capture = capture.map(|(capture, artifact)| {
-        let plan = CapturedPlan::new(artifact, &running.loaded.texts);
-        SessionCapture { capture, plan }
-    });
     let feature_log = match command.feature_log.start() {
         Ok(log) => log.map(|log| SessionFeatureLog { log, plans: Vec::new() }),
         Err(error) => {
@@ -150,6 +139,15 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
     }
     running.engine.stop(DRAIN);
     code
+}
+
+/// The plans that may answer, as captures name them.
+fn captured_plans(running: &PlanEngine) -> Vec<CapturedPlan> {
+    let texts = Arc::new(running.loaded.texts.clone());
+    let captured = running.plans().filter_map(|(plan, file)| {
+        Some(CapturedPlan::new(plan, file.artifact_text()?.into(), &running.loaded.registry, texts.clone()))
+    });
+    captured.collect()
 }
 
 struct Session<'a> {
@@ -246,8 +244,10 @@ impl Session<'_> {
         let Prepared { request, output_keys, with_trace } = prepared;
         let id = request.request_id.clone();
         let started = clock::nanos_between(self.began, clock::now());
-        // A capture does not say which arms a request was in, so one that is in some could not be replayed.
-        let capture = self.capture.as_ref().filter(|of| request.arms.is_none() && of.capture.takes(&id));
+        let capture = self.capture.as_ref().filter(|of| of.capture.takes(&id)).and_then(|of| {
+            let captured = of.plans.iter().find(|captured| captured.sha256 == plan.sha256)?;
+            Some((&of.capture, captured))
+        });
         let logged = self.feature_log.as_ref().filter(|of| of.log.takes(&id));
         let logged = logged.map(|_| LoggedRequest { request_id: id.clone(), user_id: request.user_id.clone() });
         let recorder = capture.map(|_| Arc::<RunRecorder>::default());
@@ -269,21 +269,9 @@ impl Session<'_> {
         }
         let (registry, output_keys) = (&loaded.registry, output_keys.as_deref());
         let answer = Answer { request_id: &id, plan, registry, output_keys, with_trace };
-        if let (Some(of), Some(recorder)) = (capture, recorder) {
-            let record = recorder.take();
-            let captured = CapturedRequest {
-                request_id: id.clone(),
-                at_ms: date::millis() as i64,
-                plan: plan.name.clone(),
-                plan_sha256: of.plan.sha256.clone(),
-                registry_sha256: of.plan.registry_sha256.clone(),
-                engine_version: VERSION.to_owned(),
-                request: line.to_vec(),
-                answer: answer.render(&outcome),
-                run: RunState::of(&record.facts, plan, registry),
-                record,
-            };
-            of.capture.keep(captured, &of.plan);
+        if let (Some((capture, of)), Some(recorder)) = (capture, recorder) {
+            let (sent, given) = (line.to_vec(), answer.render(&outcome).into());
+            capture.keep(CapturedRequest::new(id.clone(), (plan, registry), sent, given, recorder.take()), of.clone());
         }
         let response = match (self.format, &outcome.result) {
             (Format::Table, Ok(outputs)) => {
@@ -297,7 +285,7 @@ impl Session<'_> {
         };
         let ok = outcome.result.is_ok();
         if let (Some(request), Some(of)) = (logged, &mut self.feature_log) {
-            of.keep(request, plan, file, registry, &mut outcome);
+            of.keep(request, plan, registry, &mut outcome);
         }
         (response, ok)
     }

@@ -1,5 +1,6 @@
 //! `rankd serve`: the flags of the server, and what must be there before it can start.
 
+use crate::cli::capture_args::CaptureArgs;
 use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::engine::EngineArgs;
@@ -114,6 +115,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = "Logs and traces", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     audit_log: Option<String>,
     #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
     engine: EngineArgs,
 }
 
@@ -199,6 +202,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     let target = |text: &Option<String>| text.as_deref().map(LogTarget::parse);
     let feature_log = args.feature_log.start()?;
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
+    let capture = args.capture.start(log.errors())?;
     let (stores, late) = late_data::open(&loaded.registry, args.models.files(library, &loaded.registry))?;
     let engine = Engine::start(settings, stores).map_err(CommandError::with("cannot start threads"))?;
     let compiler = CompileChild::new().map_err(CommandError::with("cannot start a runtime"))?;
@@ -216,6 +220,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         reload: ReloadSettings { plan_dir, registry, env, trial: !args.no_trial },
         feature_log,
         collector: args.otlp.clone().map(|to| CollectorSettings { to, sample: args.otlp_sample }),
+        capture,
         watch: (args.watch_ms > 0).then(|| Duration::from_millis(args.watch_ms)),
         drain: Duration::from_millis(args.drain_ms),
     };

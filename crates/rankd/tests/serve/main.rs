@@ -11,6 +11,9 @@ mod admin;
 mod admission;
 mod arrow;
 mod bench;
+mod capture_disks;
+mod capture_weather;
+mod captures;
 mod client;
 mod confined;
 mod degraded;
@@ -32,6 +35,9 @@ mod models;
 mod models_page;
 mod otlp;
 mod patterns;
+#[path = "../redis/server.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod redis_server;
 mod refusals;
 mod registry;
 mod reload;
