@@ -167,6 +167,21 @@ pub fn open_beside(
     Ok(stores)
 }
 
+/// The same endpoints once more, with connections and counters of their own. What is in the process is shared.
+pub fn open_again(stores: &[Arc<dyn Open>], registry: &Registry) -> Result<Vec<Arc<dyn Open>>, EndpointError> {
+    let again = |(endpoint, store): (&Endpoint, &Arc<dyn Open>)| -> Result<Arc<dyn Open>, EndpointError> {
+        Ok(match &endpoint.settings {
+            EndpointSettings::Http(settings) => Arc::new(http(endpoint, settings)?),
+            EndpointSettings::Table(_) => store.clone(),
+            EndpointSettings::Redis(settings) => match &settings.backend {
+                Backend::Server { .. } | Backend::Cluster { .. } => Arc::new(redis(endpoint, settings)?),
+                Backend::Memory { .. } => store.clone(),
+            },
+        })
+    };
+    registry.endpoints.list().iter().zip(stores).map(again).collect()
+}
+
 /// Whether the file of a table can be used right now.
 fn probe_table(registry: &Registry, name: &str) -> Result<(), EndpointError> {
     let tables = TableFiles::new(registry);

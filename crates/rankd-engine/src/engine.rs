@@ -7,7 +7,7 @@ use crate::link::Linked;
 use crate::loop_context::LoopContext;
 use crate::loop_handle::{LongestPoll, LoopHandle, LoopService, MakeService};
 use crate::place::{Policy, Scheduler};
-use crate::pool::Pool;
+use crate::pool::{Pool, Standing};
 use crate::request::Request;
 use crate::run::{self, Cancel, Outcome};
 use crate::sequential::Sequential;
@@ -38,6 +38,7 @@ pub struct Settings {
     /// Bytes of rows that a run may hold. What is there anyway, such as tables, does not count.
     pub run_bytes_max: usize,
     pub policy: Policy,
+    pub standing: Standing,
 }
 
 /// How many bytes of rows a run may hold where nothing else is said.
@@ -53,6 +54,7 @@ impl Default for Settings {
             node_timeout: None,
             run_bytes_max: RUN_BYTES_MAX,
             policy: Policy::default(),
+            standing: Standing::Requests,
         }
     }
 }
@@ -109,7 +111,7 @@ impl Engine {
     pub fn start(settings: Settings, endpoints: Vec<Arc<dyn Open>>) -> io::Result<Engine> {
         let stats = Arc::new(Stats::new(&endpoints));
         // Without a thread nothing would ever run.
-        let pool = Arc::new(Pool::start(settings.cpu_threads.max(1))?);
+        let pool = Arc::new(Pool::start_as(settings.standing, settings.cpu_threads.max(1))?);
         let tables = tables_of(&endpoints);
         let machinery = match settings.scheduler {
             Scheduler::Async => {
@@ -233,6 +235,18 @@ impl Engine {
         }
         self.pool.wait_idle();
     }
+
+    /// Stops without waiting for anything: runs are cancelled, and a thread that a task does not give back ends with the process.
+    pub fn abandon(self: &Arc<Engine>) {
+        if let Machinery::Async { loops, .. } = &self.machinery {
+            for event_loop in loops {
+                // A loop that is gone need not be stopped.
+                let _ = event_loop.orders.send(Message::Stop { drain: Duration::ZERO });
+            }
+        }
+        // Whoever drops the last one waits for its threads.
+        std::mem::forget(self.clone());
+    }
 }
 
 /// A request that is running.
@@ -287,10 +301,11 @@ impl EventLoop {
         let (orders, inbox) = unbounded_channel();
         let (endpoints, pool, stats) = (endpoints.to_vec(), pool.clone(), stats.clone());
         let (ready, started) = bounded(1);
-        let (allowed, policy) = (settings.allowed(), settings.policy);
+        let (allowed, policy, standing) = (settings.allowed(), settings.policy, settings.standing);
         let longest_poll = Arc::new(LongestPoll::default());
         let timed = longest_poll.clone();
-        let thread = thread::Builder::new().name(format!("rankd-loop-{number}")).spawn(move || {
+        let thread = thread::Builder::new().name(format!("{}-loop-{number}", standing.prefix())).spawn(move || {
+            standing.take_loop();
             let runtime = Builder::new_current_thread().enable_all().build_local(Default::default());
             match runtime {
                 Ok(runtime) => {

@@ -18,7 +18,7 @@
 //! | [`loop_context`], [`run`] | what the runs of a loop share; one request on its event loop |
 //! | [`trace`], `expand_passes`, [`stats`] | how an answer came about; counters |
 //! | [`sequential`], [`thread_pools`] | the other two schedulers |
-//! | [`why`] | what became of an item in a run, and why |
+//! | [`run_limit`], [`why`] | what runs may cost that no caller waits for; what became of an item in a run, and why |
 //! | [`base64`] | bytes as text |
 //! | [`loop_handle`], [`engine`] | a loop as services on it see it; the owner of the threads |
 
@@ -52,6 +52,7 @@ mod progress;
 pub mod recorded;
 pub mod request;
 pub mod run;
+pub mod run_limit;
 pub mod seed;
 pub mod sequential;
 mod settle;
@@ -71,6 +72,7 @@ pub use error::RunError;
 pub use link::Linked;
 pub use loop_handle::LoopHandle;
 pub use place::{Policy, Scheduler};
+pub use pool::Standing;
 pub use request::Request;
 pub use run::Outcome;
 pub use tasks::Tasks;

@@ -139,7 +139,7 @@ impl Linked {
                 table_needs: &table_needs,
                 draws: &draws,
                 needed,
-                follows_rows: wrapper.is_some(),
+                follows_rows: wrapper.is_some_and(|wrapper| wrapper.follows_rows()),
             };
             let task = make(node, tasks, context)?;
             plan_draws |= draws.get() && node.needed;
@@ -323,6 +323,11 @@ impl Linked {
     /// The parameters that the plan reads, in their order.
     pub fn params(&self) -> &[u32] {
         &self.params
+    }
+
+    /// The parameters that a request has to give: their positions and names.
+    pub fn required_params(&self) -> &[(u32, String)] {
+        &self.required
     }
 
     /// The models that the plan names.

@@ -10,8 +10,8 @@ use crate::link::Linked;
 use crate::loop_context::LoopContext;
 use crate::request::Request;
 use crate::run::{self, Cancel, Outcome};
+use crate::run_limit::TIME_MAX;
 use crate::stats::Stats;
-use crate::why::TIME_MAX;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -70,6 +70,12 @@ impl LoopHandle {
     pub fn limits_of_question(&self) -> Limits {
         let allowed = Allowed { deadline: Some(TIME_MAX), node_timeout: None, ..self.allowed };
         Limits::tighter(clock::now(), allowed, Allowed::default())
+    }
+
+    /// The limits of a run beside those for requests, which starts now. Its nodes have as long as it has: it waits for everybody else, and what a node
+    /// takes then says nothing about the node.
+    pub fn limits_beside(&self) -> Limits {
+        Limits { times_nodes: false, ..self.limits_of_question() }
     }
 
     /// Runs a plan on this loop within these limits. Dropping the future cancels the run.

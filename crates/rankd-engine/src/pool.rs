@@ -31,8 +31,55 @@ pub trait Offload {
 
 /// How much the pool gives way to the event loops where there are fewer cores than threads: a loop that has to wait for the time
 /// slice of a long job keeps all of its requests waiting.
-#[cfg(target_os = "linux")]
 const BEHIND_THE_LOOPS: i32 = 5;
+/// The lowest priority there is: about a seventieth of a loop's share where both want the processor.
+const BEHIND_EVERYTHING: i32 = 19;
+
+/// Whom the threads of an engine work for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Requests, for which callers wait.
+    #[default]
+    Requests,
+    /// Runs that nobody waits for: its threads give way to everything else.
+    Background,
+}
+
+impl Standing {
+    /// What the names of its threads begin with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Standing::Requests => "rankd",
+            Standing::Background => "rankd-bg",
+        }
+    }
+
+    /// Called on the thread of an event loop when it starts.
+    pub(crate) fn take_loop(self) {
+        match self {
+            Standing::Requests => {}
+            Standing::Background => give_way(BEHIND_EVERYTHING),
+        }
+    }
+
+    /// Called on a thread of the pool when it starts.
+    fn take_pool_thread(self) {
+        give_way(match self {
+            Standing::Requests => BEHIND_THE_LOOPS,
+            Standing::Background => BEHIND_EVERYTHING,
+        });
+    }
+}
+
+/// Lets the calling thread give way this much. Linux keeps that for each thread. Elsewhere, and where it is refused, all threads are alike.
+fn give_way(priority: i32) {
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), priority);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = priority;
+}
 
 /// Real threads.
 pub struct Pool {
@@ -45,6 +92,7 @@ pub struct Pool {
 
 /// What the threads of a pool share.
 struct Shared {
+    standing: Standing,
     queue: Receiver<Job>,
     open: Mutex<OpenJobs>,
     idle: Condvar,
@@ -87,6 +135,10 @@ impl PoolThread {
 
 impl Pool {
     pub fn start(threads: usize) -> io::Result<Pool> {
+        Pool::start_as(Standing::default(), threads)
+    }
+
+    pub(crate) fn start_as(standing: Standing, threads: usize) -> io::Result<Pool> {
         let (jobs, queue) = unbounded::<Job>();
         let slot = || PoolThread {
             doing: Mutex::new(Doing::Absent),
@@ -94,10 +146,11 @@ impl Pool {
             thread: Mutex::default(),
         };
         let shared = Arc::new(Shared {
+            standing,
             queue,
             open: Mutex::default(),
             idle: Condvar::new(),
-            slots: (0..threads + in_background_max(threads)).map(|_| slot()).collect(),
+            slots: (0..threads + in_background_max(standing, threads)).map(|_| slot()).collect(),
             joins: Mutex::default(),
         });
         let mut pool = Pool {
@@ -111,7 +164,7 @@ impl Pool {
             shared.start_thread(number)?;
         }
         #[cfg(target_os = "linux")]
-        {
+        if standing == Standing::Requests {
             pool.watch = Some(background::Watch::start(&shared)?);
         }
         // Elsewhere nothing is assigned to it after this.
@@ -146,8 +199,12 @@ impl Pool {
 
 /// How many jobs may be in the background at a time. Those beyond stay where they are: work that is divided among too many threads is
 /// done late everywhere.
-fn in_background_max(threads: usize) -> usize {
-    threads.div_ceil(2)
+fn in_background_max(standing: Standing, threads: usize) -> usize {
+    match standing {
+        Standing::Requests => threads.div_ceil(2),
+        // All of its jobs are there already.
+        Standing::Background => 0,
+    }
 }
 
 impl Shared {
@@ -159,11 +216,10 @@ impl Shared {
     fn start_thread(self: &Arc<Shared>, number: usize) -> io::Result<()> {
         *self.slots[number].doing() = Doing::Nothing;
         let shared = self.clone();
-        let thread = thread::Builder::new().name(format!("rankd-cpu-{number}")).spawn(move || {
+        let thread = thread::Builder::new().name(format!("{}-cpu-{number}", self.standing.prefix())).spawn(move || {
+            shared.standing.take_pool_thread();
             #[cfg(target_os = "linux")]
             {
-                // Linux keeps this for each thread. Elsewhere, and where it is refused, all threads are alike.
-                let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), BEHIND_THE_LOOPS);
                 let slot = &shared.slots[number].thread;
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(rustix::thread::gettid());
             }

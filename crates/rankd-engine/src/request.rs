@@ -109,6 +109,11 @@ impl Candidates {
         Candidates { repeated_id: rows.repeated_id(), rows }
     }
 
+    /// About how many bytes they take.
+    pub fn byte_count(&self) -> usize {
+        self.rows.batch().made_parts().map(|(_, bytes)| bytes).sum()
+    }
+
     /// The rows, or an id that two of them have.
     pub fn rows(&self) -> Result<&RowSet, &Id> {
         self.repeated_id.as_ref().map_or(Ok(&self.rows), Err)

@@ -164,6 +164,11 @@ impl Admission {
         self.limiter.borrow_mut().pressure(now, deadline, self.round())
     }
 
+    /// How hard the loop was pressed when that was last asked.
+    pub(crate) fn last_pressure(&self) -> u8 {
+        self.limiter.borrow().last_pressure()
+    }
+
     /// How long runs have worked on the loop in this round.
     fn round(&self) -> Duration {
         Duration::from_nanos(self.round_ns.get())

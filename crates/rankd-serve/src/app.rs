@@ -9,6 +9,7 @@ use crate::limiter::AdmissionSettings;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::readiness::{Phase, Readiness};
+use crate::shadow_engine::ShadowEngine;
 use crate::version_wish::{SwitchRequest, VersionSettings};
 use arc_swap::ArcSwap;
 use crossbeam_channel::Sender;
@@ -70,6 +71,8 @@ pub(crate) struct App {
     pub(crate) collector: Option<Collector>,
     /// Where requests are captured.
     pub(crate) capture: Option<Capture>,
+    /// Where the shadows of plans run; nothing where no plan has one.
+    pub(crate) shadows: Option<ShadowEngine>,
     pub(crate) gauges: Gauges,
     pub(crate) engine: rankd_engine::Settings,
     pub(crate) readiness: Readiness,

@@ -4,6 +4,7 @@ use crate::degraded_counts::DegradedCounts;
 use crate::metrics::{Count, PlanMetrics};
 use crate::plan_header;
 use crate::reload_experiments::ServedExperiments;
+use crate::shadow_pair::{ShadowPair, ShadowSettings};
 use crate::verdict::Answers;
 use crate::version_counts::VersionCounts;
 use crate::version_history::{ARTIFACT_BYTES_MAX, Held, KeptVersion, VersionHistory};
@@ -16,6 +17,7 @@ use rankd_engine::{Linked, RunError, codes};
 use rankd_plan::diagnostic::{nearest, quoted};
 use rankd_plan::{Plan, Registry};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,6 +32,10 @@ pub(crate) struct Catalog {
     in_order: Vec<Arc<ServedPlan>>,
     /// The experiments that are not applied, because they need a plan that is not served.
     pub(crate) left_out: Vec<UnappliedExperiment>,
+    /// All plans that have a shadow.
+    pub(crate) shadows: Arc<[Arc<ShadowPair>]>,
+    /// The shadows that cannot run.
+    pub(crate) unfit: Vec<(Arc<ShadowPair>, UnfitShadow)>,
 }
 
 /// What plans are served with.
@@ -38,30 +44,91 @@ pub(crate) struct CatalogBase {
     pub(crate) registry: Arc<Registry>,
     pub(crate) texts: Arc<RegistryTexts>,
     pub(crate) experiments: ServedExperiments,
+    pub(crate) shadows: Arc<[Arc<ShadowPair>]>,
 }
 
-/// A plan, and the experiments that change its answers.
+/// A plan, the experiments that change its answers, and its shadow.
 pub(crate) struct CatalogEntry {
     pub(crate) plan: Arc<ServedPlan>,
     pub(crate) experiments: Option<PlanExperiments>,
+    pub(crate) shadow: Option<BoundShadow>,
+}
+
+/// The shadow of a plan, and the version of it that runs; none where it cannot.
+pub(crate) struct BoundShadow {
+    pub(crate) pair: Arc<ShadowPair>,
+    pub(crate) runs: Option<ShadowVersion>,
+}
+
+/// A version that runs as the shadow of another plan.
+#[derive(Clone)]
+pub(crate) struct ShadowVersion {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+/// Why a plan cannot run as the shadow of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum UnfitShadow {
+    /// There is no such plan; a name that is near.
+    NoPlan { name: String, near: Option<String> },
+    /// It has no version that can run.
+    NoVersion { name: String },
+    /// It needs a parameter that requests for the other plan need not give.
+    NeedsParam { plan: String, shadow: String, param: String },
+}
+
+impl UnfitShadow {
+    /// Whether it is the command line that is wrong, and not a plan.
+    fn is_of_command_line(&self) -> bool {
+        match self {
+            UnfitShadow::NoPlan { .. } | UnfitShadow::NeedsParam { .. } => true,
+            UnfitShadow::NoVersion { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for UnfitShadow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnfitShadow::NoPlan { name, near } => {
+                write!(f, "there is no plan {}", quoted(name))?;
+                near.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
+            }
+            UnfitShadow::NoVersion { name } => write!(f, "the plan {name:?} has no version that can run"),
+            UnfitShadow::NeedsParam { plan, shadow, param } => write!(
+                f,
+                "the plan {shadow:?} needs the parameter {param:?}, which requests for {plan:?} need not give: give the parameter a default"
+            ),
+        }
+    }
 }
 
 impl Catalog {
     pub(crate) fn new(base: CatalogBase, plans: HashMap<String, Arc<ServedPlan>>) -> Catalog {
-        let CatalogBase { registry, texts, experiments } = base;
+        let CatalogBase { registry, texts, experiments, shadows } = base;
         // Sorted here and not for each request: with thousands of plans it would keep an event loop busy for milliseconds.
         let mut in_order: Vec<_> = plans.values().cloned().collect();
         in_order.sort_by(|a, b| a.name.cmp(&b.name));
         let reads = |name: &str| Some(plans.get(name)?.good.as_ref()?.linked.params());
         let mut left_out = Vec::new();
+        let pairs = shadows.clone();
+        let mut bound_shadows: HashMap<&str, (BoundShadow, Option<UnfitShadow>)> =
+            pairs.iter().map(|pair| (&*pair.settings.plan, bind_shadow(pair, &plans))).collect();
+        let unfit = pairs.iter().filter_map(|pair| {
+            let (_, unfit) = bound_shadows.get(&*pair.settings.plan)?;
+            Some((pair.clone(), unfit.clone()?))
+        });
+        let unfit = unfit.collect();
         let bound = in_order.iter().map(|plan| {
             let bound = PlanExperiments::bind(&experiments.all, &plan.name, reads, &mut left_out);
-            (plan.name.clone(), CatalogEntry { plan: plan.clone(), experiments: bound })
+            let shadow = bound_shadows.remove(&*plan.name).map(|(bound, _)| bound);
+            (plan.name.clone(), CatalogEntry { plan: plan.clone(), experiments: bound, shadow })
         });
         let plans = bound.collect();
         left_out.sort_unstable();
         left_out.dedup();
-        Catalog { registry, texts, experiments, plans, in_order, left_out }
+        Catalog { registry, texts, experiments, plans, in_order, left_out, shadows, unfit }
     }
 
     pub(crate) fn empty(base: CatalogBase) -> Catalog {
@@ -70,8 +137,10 @@ impl Catalog {
 
     /// What its plans are served with.
     pub(crate) fn base(&self) -> CatalogBase {
-        let Catalog { registry, texts, experiments, .. } = self;
-        CatalogBase { registry: registry.clone(), texts: texts.clone(), experiments: experiments.clone() }
+        let Catalog { registry, texts, experiments, shadows, .. } = self;
+        let (registry, texts, experiments, shadows) =
+            (registry.clone(), texts.clone(), experiments.clone(), shadows.clone());
+        CatalogBase { registry, texts, experiments, shadows }
     }
 
     /// With some plans exchanged, added or, where there is `None`, taken away.
@@ -104,10 +173,60 @@ impl Catalog {
         })
     }
 
+    /// Why shadows cannot run, if one cannot. Before there are plans, nothing can.
+    pub(crate) fn shadow_problem(&self) -> Option<String> {
+        if self.in_order.is_empty() { None } else { self.unfit_shadows(|_| true) }
+    }
+
+    /// The same as far as the command line is wrong.
+    pub(crate) fn shadow_mistake(&self) -> Option<String> {
+        self.unfit_shadows(UnfitShadow::is_of_command_line)
+    }
+
+    fn unfit_shadows(&self, which: impl Fn(&UnfitShadow) -> bool) -> Option<String> {
+        let unfit = self.unfit.iter().filter(|(_, unfit)| which(unfit)).map(|(pair, unfit)| {
+            let ShadowSettings { plan, shadow, share } = &pair.settings;
+            format!("--shadow {plan}={shadow}:{share}: {unfit}")
+        });
+        let unfit: Vec<String> = unfit.collect();
+        (!unfit.is_empty()).then(|| unfit.join("; "))
+    }
+
     /// In order of their names.
     pub(crate) fn list(&self) -> &[Arc<ServedPlan>] {
         &self.in_order
     }
+}
+
+/// Finds the version that runs as a plan's shadow, or why there is none.
+fn bind_shadow(pair: &Arc<ShadowPair>, plans: &HashMap<String, Arc<ServedPlan>>) -> (BoundShadow, Option<UnfitShadow>) {
+    let settings = &pair.settings;
+    let find = |name: &String| {
+        // None of the pair itself: a plan cannot be its own shadow.
+        let others =
+            plans.keys().map(String::as_str).filter(|known| ![&*settings.plan, &*settings.shadow].contains(known));
+        let near = || nearest(name, others).map(str::to_owned);
+        plans.get(name).ok_or_else(|| UnfitShadow::NoPlan { name: name.clone(), near: near() })
+    };
+    let bind = || {
+        let (plan, shadow) = (find(&settings.plan)?, find(&settings.shadow)?);
+        let good = shadow.good.as_ref().ok_or_else(|| UnfitShadow::NoVersion { name: shadow.name.clone() })?;
+        let given = plan.good.as_ref().map(|good| good.linked.required_params());
+        let missing = good.linked.required_params().iter().find(|param| given.is_some_and(|of| !of.contains(param)));
+        match missing {
+            None => Ok(ShadowVersion { plan: good.plan.clone(), registry: shadow.registry.clone() }),
+            Some((_, param)) => Err(UnfitShadow::NeedsParam {
+                plan: plan.name.clone(),
+                shadow: shadow.name.clone(),
+                param: param.clone(),
+            }),
+        }
+    };
+    let (runs, unfit) = match bind() {
+        Ok(version) => (Some(version), None),
+        Err(unfit) => (None, Some(unfit)),
+    };
+    (BoundShadow { pair: pair.clone(), runs }, unfit)
 }
 
 /// Forgets artifacts, the oldest first, until all of them have at most so many bytes.

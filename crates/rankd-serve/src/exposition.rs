@@ -9,6 +9,8 @@ use crate::metrics::{Count, LoopMetrics, PLACES, PlanCounts};
 use crate::metrics_text::{MetricsText, seconds};
 use crate::readiness::{Phase, Warnings};
 use crate::request_outcome::RequestOutcome;
+use crate::shadow_engine::ShadowEngine;
+use crate::shadow_metrics;
 use crate::time_slice::TimeSlice;
 use rankd_edge::stream_files::WriteCounts;
 use rankd_edge::tables::TableFiles;
@@ -31,6 +33,7 @@ pub(crate) async fn render(app: &App) -> String {
     models(&mut page, app);
     experiments(&mut page, app);
     capture_metrics::write(&mut page, app.capture.as_ref());
+    shadow_metrics::render(&mut page, &app.catalog.load().shadows, app.shadows.as_ref().map(ShadowEngine::waiting));
     itself(&mut page, app);
     page.out
 }
@@ -110,7 +113,7 @@ async fn plans(page: &mut MetricsText, app: &App) {
         page.sample("rankd_plan_rollbacks_total", &[("plan", &plan.name)], plan.counters.rollbacks.get());
         slice.yield_if_over().await;
     }
-    let Warnings { plan_folder, registry, tables, models, experiments } = &*app.readiness.warnings();
+    let Warnings { plan_folder, registry, tables, models, experiments, shadows } = &*app.readiness.warnings();
     page.one(
         "rankd_plan_folder_problem",
         "gauge",
@@ -141,6 +144,7 @@ async fn plans(page: &mut MetricsText, app: &App) {
         "1 while the file of experiments is refused or one of them cannot be applied.",
         u8::from(experiments.is_some()),
     );
+    page.one("rankd_shadows_problem", "gauge", "1 while a plan's shadow cannot run.", u8::from(shadows.is_some()));
     page.family("rankd_reloads_total", "counter", "Plan versions loaded or refused, by result.");
     page.sample("rankd_reloads_total", &[("result", "ok")], app.metrics.reloads_ok.get());
     page.sample("rankd_reloads_total", &[("result", "failed")], app.metrics.reloads_failed.get());

@@ -113,7 +113,7 @@ fn catalog(tasks: &Tasks) -> Catalog {
         counters: Arc::new(PlanCounters::new(1, None)),
     };
     let experiments = ServedExperiments::new(Arc::default(), None);
-    let base = CatalogBase { registry, texts: Arc::default(), experiments };
+    let base = CatalogBase { registry, texts: Arc::default(), experiments, shadows: Arc::default() };
     Catalog::new(base, HashMap::from([("fuse".to_owned(), Arc::new(served))]))
 }
 
@@ -148,6 +148,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         feature_log: None,
         collector: None,
         capture: None,
+        shadows: None,
         gauges: engine.gauges(),
         engine: engine.settings().clone(),
         readiness: Readiness::new(Phase::Ready),

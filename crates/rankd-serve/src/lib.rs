@@ -13,12 +13,13 @@
 //! | [`admission`], [`limiter`], [`run`], [`run_recording`], [`traced_run`] | whether a plan may run now, its run, and whether that is recorded |
 //! | [`unread_request`], [`refusal_answer`] | refusing a request before it is read |
 //! | [`reply`], [`status`], [`request_outcome`], [`degraded_header`], [`plan_header`], [`answer_body`], [`unread_answers`] | answers, and those that clients have not read yet |
-//! | [`catalog`], [`reload`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
+//! | [`catalog`], [`reload`], [`start_progress`], [`watched_folder`], [`load_plan`], [`trial`] | the plans that are served |
 //! | [`version_history`], [`version_counts`], [`build_version`], [`version_wish`], [`switch_version`] | the versions that they had, and another of them in service |
 //! | [`verdict`], [`probation`] | whether a new version is worse than the one before |
 //! | [`reload_tables`], [`watched_tables`], [`reload_models`], [`give_back`] | the tables and models that they read |
 //! | [`reload_experiments`] | the experiments that change their answers |
-//! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`metrics_text`], [`capture_metrics`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
+//! | [`shadow`], [`shadow_pair`], [`shadow_engine`] | plans that run beside others, after the answer has left |
+//! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`metrics_text`], [`capture_metrics`], [`shadow_metrics`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
 #![warn(missing_docs)]
 
@@ -71,8 +72,15 @@ mod route;
 mod routes;
 mod run;
 mod run_recording;
+mod shadow;
+mod shadow_engine;
+#[cfg(test)]
+mod shadow_faults;
+mod shadow_metrics;
+mod shadow_pair;
 mod spans;
 mod start_error;
+mod start_progress;
 pub mod status;
 mod switch_version;
 mod time_slice;
@@ -106,6 +114,8 @@ use rankd_edge::late_data::LateData;
 use rankd_edge::library::Library;
 use rankd_edge::registry_files::LoadedRegistry;
 pub use reload::ReloadSettings;
+pub use shadow_engine::engine_settings as shadow_engine_settings;
+pub use shadow_pair::ShadowSettings;
 pub use start_error::StartError;
 pub use version_wish::VersionSettings;
 
@@ -119,9 +129,12 @@ use rankd_edge::date;
 use rankd_engine::Engine;
 use rankd_engine::clock::{self, Instant};
 use readiness::{Phase, Readiness};
-use reload::{Reload, Reloader, StartProgress};
+use reload::{Reload, Reloader};
 use reload_experiments::ServedExperiments;
 use routes::ROUTES;
+use shadow_engine::ShadowEngine;
+use shadow_pair::ShadowPair;
+use start_progress::StartProgress;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -162,6 +175,8 @@ pub struct Start {
     pub reload: ReloadSettings,
     /// Where rows are logged; `None` for nowhere.
     pub feature_log: Option<FeatureLog>,
+    /// Plans that run beside others, and an engine for them, started with [`shadow_engine_settings`]; `None` where there are none.
+    pub shadows: Option<(Vec<ShadowSettings>, Engine)>,
     /// Where spans go; `None` for nowhere.
     pub collector: Option<CollectorSettings>,
     /// Where requests are captured; `None` for nowhere.
@@ -188,6 +203,8 @@ pub enum StartupReport {
     Ready(String),
     /// The data that stores need cannot be used. No plan will be served.
     Failed(EndpointError),
+    /// A shadow is asked for that cannot run, and why. No plan will be served.
+    NoShadow(String),
 }
 
 /// A server that answers requests.
@@ -216,6 +233,7 @@ impl Server {
             settings,
             reload,
             feature_log,
+            shadows,
             collector,
             capture,
             watch,
@@ -231,9 +249,13 @@ impl Server {
         let why = settings.why;
         let experiments = ServedExperiments::new(loaded.experiments.experiments.clone(), None);
         let texts = Arc::new(loaded.texts);
-        let base = CatalogBase { registry: Arc::new(loaded.registry), texts: texts.clone(), experiments };
         let (switches, asked) = version_wish::channel();
         let keeps_versions = settings.versions.keeps_versions();
+        let (pairs, shadows) = shadows.unzip();
+        let pairs = pairs.into_iter().flatten().map(|settings| Arc::new(ShadowPair::new(settings))).collect();
+        let shadows = shadows.map(|engine| ShadowEngine::start(engine, library.tasks().clone()));
+        let (registry, texts_in_use) = (Arc::new(loaded.registry), texts.clone());
+        let base = CatalogBase { registry, texts: texts_in_use, experiments, shadows: pairs };
         let app = Arc::new(App {
             settings,
             changing: Mutex::default(),
@@ -245,6 +267,7 @@ impl Server {
             feature_log,
             collector,
             capture,
+            shadows,
             gauges: engine.gauges(),
             engine: engine.settings().clone(),
             readiness: Readiness::new(Phase::Loading),
@@ -272,6 +295,7 @@ impl Server {
                 StartProgress::Note(note) => StartupReport::Note(note),
                 StartProgress::Ready => StartupReport::Ready(greeting(&greeted, address, admin_address)),
                 StartProgress::Failed(why) => StartupReport::Failed(why),
+                StartProgress::NoShadow(why) => StartupReport::NoShadow(why),
             });
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -294,6 +318,9 @@ impl Server {
     fn stop(&self) {
         self.app.readiness.reach(Phase::Stopping);
         self.app.log.event("info", "stopping: requests under way are finished");
+        if let Some(shadows) = &self.app.shadows {
+            shadows.stop();
+        }
         let stopped_by = clock::now() + self.drain;
         // Without a loop nothing listens.
         let _ = self.stop.send(Some(stopped_by));

@@ -68,6 +68,8 @@ pub(crate) struct LoopState {
     pub(crate) off_loop: Semaphore,
     /// One question about items at a time.
     pub(crate) questions: Semaphore,
+    /// What the next random number follows from.
+    drawn: Cell<u64>,
     connections: RefCell<HashMap<*const ConnectionState, Rc<ConnectionState>>>,
     /// Connections that were evicted have not been polled yet.
     pub(crate) evicting: Cell<bool>,
@@ -107,6 +109,8 @@ impl LoopState {
                 .map(|path| app.metrics.routes.iter().position(|route| *route == path)),
             off_loop: Semaphore::new(OFF_LOOP_AT_A_TIME),
             questions: Semaphore::new(1),
+            // Loops draw different numbers.
+            drawn: Cell::new(loop_handle.number() as u64),
             connections: RefCell::default(),
             evicting: Cell::new(false),
             empty: Notify::new(),
@@ -114,6 +118,15 @@ impl LoopState {
             loop_handle,
             metrics,
         }
+    }
+
+    /// A random number (SplitMix64). Requests are drawn by it for shadows: a hash of their ids would cost those that are not drawn, too.
+    pub(crate) fn draw(&self) -> u64 {
+        let state = self.drawn.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.drawn.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
     }
 
     /// Whether to log that a store did not answer; true at most once in [`STORE_LINES_APART`].

@@ -25,7 +25,7 @@ impl MetricsText {
     }
 
     /// A sample of one of the series that belong to a histogram.
-    fn sample_of(
+    pub(crate) fn sample_of(
         &mut self,
         name: &str,
         suffix: &str,

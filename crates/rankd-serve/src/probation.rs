@@ -213,7 +213,8 @@ mod tests {
             let (registry, _, linked) = plan(&tasks());
             let registry = Arc::new(registry);
             let experiments = ServedExperiments::new(Arc::default(), None);
-            let base = CatalogBase { registry: registry.clone(), texts: Arc::default(), experiments };
+            let base =
+                CatalogBase { registry: registry.clone(), texts: Arc::default(), experiments, shadows: Arc::default() };
             Stage {
                 catalog: Arc::new(Catalog::empty(base)),
                 registry,

@@ -48,6 +48,8 @@ pub(crate) struct Warnings {
     pub(crate) models: Option<Warning>,
     /// The file of experiments was refused, or one of them cannot be applied.
     pub(crate) experiments: Option<Warning>,
+    /// The shadow of a plan cannot run.
+    pub(crate) shadows: Option<Warning>,
 }
 
 pub(crate) struct Readiness {
@@ -87,13 +89,14 @@ impl Readiness {
 
     /// What `/readyz` answers.
     pub(crate) fn to_json(&self) -> String {
-        let Warnings { plan_folder, registry, tables, models, experiments } = &**self.warnings.load();
+        let Warnings { plan_folder, registry, tables, models, experiments, shadows } = &**self.warnings.load();
         let all = [
             ("plan_folder", plan_folder),
             ("registry", registry),
             ("tables", tables),
             ("models", models),
             ("experiments", experiments),
+            ("shadows", shadows),
         ];
         let all: Vec<(&str, &Warning)> =
             all.into_iter().filter_map(|(about, warning)| Some((about, warning.as_ref()?))).collect();

@@ -14,6 +14,7 @@ use crate::reload_experiments::{LookResult, ServedExperiments, WatchedExperiment
 use crate::reload_models::WatchedModels;
 use crate::reload_tables::{self, TableProblems};
 use crate::start_error::StartError;
+use crate::start_progress::StartProgress;
 use crate::trial::{self, CurrentVersion};
 use crate::version_counts::VersionCounts;
 use crate::version_history::{KeptVersion, VersionHistory, short};
@@ -21,7 +22,6 @@ use crate::watched_folder::{Changes, LookReason, WatchedFolder};
 use crate::watched_tables::WatchedTables;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rankd_edge::date;
-use rankd_edge::endpoints::EndpointError;
 use rankd_edge::late_data::LateData;
 use rankd_edge::library::{self, Library, PlanProblem};
 use rankd_edge::registry_files::{ExperimentsFile, RegistryTexts};
@@ -64,13 +64,6 @@ pub(crate) struct Reloader {
     models: Option<WatchedModels>,
     experiments: WatchedExperiments,
     give_back: GiveBack,
-}
-
-/// How far the thread has come with what it does first.
-pub(crate) enum StartProgress {
-    Note(String),
-    Ready,
-    Failed(EndpointError),
 }
 
 /// Asks the thread for everything to be read again.
@@ -143,6 +136,9 @@ impl Reloader {
                 return report(StartProgress::Failed(error));
             }
             self.guarded(|this| this.look(LookReason::Asked));
+            if let Some(why) = self.app.catalog.load().shadow_mistake() {
+                return report(StartProgress::NoShadow(why));
+            }
             self.app.readiness.reach(Phase::Ready);
             report(StartProgress::Ready);
             let mut next_look = clock::now() + self.pause(watch).unwrap_or_default();
@@ -232,12 +228,15 @@ impl Reloader {
                 self.app.log.event("info", &format!("{count} experiments are in use"));
             }
         }
-        self.warn_of_experiments();
+        self.warn_of_unbound();
     }
 
-    fn warn_of_experiments(&self) {
+    /// Says which experiments and shadows need a plan that is not served.
+    fn warn_of_unbound(&self) {
         let message = self.experiments.message(&self.app.catalog.load().left_out);
         self.warn(|all| &mut all.experiments, message.as_deref(), "all experiments are in use again");
+        let message = self.app.catalog.load().shadow_problem();
+        self.warn(|all| &mut all.shadows, message.as_deref(), "all shadows can run again");
     }
 
     /// How long to wait before the next look at the whole folder.
@@ -388,7 +387,7 @@ impl Reloader {
         changed.iter().for_each(|(name, plan)| self.report(name, plan.as_deref(), current.get(name)));
         let count = changed.len();
         let experiments = ServedExperiments::new(experiments.experiments, Some(&current.experiments));
-        let base = CatalogBase { registry: with.registry, texts: with.texts, experiments };
+        let base = CatalogBase { registry: with.registry, texts: with.texts, experiments, ..current.base() };
         app.catalog.store(Arc::new(current.with(base, changed)));
         drop(changing);
         self.look_at_experiments(LookReason::Asked);
@@ -536,8 +535,8 @@ impl Reloader {
         *count += taken.len();
         self.app.catalog.store(Arc::new(current.with(current.base(), taken)));
         drop(changing);
-        // A plan that an arm names may have come or gone.
-        self.warn_of_experiments();
+        // A plan that an arm names, or a shadow, may have come or gone.
+        self.warn_of_unbound();
         left.into_keys().collect()
     }
 

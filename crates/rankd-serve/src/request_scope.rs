@@ -109,16 +109,16 @@ impl RequestScope {
         }
     }
 
-    /// Puts a request for a plan into its arms of experiments, and gives the plan that answers.
+    /// Puts a request for a plan into its arms of experiments, and gives the entry of the plan that answers.
     pub(crate) fn take_arms<'c>(
         &mut self,
         catalog: &'c Catalog,
         entry: &'c CatalogEntry,
         input: &mut Input,
-    ) -> Result<&'c Arc<ServedPlan>, RunError> {
+    ) -> Result<&'c CatalogEntry, RunError> {
         // A plan that no experiment changes goes past all of this.
         if entry.experiments.is_none() && input.asked_arms.is_empty() {
-            return Ok(&entry.plan);
+            return Ok(entry);
         }
         let arming = Arming {
             experiments: Some(&catalog.experiments.all),
@@ -127,10 +127,10 @@ impl RequestScope {
         };
         let other = arming.assign_input(input)?;
         self.arms = input.request.arms.clone().map(|arms| (arms, catalog.experiments.counts.clone()));
-        let Some(other) = other else { return Ok(&entry.plan) };
-        let plan = self.loop_state.app.find_plan(catalog, other)?;
-        self.plan = Some(plan.clone());
-        Ok(plan)
+        let Some(other) = other else { return Ok(entry) };
+        let entry = self.loop_state.app.find_entry(catalog, other)?;
+        self.plan = Some(entry.plan.clone());
+        Ok(entry)
     }
 
     /// The answer, or a refusal where the client has not read the answers that it was given before.
@@ -177,7 +177,7 @@ impl RequestScope {
         let reply = self.refuse_if_unread(reply);
         self.finished = true;
         if let Some(recording) = self.recording.take() {
-            recording.end(&self.loop_state.app, &self.request_id, reply.body());
+            recording.end(&self.loop_state, &self.request_id, reply.body());
         }
         self.record(reply.status.as_u16(), reply.outcome, reply.bytes());
         let RequestScope { loop_state, state, .. } = self;

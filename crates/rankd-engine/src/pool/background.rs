@@ -3,7 +3,7 @@
 //! By the processor time of its thread, not by the clock: a short job on a busy core takes long, too. A thread that has given way cannot
 //! come back without privileges, so it ends with its job, and a new one takes its place in the pool.
 
-use super::{Doing, Shared};
+use super::{BEHIND_EVERYTHING, Doing, Shared};
 use rustix::process::{Pid, setpriority_process};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +17,6 @@ const LONG: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_millis(2);
 /// So many looks at a pool without jobs, and the next is when there is one.
 const IDLE_LOOKS: u32 = 50;
-/// The lowest priority there is: about a seventieth of a loop's share where both want the processor.
-const BEHIND_EVERYTHING: i32 = 19;
 
 /// The thread that looks; ends when dropped.
 pub(super) struct Watch {

@@ -88,6 +88,7 @@ pub struct Replay {
     /// Whether what was not recorded is read from stores.
     live: bool,
     conflicts: usize,
+    served: AtomicU64,
     missing: AtomicU64,
     weather: Weather,
 }
@@ -120,6 +121,11 @@ impl Replay {
 
     pub(crate) fn is_live(&self) -> bool {
         self.live
+    }
+
+    /// How many keys and calls were answered from what was recorded.
+    pub fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
     }
 
     /// How many keys and calls were asked for that were not recorded.
@@ -198,6 +204,7 @@ impl Replay {
                 }
             }
         }
+        self.served.fetch_add((keys.len() - missing.len()) as u64, Ordering::Relaxed);
         if missing.is_empty() {
             return Ok(found);
         }
@@ -291,9 +298,8 @@ impl Replay {
         let mut recorded = self.calls.iter().filter(is_it);
         // One that was answered, if there is one.
         let found = recorded.clone().find(|recorded| recorded.given.is_ok()).or_else(|| recorded.next());
-        if found.is_none() {
-            self.missing.fetch_add(1, Ordering::Relaxed);
-        }
+        let count = if found.is_some() { &self.served } else { &self.missing };
+        count.fetch_add(1, Ordering::Relaxed);
         found.map(|recorded| recorded.given.clone())
     }
 }

@@ -9,6 +9,7 @@
 use crate::codes;
 use crate::error::TaskError;
 use crate::request::Request;
+use crate::run_limit::{BYTES_MAX, ROWS_MAX, too_many};
 use crate::store::TableVersions;
 use crate::task::{
     AnyFetch, Compute, ComputeContext, FetchContext, Fetching, InputRows, Lost, LostRow, ModelScore, RowSource,
@@ -20,12 +21,6 @@ use rankd_plan::model::ModelVersions;
 use rankd_plan::plan::NodeIx;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// So many rows a node may give, but for rows that are there anyway.
-pub const ROWS_MAX: usize = 100_000;
-
-/// So many bytes a run may keep.
-pub const BYTES_MAX: usize = 64 << 20;
 
 /// What one node was given and gave, the last time that it was called.
 #[derive(Clone)]
@@ -42,14 +37,21 @@ pub(crate) struct KeptRun {
     pub(crate) taken: TakenAlong,
 }
 
-/// What the tasks of a plan are wrapped into when it is linked for a question.
+/// What the tasks of a plan are wrapped into when it is linked for runs beside those for requests.
 pub(crate) trait TaskWrapper {
     fn wrap(&self, node: NodeIx, task: Task) -> Task;
+
+    /// Whether rows are followed through the plan, so that tasks which make new rows carry along where they come from.
+    fn follows_rows(&self) -> bool;
 }
 
 impl TaskWrapper for Arc<Kept> {
     fn wrap(&self, node: NodeIx, task: Task) -> Task {
         self.watch(node, task)
+    }
+
+    fn follows_rows(&self) -> bool {
+        true
     }
 }
 
@@ -153,15 +155,14 @@ impl Kept {
             }
         }
         held.calls.insert(node, KeptCall { inputs, given: given.cloned() });
-        let rows = given.filter(|rows| !rows.batch().is_kept()).map_or(0, RowSet::len);
-        let message = match (rows > ROWS_MAX, held.bytes > BYTES_MAX) {
-            (true, _) => {
+        let message = match (given.and_then(too_many), held.bytes > BYTES_MAX) {
+            (Some(rows), _) => {
                 format!("the node gives {rows} rows, and a run that is asked about keeps at most {ROWS_MAX} of a node")
             }
-            (false, true) => format!(
+            (None, true) => format!(
                 "the rows of all nodes take more than {BYTES_MAX} bytes, the most that a run keeps that is asked about"
             ),
-            (false, false) => return Ok(()),
+            (None, false) => return Ok(()),
         };
         Err(TaskError::new(codes::RUN_TOO_LARGE, message))
     }

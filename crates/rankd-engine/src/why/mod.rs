@@ -22,7 +22,6 @@ mod words;
 pub use change::{Change, ChangePlace, NoChange};
 pub use dropped::{DropReason, Dropped, Named, OtherRow};
 pub use inquiry::Inquiry;
-pub use keep::{BYTES_MAX, ROWS_MAX};
 pub(crate) use keep::{Kept, TaskWrapper};
 pub use never::{AbsentReason, NotGiven, PARENTS_MAX, StoredAbsence, StoredFinding};
 pub use parts::{DEPTH_MAX, PARTS_MAX, Part, PartKind};
@@ -34,20 +33,17 @@ use crate::error::RunError;
 use crate::link::Linked;
 use crate::request::Request;
 use crate::run::Outcome;
+use crate::run_limit::TIME_MAX;
 use crate::tasks::Tasks;
 use change::ChangeFinder;
 use rankd_column::Id;
 use rankd_plan::Registry;
 use rankd_plan::plan::Plan;
 use std::sync::Arc;
-use std::time::Duration;
 use trail::Walked;
 
 /// So many items a question may be about.
 pub const ITEMS_MAX: usize = 20;
-
-/// So long a run may take that is asked about.
-pub const TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A plan made ready for one run that is asked about.
 pub struct AskedPlan {

@@ -83,6 +83,10 @@ struct Replaying<'a> {
 }
 
 impl TaskWrapper for Replaying<'_> {
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn wrap(&self, node: NodeIx, task: Task) -> Task {
         let of_plan = &self.plan.nodes[node as usize];
         let task = match task {

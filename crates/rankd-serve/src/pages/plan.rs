@@ -2,7 +2,7 @@
 
 use super::plans::summarize;
 use crate::audience::Audience;
-use crate::catalog::ServedPlan;
+use crate::catalog::{Catalog, ServedPlan};
 use crate::readiness::Warnings;
 use crate::reply::{JSON, Reply};
 use crate::request_scope::RequestScope;
@@ -30,17 +30,18 @@ impl Page for PlanPage {
 
     async fn answer(scope: &mut RequestScope, call: &mut Call) -> Reply {
         let app = scope.loop_state.app.clone();
-        match app.find_plan(&app.catalog.load(), call.name()) {
-            Ok(plan) => Reply::json(describe(plan, &app.readiness.warnings())),
+        let catalog = app.catalog.load();
+        match app.find_plan(&catalog, call.name()) {
+            Ok(plan) => Reply::json(describe(plan, &catalog, &app.readiness.warnings())),
             Err(error) => Reply::error(scope.id(), None, &error),
         }
     }
 }
 
-pub(super) fn describe(plan: &ServedPlan, warnings: &Warnings) -> String {
+pub(super) fn describe(plan: &ServedPlan, catalog: &Catalog, warnings: &Warnings) -> String {
     let mut writer = Writer::new();
     writer.object(|w| {
-        summarize(plan, warnings, w);
+        summarize(plan, catalog, warnings, w);
         if let Some(good) = &plan.good {
             w.field("graph").array(|w| {
                 for node in &good.linked.nodes {

@@ -1,7 +1,7 @@
 //! `GET /plans`: all plans and their state.
 
 use crate::audience::Audience;
-use crate::catalog::{RefusedVersion, ServedPlan};
+use crate::catalog::{Catalog, RefusedVersion, ServedPlan};
 use crate::readiness::{Warning, Warnings};
 use crate::reply::{JSON, Reply};
 use crate::request_scope::RequestScope;
@@ -11,6 +11,7 @@ use crate::version_history::Held;
 use hyper::Method;
 use rankd_edge::outputs::write_outputs;
 use rankd_plan::json::Writer;
+use std::sync::Arc;
 
 pub(crate) struct PlansPage;
 
@@ -39,7 +40,7 @@ impl Page for PlansPage {
                 out.push(',');
             }
             let mut writer = Writer::new();
-            writer.object(|w| summarize(plan, &warnings, w));
+            writer.object(|w| summarize(plan, &catalog, &warnings, w));
             out.push_str(&writer.finish());
             slice.yield_if_over().await;
         }
@@ -49,7 +50,7 @@ impl Page for PlansPage {
 }
 
 /// What the listing says about a plan.
-pub(super) fn summarize(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) {
+pub(super) fn summarize(plan: &ServedPlan, catalog: &Catalog, warnings: &Warnings, w: &mut Writer) {
     w.field("plan").string(&plan.name);
     w.field("file").string(&plan.file);
     let held = plan.held();
@@ -77,6 +78,17 @@ pub(super) fn summarize(plan: &ServedPlan, warnings: &Warnings, w: &mut Writer) 
             w.field("at").string(at).field("message").string(message);
         });
     }
+    if let Some(pair) = catalog.shadows.iter().find(|pair| pair.settings.plan == plan.name) {
+        w.field("shadow").object(|w| {
+            w.field("plan").string(&pair.settings.shadow).field("share").float(pair.settings.share);
+            if let Some((_, unfit)) = catalog.unfit.iter().find(|(of, _)| Arc::ptr_eq(of, pair)) {
+                w.field("problem").string(&unfit.to_string());
+            }
+            if let Some(failure) = pair.counts.last_failure() {
+                w.field("last_failure").string(&failure);
+            }
+        });
+    }
     // Every plan is then built with the previous registry.
     if let Some(Warning { at, message }) = &warnings.registry {
         w.field("registry_problem").object(|w| {
@@ -94,6 +106,8 @@ const PLAN: &str = r#"{"type":"object","required":["plan","file","ok","serving"]
   "registry_problem":{"description":"Why the registry on disk is not the one that the plan was built with","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
   "pinned":{"type":"string","description":"The digest of the version that the plan is pinned to"},
   "held":{"description":"Why the good version in the file is not in service: the plan is pinned, or the version was rolled back","type":"object","required":["at","message"],"properties":{"at":{"type":"string"},"message":{"type":"string"}}},
+  "shadow":{"description":"The plan that runs beside it, for this share of its requests","type":"object","required":["plan","share"],"properties":{"plan":{"type":"string"},"share":{"type":"number"},
+    "problem":{"type":"string","description":"Why it cannot run"},"last_failure":{"type":"string","description":"Of its last run that failed"}}},
   "versions":{"description":"The good versions that this process has had, newest first","type":"array","maxItems":10,"items":{"type":"object","required":["sha256","since","served","pinned","kept"],"properties":{
     "sha256":{"type":"string"},"since":{"type":"string","description":"When it was loaded"},"served":{"type":"boolean"},"pinned":{"type":"boolean"},
     "kept":{"type":"boolean","description":"Whether it can be served again"},

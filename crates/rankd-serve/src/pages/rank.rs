@@ -113,12 +113,13 @@ async fn prepare(
     })?;
     let entry = loop_state.app.find_entry(&catalog, name).map_err(|error| failed(id, None, &error))?;
     scope.plan = Some(entry.plan.clone());
-    let plan = scope.take_arms(&catalog, entry, &mut input);
+    let answering = scope.take_arms(&catalog, entry, &mut input);
     let id = &scope.request_id;
-    let plan = plan.map_err(|error| failed(id, Some(&entry.plan.name), &error))?;
+    let answering = answering.map_err(|error| failed(id, Some(&entry.plan.name), &error))?;
+    let plan = &answering.plan;
     let version = plan.version().map_err(|error| failed(id, Some(&plan.name), &error))?;
     let linked = version.linked.clone();
-    scope.recording = RunRecording::begin(&loop_state.app, &catalog, plan, &mut input.request, &bytes);
+    scope.recording = RunRecording::begin(&loop_state, &catalog, answering, &mut input.request, &bytes);
     drop(bytes);
     let every = loop_state.app.settings.trace_every;
     let recorded = loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled;

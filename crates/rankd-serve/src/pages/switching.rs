@@ -78,7 +78,7 @@ async fn ask(
     }
     switched.await.unwrap_or_else(|_| Err(RunError::bug("the versions' thread has gone").into()))?;
     let catalog = app.catalog.load_full();
-    Ok(Reply::json(describe(app.find_plan(&catalog, plan)?, &app.readiness.warnings())))
+    Ok(Reply::json(describe(app.find_plan(&catalog, plan)?, &catalog, &app.readiness.warnings())))
 }
 
 /// The field `sha256`, where there is one. An empty body is an empty object.

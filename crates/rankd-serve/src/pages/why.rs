@@ -18,7 +18,8 @@ use rankd_edge::input::{self, RefusedRequest};
 use rankd_edge::prepare::plan_name;
 use rankd_edge::why::WhyAnswer;
 use rankd_engine::clock::{self, timeout_at};
-use rankd_engine::why::{AskedPlan, TIME_MAX};
+use rankd_engine::run_limit::TIME_MAX;
+use rankd_engine::why::AskedPlan;
 use rankd_engine::{ErrorKind, Request, RunError, codes};
 use std::sync::Arc;
 
@@ -92,9 +93,9 @@ async fn read(scope: &mut RequestScope, call: &mut Call) -> Result<Question, Box
     plan_name(Some(name), &input).map_err(|error| failed(id, &error))?;
     let entry = loop_state.app.find_entry(&catalog, name).map_err(|error| Box::new(Reply::error(id, None, &error)))?;
     scope.plan = Some(entry.plan.clone());
-    let plan = scope.take_arms(&catalog, entry, &mut input);
-    let plan = plan.map_err(|error| failed(&scope.request_id, &error))?;
-    Ok(Question { request: input.request, items, plan: plan.clone(), _memory: received.memory })
+    let entry = scope.take_arms(&catalog, entry, &mut input);
+    let entry = entry.map_err(|error| failed(&scope.request_id, &error))?;
+    Ok(Question { request: input.request, items, plan: entry.plan.clone(), _memory: received.memory })
 }
 
 /// Links the plan for one run, runs it and tells. All but the run is done on the pool.

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use rankd_engine::engine::RUN_BYTES_MAX;
-use rankd_engine::{Policy, Scheduler, Settings};
+use rankd_engine::{Policy, Scheduler, Settings, Standing};
 use std::time::Duration;
 
 #[derive(Args, Clone, Debug)]
@@ -59,6 +59,7 @@ impl EngineArgs {
                 inline_threshold_ns: self.inline_threshold_ns,
                 max_inline_depth: self.max_inline_depth,
             },
+            standing: Standing::Requests,
         }
     }
 }

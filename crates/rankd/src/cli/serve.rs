@@ -9,13 +9,13 @@ use crate::cli::{DONE, FAILED, ModelArgs, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
 use clap::{Args, ValueEnum};
-use rankd_edge::late_data;
-use rankd_edge::library::Library;
+use rankd_edge::library::{self, Library};
+use rankd_edge::{endpoints, late_data};
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
     ADMIN_CONNECTIONS, AdmissionSettings, ClientTimeouts, CollectorSettings, Destination, HEALTH_CONNECTIONS, Hosts,
-    Log, LogTarget, ReloadSettings, ServeSettings, Server, Start, StartupReport, VersionSettings, WhyServed,
-    listed_host, listen,
+    Log, LogTarget, ReloadSettings, ServeSettings, Server, ShadowSettings, Start, StartupReport, VersionSettings,
+    WhyServed, listed_host, listen, shadow_engine_settings,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -99,6 +99,10 @@ pub(crate) struct ServeArgs {
     /// Roll a plan back by itself if a new version gives clearly more bad answers in its first minute than the version before
     #[arg(long)]
     auto_rollback: bool,
+    /// Run another plan beside PLAN for a share of its requests, after they are answered, and compare the answers in the metrics; can be
+    /// repeated for other plans
+    #[arg(long, value_name = "PLAN=SHADOW:SHARE", value_parser = shadow)]
+    shadow: Vec<ShadowSettings>,
     /// Trace one request in N for the per-op metrics; 0 for none
     #[arg(long, help_heading = "Logs and traces", value_name = "N", default_value = "64")]
     trace_every: u64,
@@ -135,7 +139,28 @@ fn plan_limit(text: &str) -> Result<(String, usize), BadArgument> {
     Ok((plan.to_owned(), limit))
 }
 
+fn shadow(text: &str) -> Result<ShadowSettings, BadArgument> {
+    let form = || BadArgument::from("write it as PLAN=SHADOW:SHARE, such as feed=feed_next:0.05");
+    let (plan, rest) = text.split_once('=').ok_or_else(form)?;
+    let (shadow, share) = rest.split_once(':').ok_or_else(form)?;
+    if !library::is_name(plan) || !library::is_name(shadow) {
+        return Err(form());
+    }
+    if plan == shadow {
+        return Err("a plan cannot be its own shadow: name another plan".into());
+    }
+    let share = share.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    let share = share.ok_or(BadArgument::from("SHARE must be a number above 0 and at most 1, such as 0.05"))?;
+    Ok(ShadowSettings { plan: plan.to_owned(), shadow: shadow.to_owned(), share })
+}
+
 impl ServeArgs {
+    /// The first plan that has two shadows.
+    fn shadowed_twice(&self) -> Option<&str> {
+        let plans: Vec<&str> = self.shadow.iter().map(|one| &*one.plan).collect();
+        (1..plans.len()).find(|at| plans[..*at].contains(&plans[*at])).map(|at| plans[at])
+    }
+
     fn settings(&self, loops: usize) -> ServeSettings {
         let ms = Duration::from_millis;
         let timeouts = ClientTimeouts {
@@ -189,6 +214,11 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         let message = "--allow_rollback needs --admin ADDR: plans are rolled back and pinned on that address only";
         return Err(CommandError::Wrong(message.to_owned()));
     }
+    if let Some(plan) = args.shadowed_twice() {
+        return Err(CommandError::Wrong(format!(
+            "--shadow is given twice for {plan}: a plan has one shadow at a time"
+        )));
+    }
     let settings = args.engine.settings(Scheduler::Async);
     let listen = |address, count| listen(address, count).map_err(|error| cannot_listen(address, &error));
     let loops = settings.loops;
@@ -204,6 +234,14 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let capture = args.capture.start(log.errors())?;
     let (stores, late) = late_data::open(&loaded.registry, args.models.files(library, &loaded.registry))?;
+    let shadows = match args.shadow.as_slice() {
+        [] => None,
+        pairs => {
+            let stores = endpoints::open_again(&stores, &loaded.registry)?;
+            let engine = Engine::start(shadow_engine_settings(settings.policy), stores);
+            Some((pairs.to_vec(), engine.map_err(CommandError::with("cannot start threads"))?))
+        }
+    };
     let engine = Engine::start(settings, stores).map_err(CommandError::with("cannot start threads"))?;
     let compiler = CompileChild::new().map_err(CommandError::with("cannot start a runtime"))?;
     let Places { plan_dir, registry, env } = args.places.clone();
@@ -219,6 +257,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         settings: args.settings(loops),
         reload: ReloadSettings { plan_dir, registry, env, trial: !args.no_trial },
         feature_log,
+        shadows,
         collector: args.otlp.clone().map(|to| CollectorSettings { to, sample: args.otlp_sample }),
         capture,
         watch: (args.watch_ms > 0).then(|| Duration::from_millis(args.watch_ms)),
@@ -230,6 +269,10 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         StartupReport::Ready(greeting) => say::to_people(&greeting),
         StartupReport::Failed(error) => {
             say::to_people(&format!("error: {error}"));
+            std::process::exit(WRONG.into());
+        }
+        StartupReport::NoShadow(why) => {
+            say::to_people(&format!("error: {why}"));
             std::process::exit(WRONG.into());
         }
     })?;

@@ -43,6 +43,7 @@ mod registry;
 mod reload;
 mod schema;
 mod server;
+mod shadow;
 mod slow;
 mod stop;
 mod tables;

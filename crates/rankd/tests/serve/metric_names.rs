@@ -69,7 +69,10 @@ fn told(metrics: &str) -> Families {
 
 #[test]
 fn the_documented_metrics_are_those_that_are_told() {
-    let server = Server::start(&repository().join("plans"), &["--trace-every", "1", "--why", "on"]);
+    let server = Server::start(
+        &repository().join("plans"),
+        &["--trace-every", "1", "--why", "on", "--shadow", "complex_dag=diamond:1"],
+    );
     assert_eq!(post(&server.url("/rank/complex_dag"), r#"{"user_id":1}"#).status, 200);
     assert_eq!(post(&server.url("/why/complex_dag"), r#"{"user_id":1,"items":[1]}"#).status, 200);
     // The answer to the first is in the metrics of the second.
