@@ -389,3 +389,32 @@ fn an_answer_that_is_not_whole_is_not_compared() {
         assert_eq!(runs(&metrics, plan, "b"), 0.0, "{metrics}");
     }
 }
+
+#[test]
+fn a_shadow_is_in_the_arms_of_its_request_and_is_not_counted_in_them() {
+    let (plans, registry) = (Folder::new(), Folder::new());
+    for name in ["keys.toml", "params.toml"] {
+        registry.write(name, &std::fs::read_to_string(repository().join("registry").join(name)).unwrap());
+    }
+    registry.write("endpoints.local.toml", "");
+    // Everybody has the weight 2, and nobody does without the experiment.
+    let experiments = "[[layer]]\nname = \"home\"\n[[experiment]]\nname = \"w\"\nlayer = \"home\"\nfrom = 0\nto = 10000\n\
+                       arm = [{ name = \"two\", set = { weight = 2 } }]\n";
+    registry.write("experiments.toml", experiments);
+    for (name, count) in [("a", 2), ("b", 3)] {
+        let text = format!(
+            r#"{{"schema_version":1,"plan_name":"{name}","nodes":[{{"node_id":"n0","op":"fixed_source","params":{{"row_count":{count}}}}},
+            {{"node_id":"n1","op":"filter","inputs":["n0"],"params":{{"pred":"p0"}}}}],"outputs":["n1"],
+            "pred_table":{{"p0":{{"op":"cmp","cmp":"<=","a":{{"op":"key_ref","key":"id"}},"b":{{"op":"param_ref","param":"weight"}}}}}}}}"#
+        );
+        plans.write(&format!("{name}.plan.json"), &text);
+    }
+    let path = registry.0.display().to_string();
+    let server = Server::start(&plans.0, &["--registry", &path, "--shadow", "a=b:1"]);
+    ask(&server, ("a", "b"), 5);
+    let metrics = get(&server.url("/metrics")).body;
+    // Two rows each: the third row of `b` is beyond the weight of the arm, and without an arm there would be none.
+    near(&metrics, &of("runs_total", "a", "b", ",result=\"same\""), 5.0);
+    near(&metrics, "rankd_rows_total{plan=\"a\"}", 10.0);
+    near(&metrics, "rankd_arm_requests_total{experiment=\"w\",arm=\"two\"}", 5.0);
+}
