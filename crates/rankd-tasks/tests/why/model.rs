@@ -76,13 +76,59 @@ pub(crate) struct Node {
 }
 
 /// How a row ended, and the node that ended it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
     Answered { position: usize },
-    Dropped(usize),
+    Dropped { by: usize, position: usize, why: Why },
     Expanded(usize, usize),
     Grouped(usize),
     Aside,
+}
+
+/// Why a node did not pass a row on. Values are texts, null among them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// The parts of a predicate, each with its depth and its value, and whether it makes the predicate false.
+    Predicate(Vec<(usize, &'static str, String, bool)>),
+    /// The positions that are passed on; by what rows are ordered, with its value and that of the last row that was passed on.
+    Cut {
+        from: usize,
+        to: usize,
+        score: Option<(&'static str, String, String)>,
+    },
+    /// The key and its value, and the row that was passed on with that: its id and its position.
+    Same {
+        by: &'static str,
+        value: String,
+        kept: (i64, usize),
+    },
+    /// The same of a rule that lets so many pass, and the rows that did.
+    Full {
+        value: String,
+        max: usize,
+        window: usize,
+        kept: Vec<(i64, usize)>,
+    },
+    Named {
+        id: i64,
+        among: usize,
+    },
+    NotNamed {
+        id: i64,
+        among: usize,
+    },
+    NoMatch {
+        id: i64,
+        among: usize,
+    },
+    Enough(usize),
+    Fallback,
+    NotAsked,
+}
+
+/// A value as a text.
+pub(crate) fn shown(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }
 
 /// What came out of each node; nothing for one that did not run.
@@ -278,7 +324,11 @@ pub(crate) fn ends(nodes: &[Node], all: &Rows, id: i64, follows: &HashMap<i64, V
                         }
                         Act::Group => ends.push(End::Grouped(reader)),
                         _ if goes_on => went_on = true,
-                        _ => ends.push(End::Dropped(reader)),
+                        _ => {
+                            let position = row.way[row.way.len() - 1].2;
+                            let why = why(nodes, all, (reader, input), row);
+                            ends.push(End::Dropped { by: reader, position, why });
+                        }
                     }
                 }
             }
@@ -289,6 +339,104 @@ pub(crate) fn ends(nodes: &[Node], all: &Rows, id: i64, follows: &HashMap<i64, V
     }
     ends.sort_unstable();
     ends
+}
+
+/// Why a node did not pass on a row of one of its inputs.
+fn why(nodes: &[Node], all: &Rows, (reader, input): (usize, usize), row: &Row) -> Why {
+    let node = &nodes[reader];
+    let position = row.way[row.way.len() - 1].2;
+    let came_in = all[node.inputs[input]].as_ref().expect("the row is there");
+    let came_out = all[reader].as_ref().expect("the node is live");
+    // Rows that came out of this node, with their places.
+    let out = |is_meant: &dyn Fn(&Row) -> bool| -> Vec<(i64, usize)> {
+        came_out.iter().enumerate().filter(|(_, row)| is_meant(row)).map(|(at, row)| (row.id, at)).collect()
+    };
+    let twin = || out(&|other| other.id == row.id).first().copied();
+    let cut = |from: usize, to: usize| {
+        let sorted = row.way.iter().rev().find_map(|(node, ..)| match nodes[*node].act {
+            Act::Sort { by_score, .. } => Some(by_score),
+            _ => None,
+        });
+        let last = to.checked_sub(1).and_then(|last| came_in.get(last));
+        let score = sorted.zip(last).map(|(by_score, last)| match by_score {
+            true => ("score", shown(row.score), shown(last.score)),
+            false => ("likes", shown(row.likes), shown(last.likes)),
+        });
+        Why::Cut { from, to, score }
+    };
+    match &node.act {
+        Act::Likes { at_least, and_country, negated } => {
+            Why::Predicate(predicate(row, *at_least, *and_country, *negated))
+        }
+        Act::Take { count, offset } => cut(*offset, offset + count),
+        Act::Merge { quota, .. } => cut(0, quota[input]),
+        Act::Cap { max, window } => {
+            // Those that had come out when it was this row's turn.
+            let earlier = out(&|other| {
+                let way = &other.way[..other.way.len() - 1];
+                other.country == row.country && way.last().is_some_and(|at| at.2 < position)
+            });
+            let kept = earlier[earlier.len() - max..].to_vec();
+            Why::Full { value: shown(row.country), max: *max, window: *window, kept }
+        }
+        Act::Dedup { by_country: true, .. } => {
+            Why::Same { by: "country", value: shown(row.country), kept: out(&|other| other.country == row.country)[0] }
+        }
+        Act::Dedup { by_country: false, .. } => {
+            Why::Same { by: "id", value: row.id.to_string(), kept: twin().expect("it was kept") }
+        }
+        Act::Named { kept: false } => Why::Named { id: row.id, among: node.inputs[1] },
+        Act::Named { kept: true } => Why::NotNamed { id: row.id, among: node.inputs[1] },
+        Act::Join => Why::NoMatch { id: row.id, among: node.inputs[1] },
+        Act::Ensure { count } => {
+            match (all[node.inputs[0]].as_ref().is_some_and(|rows| rows.len() >= *count), twin()) {
+                (true, _) => Why::NotAsked,
+                (false, Some(kept)) => Why::Same { by: "id", value: row.id.to_string(), kept },
+                (false, None) => Why::Enough(*count),
+            }
+        }
+        Act::Struck { .. } => Why::Fallback,
+        Act::Source(_)
+        | Act::Score { .. }
+        | Act::Sort { .. }
+        | Act::Group
+        | Act::Follow { .. }
+        | Act::Skipped
+        | Act::Same => {
+            unreachable!("node {reader} drops no row")
+        }
+    }
+}
+
+/// The parts of a predicate, from the top down and from left to right.
+fn predicate(
+    row: &Row,
+    at_least: i64,
+    and_country: Option<&'static str>,
+    negated: bool,
+) -> Vec<(usize, &'static str, String, bool)> {
+    let (likes, country) =
+        (row.likes.is_some_and(|likes| likes >= at_least), and_country.map(|country| row.country == Some(country)));
+    let whole = likes && country.unwrap_or(true);
+    let mut parts = Vec::new();
+    if negated {
+        parts.push((0, "not", (!whole).to_string(), false));
+    }
+    let mut depth = usize::from(negated);
+    if country.is_some() {
+        parts.push((depth, "and", whole.to_string(), false));
+        depth += 1;
+    }
+    // What is to blame is what would have to be the other way round.
+    parts.push((depth, "cmp", likes.to_string(), likes == negated));
+    parts.push((depth + 1, "likes", shown(row.likes), false));
+    parts.push((depth + 1, "literal", at_least.to_string(), false));
+    if let Some((country, holds)) = and_country.zip(country) {
+        parts.push((depth, "cmp", holds.to_string(), holds == negated));
+        parts.push((depth + 1, "country", shown(row.country), false));
+        parts.push((depth + 1, "literal", country.to_owned(), false));
+    }
+    parts
 }
 
 /// The nodes that the answer is made of.
