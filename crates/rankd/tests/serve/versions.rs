@@ -210,6 +210,39 @@ fn what_is_not_there_or_not_allowed_is_refused_and_a_restart_forgets() {
 }
 
 #[test]
+fn ten_versions_are_known_and_64_mib_of_their_artifacts_are_kept() {
+    let folder = Folder::new();
+    // Blanks make an artifact large, and change nothing else.
+    let large = |number: usize| version(number) + &" ".repeat(7 << 20);
+    folder.write("feed.plan.json", &large(1));
+    let at = Operated::start(&folder, &["--allow-rollback"]);
+    for number in 2..=12 {
+        folder.write("feed.plan.json", &large(number));
+        at.serves(number);
+    }
+    let kept = || -> Vec<bool> {
+        at.plan().list("versions").iter().map(|version| *version.at("kept") == Json::Bool(true)).collect()
+    };
+    // Nine times 7 MiB are 63; the tenth would be too much.
+    assert_eq!(kept(), [true, true, true, true, true, true, true, true, true, false]);
+    let digests = at.digests();
+    let to = |digest: &str| at.post("/rollback/feed", &format!(r#"{{"sha256":"{digest}"}}"#));
+    assert_eq!((refused(&to(&digests[9])), at.rows()), ((404, "E132".to_owned()), 12), "version 3 is not kept");
+    let back = to(&digests[8]);
+    assert_eq!((back.status, at.rows()), (200, 4), "{}", back.body);
+    // What is served in place of the file's version cannot be made again without its artifact: it stays, and another goes.
+    assert_eq!(at.post("/pin/feed", &format!(r#"{{"sha256":"{}"}}"#, digests[8])).status, 200);
+    folder.write("feed.plan.json", &large(13));
+    let until = Instant::now() + PATIENCE;
+    while at.digests()[0] == digests[0] {
+        assert!(Instant::now() < until, "the thirteenth version comes");
+    }
+    assert_eq!(at.digests()[9], digests[8], "ten are known, the pinned one among them");
+    assert_eq!(kept(), [true, true, true, true, true, true, true, true, false, true]);
+    assert_eq!(at.rows(), 4);
+}
+
+#[test]
 fn a_version_that_does_not_fit_the_registry_of_today_is_refused_and_one_that_is_held_keeps_a_registry_out() {
     let (folder, registry) = (Folder::new(), Folder::new());
     for entry in std::fs::read_dir(repository().join("registry")).unwrap() {
