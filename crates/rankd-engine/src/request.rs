@@ -86,15 +86,24 @@ impl Request {
     }
 
     /// How a node ends that weather struck in the recorded run.
+    #[inline]
     pub(crate) fn recorded_failure(&self, node: NodeIx) -> Option<NodeFailure> {
-        let end = self.struck.as_ref()?.failure(node)?;
-        Some(NodeFailure::Recorded(Box::new(end.clone())))
+        // Only replays have any.
+        match &self.struck {
+            None => None,
+            Some(struck) => recorded_failure(struck, node),
+        }
     }
 
     /// After how many picks an anytime node hands over what it has, because it did in the recorded run.
     pub(crate) fn recorded_picks(&self, node: NodeIx) -> Option<usize> {
         self.struck.as_ref()?.picks(node)
     }
+}
+
+#[cold]
+fn recorded_failure(struck: &Struck, node: NodeIx) -> Option<NodeFailure> {
+    struck.failure(node).map(|end| NodeFailure::Recorded(Box::new(end.clone())))
 }
 
 /// Rows that a caller brought along. Whether an id is repeated is found when they are read, so that no run has to look.

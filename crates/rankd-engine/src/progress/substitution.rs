@@ -311,6 +311,10 @@ impl Progress {
             self.substitution.short.sort_by_key(|short| struck.short_place(short.node));
         }
         let of = &mut self.substitution;
+        // Most runs have neither.
+        if of.taken.is_empty() && of.short.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
         (of.taken.drain(..).map(|taken| taken.degraded).collect(), std::mem::take(&mut of.short))
     }
 

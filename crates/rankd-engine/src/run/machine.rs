@@ -59,15 +59,9 @@ impl Run<'_> {
             }
             self.start_steps()?;
             // New reads are polled once: what is there already need not be waited for. After a failure no other is started.
-            let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
-            for mut read in new_reads.drain(..) {
-                match read.poll_unpin(cx) {
-                    Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
-                    Poll::Ready(finished) => self.buffers.finished.push_back(finished),
-                    Poll::Pending => self.buffers.reads.push(read),
-                }
+            if !self.buffers.new_reads.is_empty() {
+                self.poll_new_reads(cx)?;
             }
-            self.buffers.new_reads = new_reads;
             // A read that failed at once may have had a fallback.
             if !self.buffers.startable.is_empty() {
                 continue;
@@ -92,6 +86,19 @@ impl Run<'_> {
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    fn poll_new_reads(&mut self, cx: &mut Context<'_>) -> Result<(), RunFailure> {
+        let mut new_reads = std::mem::take(&mut self.buffers.new_reads);
+        for mut read in new_reads.drain(..) {
+            match read.poll_unpin(cx) {
+                Poll::Ready(finished) if finished.result.is_err() => self.take_in(finished)?,
+                Poll::Ready(finished) => self.buffers.finished.push_back(finished),
+                Poll::Pending => self.buffers.reads.push(read),
+            }
+        }
+        self.buffers.new_reads = new_reads;
+        Ok(())
     }
 
     /// Finds out which nodes do not run, where the plan has conditions.
@@ -414,21 +421,26 @@ impl Run<'_> {
             return;
         }
         let (stats, buffers) = (&self.context.stats, &mut *self.buffers);
-        for (_, chain) in buffers.chains.drain(..) {
-            self.recorder.abandoned(&chain.snapshot());
+        // Most runs have none of these, and need not pay for an empty drain.
+        if !buffers.chains.is_empty() {
+            buffers.chains.drain(..).for_each(|(_, chain)| self.recorder.abandoned(&chain.snapshot()));
         }
         if let Some(results) = &self.results {
             results.close(self.plan, stats);
         }
-        buffers.job_stops.drain(..).for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
+        if !buffers.job_stops.is_empty() {
+            buffers.job_stops.drain(..).for_each(|(_, stop)| stop.store(true, Ordering::Relaxed));
+        }
         // Clearing builds it afresh, which most runs need not pay for.
         if !buffers.reads.is_empty() {
             buffers.reads.clear();
         }
         buffers.new_reads.clear();
         // A read that was there and not taken in has cost nothing.
-        for job in buffers.finished.drain(..).filter(|finished| matches!(finished.on, Where::Pool(_))) {
-            stats.count_late(&self.plan.name, job.took_ns());
+        while let Some(finished) = buffers.finished.pop_front() {
+            if matches!(finished.on, Where::Pool(_)) {
+                stats.count_late(&self.plan.name, finished.took_ns());
+            }
         }
         stats.count_steps(self.inlined + buffers.next_ready as u64, self.chained);
         if !buffers.progress.is_done() {

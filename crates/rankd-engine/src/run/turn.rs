@@ -203,7 +203,17 @@ impl Run<'_> {
     }
 
     /// When a step that starts now must be done and, where it is anytime, when it hands over what it has.
+    #[inline]
     pub(super) fn limits_of(&self, ix: NodeIx, step: &Step, now: Instant) -> (Option<Deadline>, Option<Instant>) {
+        // Most runs have a deadline of the request, and none for single nodes.
+        match self.limits_nodes || step.is_anytime {
+            true => self.own_limits_of(ix, step, now),
+            false => (self.limits.request, None),
+        }
+    }
+
+    #[inline(never)]
+    fn own_limits_of(&self, ix: NodeIx, step: &Step, now: Instant) -> (Option<Deadline>, Option<Instant>) {
         let mut own = self.limits.of_node(now, step.timeout);
         // Without its fallback, a node that has one is like any other.
         let learns = step.is_anytime && !(step.has_fallback && self.request.strict);
