@@ -7,7 +7,7 @@ use rankd_engine::store::http::{BadSite, HttpEndpoint, ProbeError, Site};
 use rankd_engine::store::memory::{BadLine, Data, MemoryEndpoint};
 use rankd_engine::store::redis::{Address, BadAddress, RedisEndpoint, SetUpError};
 use rankd_engine::store::tls::{Trust, TrustError};
-use rankd_engine::store::{Open, StoreError};
+use rankd_engine::store::{ClosedEndpoint, Open, StoreError};
 use rankd_plan::Registry;
 use rankd_plan::registry::{Backend, Endpoint, EndpointSettings, Http, Redis};
 use std::collections::HashMap;
@@ -180,6 +180,17 @@ pub fn open_again(stores: &[Arc<dyn Open>], registry: &Registry) -> Result<Vec<A
         })
     };
     registry.endpoints.list().iter().zip(stores).map(again).collect()
+}
+
+/// The same for runs that read what others recorded: the tables, and no store and no service.
+pub fn closed(tables: Option<&TableFiles>, registry: &Registry) -> Vec<Arc<dyn Open>> {
+    let open = |endpoint: &Endpoint| match (&endpoint.settings, tables) {
+        (EndpointSettings::Table(_), Some(tables)) => tables.endpoint(&endpoint.name),
+        (EndpointSettings::Table(_) | EndpointSettings::Redis(_) | EndpointSettings::Http(_), _) => {
+            Arc::new(ClosedEndpoint(endpoint.name.clone())) as Arc<dyn Open>
+        }
+    };
+    registry.endpoints.list().iter().map(open).collect()
 }
 
 /// Whether the file of a table can be used right now.

@@ -92,6 +92,21 @@ impl PlanExperiments {
         Some(PlanExperiments { experiments: experiments.clone(), switch, own, others })
     }
 
+    /// The experiments that matter, in the order of the file: those that override parameters which the plan reads, or plans that may answer in its
+    /// place read, and those that let such a plan answer.
+    pub fn list(&self) -> Vec<&Experiment> {
+        let layers = self.switch.iter().chain(&self.own).chain(self.others.iter().flat_map(|other| &other.layers));
+        let mut members: Vec<u32> = layers.flat_map(|layer| layer.members.iter().copied()).collect();
+        members.sort_unstable();
+        members.dedup();
+        members.into_iter().map(|at| self.experiments.get(at)).collect()
+    }
+
+    /// What the layer of an experiment is called.
+    pub fn layer_name(&self, experiment: &Experiment) -> &str {
+        &self.experiments.layer(experiment.layer).name
+    }
+
     /// Puts a request into its arms: sets the parameters that they override, and says which plan answers where that is another one. `set` are
     /// the parameters that the request set itself, `forced` the arms that it chose.
     pub fn assign(&self, request: &mut Request, set: &[u32], forced: &[(u32, u32)]) -> Option<&str> {

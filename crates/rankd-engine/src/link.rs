@@ -224,11 +224,6 @@ impl Linked {
         })
     }
 
-    /// The same plan for runs that ask no endpoint for anything, such as those on what another run has read.
-    pub(crate) fn without_endpoints(self) -> Linked {
-        Linked { endpoints: None, ..self }
-    }
-
     /// One task that reads, as a plan by itself: it belongs to this plan, and its requests are requests for this one.
     pub(crate) fn of_one(&self, name: &'static str, task: Task) -> Linked {
         let node = LinkedNode {

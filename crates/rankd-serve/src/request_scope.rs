@@ -123,7 +123,8 @@ impl RequestScope {
         let arming = Arming {
             experiments: Some(&catalog.experiments.all),
             of_plan: entry.experiments.as_ref(),
-            may_force: self.loop_state.app.settings.force_arms,
+            // Whoever asks about items may choose: nothing but the answer depends on it.
+            may_force: self.loop_state.app.settings.force_arms || self.asks,
         };
         let other = arming.assign_input(input)?;
         self.arms = input.request.arms.clone().map(|arms| (arms, catalog.experiments.counts.clone()));

@@ -1,8 +1,12 @@
 //! `rankd run` as its users meet it: a process, requests on stdin, responses on stdout, an exit code.
 //!
 //! How it ends is in `run/endings.rs`. What a refused request is told is in `run/refusals.rs`, traces are in `run/traces.rs`, `rankd explain` is in
-//! `run/explains.rs`, its pictures in `run/pictures.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`, `rankd diff` in `run/diffs.rs`.
+//! `run/explains.rs`, its pictures in `run/pictures.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`, `rankd diff` in `run/diffs.rs`,
+//! `rankd why` about captured runs in `run/whys.rs`, arms of experiments in
+//! `run/arms.rs`.
 
+#[path = "run/arms.rs"]
+mod arms;
 #[path = "run/captures.rs"]
 mod captures;
 #[path = "run/codes.rs"]
@@ -25,6 +29,8 @@ mod program;
 mod refusals;
 #[path = "run/traces.rs"]
 mod traces;
+#[path = "run/whys.rs"]
+mod whys;
 
 use json::Json;
 use program::{Folder, Session, node, read, repository, run};

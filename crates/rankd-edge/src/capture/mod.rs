@@ -19,7 +19,7 @@ pub use counts::{CaptureCounts, Dropped};
 pub use folder::{CaptureLimits, FolderError};
 pub use read::{CaptureFileError, CaptureFiles, CaptureSeen};
 pub use recorder::Capture;
-pub use replay::{Comparison, LiveStores, NotComparable, Replayed, Replays};
+pub use replay::{CapturedRun, Comparison, ExperimentsBeside, LiveStores, NotComparable, Replayed, Replays};
 
 use crate::date;
 use crate::registry_files::RegistryTexts;

@@ -61,6 +61,11 @@ impl CaptureFiles {
         Ok(CaptureFiles { paths })
     }
 
+    /// Each of the files by itself.
+    pub fn one_by_one(self) -> Vec<CaptureFiles> {
+        self.paths.into_iter().map(|path| CaptureFiles { paths: vec![path] }).collect()
+    }
+
     /// Hands each request to `with`, together with the folder that its plan and registry lie in.
     pub fn each(&self, mut with: impl FnMut(&Path, CapturedRequest)) -> Result<CaptureSeen, CaptureFileError> {
         let mut seen = CaptureSeen::default();

@@ -12,11 +12,13 @@ use crate::library::Library;
 use crate::prepare::{Prepared, Tracing};
 use crate::registry_files::RegistryTexts;
 use crate::tables::TableFiles;
+use rankd_column::Key;
 use rankd_engine::recorded::{Reads, Replay};
 use rankd_engine::store::{ClosedEndpoint, Open};
 use rankd_engine::{Engine, Linked, Outcome, Request, Settings, Tasks};
+use rankd_plan::digest::sha256;
 use rankd_plan::registry::{Endpoint, EndpointSettings, Experiments};
-use rankd_plan::{Diagnostics, Registry, check};
+use rankd_plan::{Diagnostics, Plan, Registry, check};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,9 +106,33 @@ impl LiveStores {
 struct ReplayEngine {
     registry: Registry,
     engine: Engine,
-    plans: HashMap<Arc<str>, Result<Arc<Linked>, NotComparable>>,
-    /// By their digests.
-    experiments: HashMap<String, Result<Arc<Experiments>, NotComparable>>,
+    plans: HashMap<Arc<str>, Result<ReplayPlan, NotComparable>>,
+    experiments: ExperimentsBeside,
+}
+
+struct ReplayPlan {
+    plan: Plan,
+    linked: Arc<Linked>,
+}
+
+/// The experiments beside captures that were looked at, by their digests.
+#[derive(Default)]
+pub struct ExperimentsBeside(HashMap<String, Result<Arc<Experiments>, NotComparable>>);
+
+impl ExperimentsBeside {
+    /// Puts a request into the arms that it was captured in. The experiments lie in this folder; the registry is always the same one.
+    pub fn put_into(
+        &mut self,
+        folder: &Path,
+        arms: &CapturedArms,
+        registry: &Registry,
+        request: &mut Request,
+    ) -> Result<(), NotComparable> {
+        let CapturedArms { experiments_sha256: sha256, taken, is_forced } = arms;
+        let of_file = self.0.entry(sha256.clone()).or_insert_with(|| read_experiments(folder, sha256, registry));
+        put_into(of_file.as_ref().map_err(|why| why.clone())?, taken, *is_forced, request)
+            .ok_or_else(|| NotComparable::Plan("the experiments beside the capture lack an arm".to_owned()))
+    }
 }
 
 /// Replays requests, and keeps the plans and registries that they ran with.
@@ -115,9 +141,29 @@ pub struct Replays<'l> {
     settings: Settings,
     /// By the digest of the registry.
     engines: HashMap<Arc<str>, Result<ReplayEngine, NotComparable>>,
-    /// A plan to run in place of the captured ones: its artifact.
+    /// A plan to run in place of the captured ones: its digest and its artifact.
     other: Option<(Arc<str>, String)>,
     live: Option<LiveStores>,
+}
+
+/// A captured request that can run once more, and all that it runs on.
+pub struct CapturedRun<'r> {
+    /// The registry that was captured.
+    pub registry: &'r Registry,
+    /// Runs its plans.
+    pub engine: &'r Engine,
+    /// The plan, as it was checked and as it runs.
+    pub plan: &'r Plan,
+    /// See [`CapturedRun::plan`].
+    pub linked: &'r Arc<Linked>,
+    /// The request, with the reads of the captured run and, where the plan is the captured one, its weather.
+    pub request: Request,
+    /// What answers are made with.
+    pub output_keys: Option<Vec<Key>>,
+    /// See [`CapturedRun::output_keys`].
+    pub with_trace: bool,
+    /// What is not as it was then, so that the answer may be another one.
+    pub doubts: Vec<NotComparable>,
 }
 
 impl<'l> Replays<'l> {
@@ -133,13 +179,13 @@ impl<'l> Replays<'l> {
 
     /// Runs this artifact in place of the captured plans.
     pub fn with_plan(self, artifact: String) -> Replays<'l> {
-        Replays { other: Some(("other".into(), artifact)), ..self }
+        Replays { other: Some((sha256(&artifact).into(), artifact)), ..self }
     }
 
     /// Replays a request whose plan and registry lie in this folder.
     pub fn replay(&mut self, folder: &Path, captured: CapturedRequest) -> Replayed {
         let answer = without_trace(&captured.answer).to_vec();
-        match self.run(folder, captured) {
+        match self.answer(folder, captured) {
             Err(why) => Replayed { comparison: Comparison::Not(why), captured: answer, again: Vec::new(), missing: 0 },
             Ok((again, missing)) => {
                 let comparison = if again == answer {
@@ -156,72 +202,20 @@ impl<'l> Replays<'l> {
     }
 
     /// The answer of the replayed run, and how many of its reads were not recorded.
-    fn run(&mut self, folder: &Path, captured: CapturedRequest) -> Result<(Vec<u8>, u64), NotComparable> {
-        if captured.engine_version != crate::VERSION {
-            return Err(NotComparable::Version(captured.engine_version));
-        }
-        let (library, settings, live) = (self.library, &self.settings, self.live.as_ref());
-        let open = || open_engine(folder, &captured.registry_sha256, settings, library, live);
-        let engine = self.engines.entry(captured.registry_sha256.clone()).or_insert_with(open);
-        let ReplayEngine { registry, engine, plans, experiments } = engine.as_mut().map_err(|why| why.clone())?;
-        let sha256 = self.other.as_ref().map_or(&captured.plan_sha256, |(name, _)| name);
-        let artifact = || match &self.other {
-            Some((_, artifact)) => Ok(artifact.clone()),
-            None => read::plan(folder, &captured.plan_sha256).map_err(|error| {
-                NotComparable::Plan(format!("the plan {:?} beside the capture: {error}", captured.plan))
-            }),
-        };
-        let linked =
-            plans.entry(sha256.clone()).or_insert_with(|| link(&artifact()?, registry, library.tasks(), engine));
-        let linked = linked.as_ref().map_err(|why| why.clone())?;
-        let replay = Replay::of(captured.record.reads, captured.record.calls).with_weather(captured.record.weather);
-        if replay.conflicts() > 0 {
-            return Err(NotComparable::Changed);
-        }
-        let versions = linked.models().versions();
-        for (name, sha256) in &captured.run.models {
-            let used = linked.models().uses().iter().find(|of| of.name == *name);
-            let today = used.and_then(|of| versions.as_ref()?.get(of.model));
-            if today.is_some_and(|today| today.sha256() != sha256) {
-                return Err(NotComparable::Model(name.clone()));
-            }
-        }
-        if let Some(versions) = engine.tables().map(|tables| tables.versions()) {
-            for (name, sha256) in &captured.run.tables {
-                let today = table_digests(linked, registry, &versions).find(|(of, _)| of == name);
-                if today.is_some_and(|(_, today)| today != sha256) {
-                    return Err(NotComparable::Table(name.clone()));
-                }
-            }
-        }
-        let input = input::read(&captured.request, registry);
-        let input = input.map_err(|refused| NotComparable::Request(refused.error.to_string()))?;
-        let Prepared { mut request, output_keys, with_trace } = Prepared::new(input, Tracing::AsAsked);
-        if let Some(arms) = &captured.run.arms {
-            let sha256 = &arms.experiments_sha256;
-            let known = experiments.entry(sha256.clone());
-            let of_file = known.or_insert_with(|| read_experiments(folder, sha256, registry));
-            let CapturedArms { taken, is_forced, .. } = arms;
-            put_into(of_file.as_ref().map_err(|why| why.clone())?, taken, *is_forced, &mut request)
-                .ok_or_else(|| NotComparable::Plan("the experiments beside the capture lack an arm".to_owned()))?;
-        }
+    fn answer(&mut self, folder: &Path, captured: CapturedRequest) -> Result<(Vec<u8>, u64), NotComparable> {
         let is_arrow = captured.answer.first() == Some(&0xff);
+        let CapturedRun { registry, engine, linked, request, output_keys, with_trace, doubts, .. } =
+            self.open(folder, captured)?;
+        if let Some(doubt) = doubts.into_iter().next() {
+            return Err(doubt);
+        }
         if is_arrow && with_trace {
             return Err(NotComparable::TracedArrow);
         }
-        let replay = Arc::new(if live.is_some() { replay.or_live() } else { replay });
-        let request = Request {
-            request_id: captured.request_id.clone(),
-            now_ms: captured.run.now_ms.or(request.now_ms),
-            seed: captured.run.seed.or(request.seed),
-            pressure: captured.run.pressure,
-            trace: false,
-            reads: Reads::Replayed(replay.clone()),
-            ..request
-        };
+        let (request_id, reads) = (request.request_id.clone(), request.reads.clone());
         let outcome: Outcome = engine.run(linked, request);
         let answer = Answer {
-            request_id: &captured.request_id,
+            request_id: &request_id,
             plan: linked,
             registry,
             output_keys: output_keys.as_deref(),
@@ -233,7 +227,75 @@ impl<'l> Replays<'l> {
             }
             Ok(_) | Err(_) => answer.render(&outcome),
         };
-        Ok((again, replay.missing()))
+        let missing = match &reads {
+            Reads::Replayed(replay) => replay.missing(),
+            Reads::Live | Reads::Recorded(_) => 0,
+        };
+        Ok((again, missing))
+    }
+
+    /// Makes a captured request ready to run once more. Its plan and registry lie in this folder.
+    pub fn open(&mut self, folder: &Path, captured: CapturedRequest) -> Result<CapturedRun<'_>, NotComparable> {
+        let (library, settings, live) = (self.library, &self.settings, self.live.as_ref());
+        let open = || open_engine(folder, &captured.registry_sha256, settings, library, live);
+        let engine = self.engines.entry(captured.registry_sha256.clone()).or_insert_with(open);
+        let ReplayEngine { registry, engine, plans, experiments } = engine.as_mut().map_err(|why| why.clone())?;
+        let sha256 = self.other.as_ref().map_or(&captured.plan_sha256, |(sha256, _)| sha256);
+        let artifact = || match &self.other {
+            Some((_, artifact)) => Ok(artifact.clone()),
+            None => read::plan(folder, &captured.plan_sha256).map_err(|error| {
+                NotComparable::Plan(format!("the plan {:?} beside the capture: {error}", captured.plan))
+            }),
+        };
+        let is_captured = *sha256 == captured.plan_sha256;
+        let plan = plans.entry(sha256.clone()).or_insert_with(|| link(&artifact()?, registry, library.tasks(), engine));
+        let ReplayPlan { plan, linked } = plan.as_ref().map_err(|why| why.clone())?;
+        let mut doubts = Vec::new();
+        if captured.engine_version != crate::VERSION {
+            doubts.push(NotComparable::Version(captured.engine_version));
+        }
+        let replay = Replay::of(captured.record.reads, captured.record.calls);
+        let replay = match is_captured {
+            true => replay.with_weather(captured.record.weather),
+            // Its nodes are others, whatever they are called.
+            false => replay,
+        };
+        if replay.conflicts() > 0 {
+            doubts.push(NotComparable::Changed);
+        }
+        let versions = linked.models().versions();
+        for (name, sha256) in captured.run.models {
+            let used = linked.models().uses().iter().find(|of| of.name == name);
+            let today = used.and_then(|of| versions.as_ref()?.get(of.model));
+            if today.is_some_and(|today| today.sha256() != sha256) {
+                doubts.push(NotComparable::Model(name));
+            }
+        }
+        if let Some(versions) = engine.tables().map(|tables| tables.versions()) {
+            for (name, sha256) in captured.run.tables {
+                let today = table_digests(linked, registry, &versions).find(|(of, _)| *of == name);
+                if today.is_some_and(|(_, today)| today != sha256) {
+                    doubts.push(NotComparable::Table(name));
+                }
+            }
+        }
+        let input = input::read(&captured.request, registry);
+        let input = input.map_err(|refused| NotComparable::Request(refused.error.to_string()))?;
+        let Prepared { mut request, output_keys, with_trace } = Prepared::new(input, Tracing::AsAsked);
+        if let Some(arms) = &captured.run.arms {
+            experiments.put_into(folder, arms, registry, &mut request)?;
+        }
+        let replay = Arc::new(if live.is_some() { replay.or_live() } else { replay });
+        let request = Request {
+            request_id: captured.request_id,
+            now_ms: captured.run.now_ms.or(request.now_ms),
+            seed: captured.run.seed.or(request.seed),
+            pressure: captured.run.pressure,
+            trace: false,
+            reads: Reads::Replayed(replay),
+            ..request
+        };
+        Ok(CapturedRun { registry, engine, plan, linked, request, output_keys, with_trace, doubts })
     }
 }
 
@@ -265,7 +327,7 @@ fn open_engine(
     let endpoints = registry.endpoints.list().iter().map(open).collect();
     let engine = Engine::start(settings.clone(), endpoints);
     let engine = engine.map_err(|error| failed("cannot start threads", error.to_string()))?;
-    Ok(ReplayEngine { registry, engine, plans: HashMap::new(), experiments: HashMap::new() })
+    Ok(ReplayEngine { registry, engine, plans: HashMap::new(), experiments: ExperimentsBeside::default() })
 }
 
 fn read_experiments(folder: &Path, sha256: &str, registry: &Registry) -> Result<Arc<Experiments>, NotComparable> {
@@ -275,18 +337,18 @@ fn read_experiments(folder: &Path, sha256: &str, registry: &Registry) -> Result<
     Ok(Arc::new(Experiments::parse(&text, registry, &mut Diagnostics::default())))
 }
 
-fn link(artifact: &str, registry: &Registry, tasks: &Tasks, engine: &Engine) -> Result<Arc<Linked>, NotComparable> {
+fn link(artifact: &str, registry: &Registry, tasks: &Tasks, engine: &Engine) -> Result<ReplayPlan, NotComparable> {
     let checked = check(artifact.as_bytes(), registry, tasks.signatures());
-    let Some(plan) = &checked.plan else {
+    let Some(plan) = checked.plan else {
         let first = checked.diagnostics.list().first().map(|found| found.message.clone()).unwrap_or_default();
         return Err(NotComparable::Plan(format!("the plan does not fit the registry that was captured: {first}")));
     };
-    let linked = Linked::link(plan, tasks, registry).map_err(|error| NotComparable::Plan(error.to_string()))?;
+    let linked = Linked::link(&plan, tasks, registry).map_err(|error| NotComparable::Plan(error.to_string()))?;
     let linked = Arc::new(linked);
     if let Some(tables) = engine.tables() {
         tables.prepare(&linked);
     }
-    Ok(linked)
+    Ok(ReplayPlan { plan, linked })
 }
 
 /// An answer without its trace, which is the last of its fields. No other field has objects under this name.

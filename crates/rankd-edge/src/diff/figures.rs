@@ -96,6 +96,16 @@ impl PlanDiff {
         both("commands", FigureUnit::Number, "commands to stores a request", &|side| {
             mean(side.cost.commands as f64, side.cost.requests)
         });
+        if self.asked.captures.is_some() {
+            let (missing, all) = (self.left_out.missing, requests + self.left_out.missing_any);
+            figures.push(Figure {
+                name: "missing".to_owned(),
+                unit: FigureUnit::Share,
+                about: "requests that read what was not captured; they are left out",
+                value: mean(missing[1] as f64, all),
+                of_first: mean(missing[0] as f64, all),
+            });
+        }
         for (name, of) in QUALITIES {
             if let Some(diff) = self.qualities.diff(of) {
                 let about = "by the labels, over users";

@@ -1,7 +1,7 @@
 //! The report as one HTML file that opens offline: no script, and nothing is loaded from anywhere.
 
 use super::labels::QUALITIES;
-use super::{BARS, OutputDiff, PlanDiff};
+use super::{BARS, OutputDiff, PlanDiff, RowGroups};
 use std::fmt::Write;
 
 /// Room of the picture of overlaps, in its own units.
@@ -31,6 +31,9 @@ impl PlanDiff {
             self.requests, self.differing
         );
         self.figure_table(&mut out);
+        for line in self.left_out_lines() {
+            put(&mut out, format_args!("<p>{}</p>\n", escaped(&line)));
+        }
         self.label_table(&mut out);
         for (at, output) in self.outputs.iter().enumerate().filter(|(_, output)| output.requests > 0) {
             let name = match self.outputs.len() {
@@ -39,18 +42,9 @@ impl PlanDiff {
             };
             put(&mut out, format_args!("<h2>Overlap@{}{name}</h2>\n", self.asked.k));
             picture(output, &mut out);
-            if let (Some(key), false) = (&self.asked.group, output.groups.is_empty()) {
-                put(
-                    &mut out,
-                    format_args!(
-                        "<h2>Entered and left{name}, by {}</h2>\n<table><tr><th>value<th class=n>entered<th class=n>left\n",
-                        escaped(key)
-                    ),
-                );
-                for (group, [entered, left]) in &output.groups {
-                    put(&mut out, format_args!("<tr><td>{}<td class=n>{entered}<td class=n>{left}\n", escaped(group)));
-                }
-                out.push_str("</table>\n");
+            grouped(&name, "source", &output.sources, &mut out);
+            if let Some(key) = &self.asked.group {
+                grouped(&name, key, &output.groups, &mut out);
             }
         }
         self.requests_that_differ(&mut out);
@@ -123,10 +117,28 @@ impl PlanDiff {
                 None => format!("overlap {:.0} %, rbo {:.3}", 100.0 * shown.overlap, shown.rbo),
             };
             put(out, format_args!("<p>Request {}: {what}</p>\n", shown.number));
-            let told = shown.why(&self.asked.plans).unwrap_or_else(|| shown.request.clone());
+            let told = shown.why(&self.asked).unwrap_or_else(|| shown.request.clone());
             put(out, format_args!("<pre>{}</pre>\n", escaped(&told)));
         }
     }
+}
+
+/// Rows that entered and left, by what they have in common; nothing where there are none.
+fn grouped(of: &str, by: &str, groups: &RowGroups, out: &mut String) {
+    if groups.is_empty() {
+        return;
+    }
+    let by = escaped(by);
+    put(
+        out,
+        format_args!(
+            "<h2>Entered and left{of}, by {by}</h2>\n<table><tr><th>{by}<th class=n>entered<th class=n>left\n"
+        ),
+    );
+    for (group, [entered, left]) in groups {
+        put(out, format_args!("<tr><td>{}<td class=n>{entered}<td class=n>{left}\n", escaped(group)));
+    }
+    out.push_str("</table>\n");
 }
 
 /// How many requests have which overlap, as bars.

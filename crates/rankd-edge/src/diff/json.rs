@@ -1,7 +1,7 @@
 //! The report for programs.
 
 use super::labels::QUALITIES;
-use super::{BARS, PlanDiff};
+use super::{BARS, PlanDiff, RowGroups};
 use rankd_column::Id;
 use rankd_plan::json::Writer;
 
@@ -31,6 +31,16 @@ impl PlanDiff {
                     w.object(|w| side.errors.iter().for_each(|(code, count)| _ = w.field(code).int(*count as i64)));
                 }
             });
+            if self.asked.captures.is_some() {
+                let counts = &self.left_out;
+                w.field("left_out").object(|w| {
+                    w.field("missing").array(|w| counts.missing.iter().for_each(|count| _ = w.int(*count as i64)));
+                    w.field("not_comparable").object(|w| {
+                        counts.not_comparable.iter().for_each(|(why, count)| _ = w.field(why).int(*count as i64));
+                    });
+                    w.field("other_plan").int(counts.other_plan as i64);
+                });
+            }
             w.field("outputs").array(|w| (0..self.outputs.len()).for_each(|at| self.output(at, w)));
             if self.asked.labels.is_some() {
                 w.field("labels").object(|w| self.labels(w));
@@ -64,15 +74,10 @@ impl PlanDiff {
                     });
                 }
             });
+            grouped(&output.sources, w.field("sources"));
             if let Some(group) = &self.asked.group {
                 w.field("by").string(group);
-                w.field("groups").object(|w| {
-                    for (group, [entered, left]) in &output.groups {
-                        w.field(group).object(|w| {
-                            w.field("entered").int(*entered as i64).field("left").int(*left as i64);
-                        });
-                    }
-                });
+                grouped(&output.groups, w.field("groups"));
             }
         });
     }
@@ -98,6 +103,9 @@ impl PlanDiff {
         w.object(|w| {
             w.field("number").int(shown.number as i64);
             w.field("request").string(&shown.request);
+            if let Some(id) = &shown.captured_id {
+                w.field("request_id").string(id);
+            }
             match shown.failed {
                 Some((code, is_second)) => {
                     w.field("failed").string(&self.asked.plans[usize::from(is_second)]).field("code").string(code);
@@ -116,11 +124,22 @@ impl PlanDiff {
                     }
                 });
             }
-            if let Some(why) = shown.why(&self.asked.plans) {
+            if let Some(why) = shown.why(&self.asked) {
                 w.field("why").string(&why);
             }
         });
     }
+}
+
+/// Rows that entered and left.
+fn grouped(groups: &RowGroups, w: &mut Writer) {
+    w.object(|w| {
+        for (group, [entered, left]) in groups {
+            w.field(group).object(|w| {
+                w.field("entered").int(*entered as i64).field("left").int(*left as i64);
+            });
+        }
+    });
 }
 
 /// A number, or null where there is none or JSON has no such number.

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     fn list(ids: &[i64]) -> Vec<RankedRow> {
-        ids.iter().map(|id| RankedRow { id: Id::Int(*id), score: None, group: None }).collect()
+        ids.iter().map(|id| RankedRow { id: Id::Int(*id), score: None, group: None, source: None }).collect()
     }
 
     #[test]

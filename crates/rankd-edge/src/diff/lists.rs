@@ -17,6 +17,8 @@ pub struct RankedRow {
     pub score: Option<f64>,
     /// The group that it is counted in, where rows are grouped.
     pub group: Option<String>,
+    /// What the node is called that brought it in, where that was asked.
+    pub source: Option<String>,
 }
 
 /// Takes the rows of an output, of a repeated id the first one.
@@ -42,7 +44,7 @@ pub fn ranked_rows(rows: &RowSet, score: Option<Key>, group: Option<Key>) -> Vec
             Value::Str(text) => text.to_string(),
             value => value.to_string(),
         });
-        ranked.push(RankedRow { id, score, group });
+        ranked.push(RankedRow { id, score, group, source: None });
     }
     ranked
 }
@@ -152,7 +154,7 @@ mod tests {
     use rankd_column::math::pow;
 
     fn list(ids: &[i64]) -> Vec<RankedRow> {
-        ids.iter().map(|id| RankedRow { id: Id::Int(*id), score: None, group: None }).collect()
+        ids.iter().map(|id| RankedRow { id: Id::Int(*id), score: None, group: None, source: None }).collect()
     }
 
     fn paired(a: &[i64], b: &[i64]) -> Paired {

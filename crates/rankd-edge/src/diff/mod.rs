@@ -1,7 +1,8 @@
 //! Two plans beside each other, for the same requests: what their answers have in common, and what each costs.
 //!
 //! Reading order: [`lists`] (how much two lists agree), [`labels`] (how good they are, where somebody has said so), this file (what is
-//! counted over all requests), `figures` (the numbers that a change is judged by), `text`, `json` and `html` (the report). Nothing here runs a plan.
+//! counted over all requests), `worst` (the requests that differ most), `figures` (the numbers that a change is judged by), `text`, `json` and `html` (the
+//! report). Nothing here runs a plan.
 //!
 //! Lists are compared by id, each output by itself. A request that one of the plans failed has no lists to compare; it is counted as an error
 //! of that plan.
@@ -12,6 +13,7 @@ mod json;
 pub mod labels;
 pub mod lists;
 mod text;
+mod worst;
 
 pub use figures::{Figure, FigureUnit};
 
@@ -19,13 +21,13 @@ use labels::{Labels, Qualities};
 use lists::{Paired, RBO_P, RankedRow};
 use rankd_column::Id;
 use std::collections::BTreeMap;
+use worst::{SHOWN_IDS, SHOWN_MAX, Shown};
 
-/// How many of the requests that differ most are shown.
-const SHOWN_MAX: usize = 10;
-/// How many ids of such a request are shown that entered or left.
-const SHOWN_IDS: usize = 5;
 /// Bars of the picture of overlaps.
 const BARS: usize = 20;
+/// How many reasons for which requests are not compared are counted by themselves, and what the others are called.
+const REASONS_MAX: usize = 100;
+const OTHER_REASONS: &str = "other reasons";
 /// How many groups are counted by themselves.
 const GROUPS_MAX: usize = 1_000;
 
@@ -51,6 +53,30 @@ pub struct Asked {
     pub group: Option<String>,
     /// What items are worth, where that is known.
     pub labels: Option<Labels>,
+    /// Where the requests were captured: the files, as a command takes them. Nothing where plans read from stores.
+    pub captures: Option<Vec<String>>,
+}
+
+/// A request that both plans were asked.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedRequest<'a> {
+    /// Whom it was for.
+    pub user: &'a Id,
+    /// As it was sent.
+    pub text: &'a str,
+    /// Its id, where it was captured.
+    pub captured_id: Option<&'a str>,
+}
+
+/// Why a captured request is not compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotCompared {
+    /// Plans read what was not captured: by plan.
+    Missing([bool; 2]),
+    /// It does not fit the registry of today, or the like.
+    NotComparable(String),
+    /// It was captured for another plan.
+    OtherPlan,
 }
 
 /// Everything that was counted.
@@ -61,8 +87,20 @@ pub struct PlanDiff {
     outputs: Vec<OutputDiff>,
     sides: [SideCounts; 2],
     qualities: Qualities,
+    left_out: NotComparedCounts,
     /// The requests that differ most, the worst first.
     shown: Vec<Shown>,
+}
+
+/// The captured requests that were not compared.
+#[derive(Default)]
+struct NotComparedCounts {
+    /// By plan: those for which it read what was not captured; and how many there are in all.
+    missing: [u64; 2],
+    missing_any: u64,
+    /// By the reason.
+    not_comparable: BTreeMap<String, u64>,
+    other_plan: u64,
 }
 
 /// What one plan did.
@@ -100,10 +138,14 @@ struct OutputDiff {
     bars: [u64; BARS + 1],
     entered: u64,
     left: u64,
-    /// By the value of a key: rows that entered and that left.
-    groups: BTreeMap<String, [u64; 2]>,
+    /// By the value of a key, and by the node that brought them in.
+    groups: RowGroups,
+    sources: RowGroups,
     drift: Drift,
 }
+
+/// Rows that entered and that left, by what they have in common.
+type RowGroups = BTreeMap<String, [u64; 2]>;
 
 /// How much the score of rows that both have differs.
 #[derive(Default)]
@@ -111,19 +153,6 @@ struct Drift {
     rows: u64,
     sum: f64,
     most: f64,
-}
-
-/// A request whose answers differ.
-struct Shown {
-    /// Which one it was, from 0 on, and as it was sent.
-    number: u64,
-    request: String,
-    overlap: f64,
-    rbo: f64,
-    /// The code of an error that only one of the plans gave, and whether that was the second.
-    failed: Option<(&'static str, bool)>,
-    left: Vec<Id>,
-    entered: Vec<Id>,
 }
 
 impl PlanDiff {
@@ -137,26 +166,19 @@ impl PlanDiff {
             outputs,
             sides: Default::default(),
             qualities: Qualities::default(),
+            left_out: NotComparedCounts::default(),
             shown: Vec::new(),
         }
     }
 
     /// Counts both answers to a request.
-    pub fn add(&mut self, user: &Id, request: &str, answers: [&Answered; 2]) {
-        let number = self.requests;
+    pub fn add(&mut self, request: ComparedRequest<'_>, answers: [&Answered; 2]) {
+        let (user, number) = (request.user, self.requests);
         self.requests += 1;
         for (side, answer) in self.sides.iter_mut().zip(answers) {
             side.add(answer);
         }
-        let mut shown = Shown {
-            number,
-            request: request.to_owned(),
-            overlap: 1.0,
-            rbo: 1.0,
-            failed: None,
-            left: Vec::new(),
-            entered: Vec::new(),
-        };
+        let mut shown = Shown::new(number, request);
         let differs = match (&answers[0].outputs, &answers[1].outputs) {
             (Err(a), Err(b)) => a != b,
             (Err(code), Ok(_)) => shown.fail(code, false),
@@ -182,6 +204,34 @@ impl PlanDiff {
             self.shown.insert(after, shown);
             self.shown.truncate(SHOWN_MAX);
         }
+    }
+
+    /// Counts a captured request that is not compared.
+    pub fn leave_out(&mut self, why: NotCompared) {
+        let counts = &mut self.left_out;
+        match why {
+            NotCompared::Missing(of) => {
+                counts.missing.iter_mut().zip(of).for_each(|(count, is_missing)| *count += u64::from(is_missing));
+                counts.missing_any += 1;
+            }
+            NotCompared::NotComparable(why) => {
+                let is_told = counts.not_comparable.len() < REASONS_MAX || counts.not_comparable.contains_key(&why);
+                let why = if is_told { why } else { OTHER_REASONS.to_owned() };
+                *counts.not_comparable.entry(why).or_default() += 1;
+            }
+            NotCompared::OtherPlan => counts.other_plan += 1,
+        }
+    }
+
+    /// What is to be said about captured requests that were not compared.
+    fn left_out_lines(&self) -> Vec<String> {
+        let NotComparedCounts { missing, not_comparable, other_plan, .. } = &self.left_out;
+        let missing = missing.iter().zip(&self.asked.plans).filter(|(count, _)| **count > 0);
+        let missing = missing
+            .map(|(count, plan)| format!("left out: {count} requests, because {plan} reads what was not captured"));
+        let not = not_comparable.iter().map(|(why, count)| format!("left out: {count} requests: {why}"));
+        let other = (*other_plan > 0).then(|| format!("passed over: {other_plan} requests, captured for other plans"));
+        missing.chain(not).chain(other).collect()
     }
 
     /// Adds what some requests cost one of the plans.
@@ -224,10 +274,11 @@ impl OutputDiff {
         }
         for (rows, at, which) in paired.entered().map(|at| (b, at, 0)).chain(paired.left().map(|at| (a, at, 1))) {
             *[&mut self.entered, &mut self.left][which] += 1;
-            if let Some(group) = &rows[at].group
-                && (self.groups.len() < GROUPS_MAX || self.groups.contains_key(group))
-            {
-                self.groups.entry(group.clone()).or_default()[which] += 1;
+            let RankedRow { group, source, .. } = &rows[at];
+            for (groups, group) in [(&mut self.groups, group), (&mut self.sources, source)] {
+                if let Some(group) = group.as_ref().filter(|of| groups.len() < GROUPS_MAX || groups.contains_key(*of)) {
+                    groups.entry(group.clone()).or_default()[which] += 1;
+                }
             }
         }
         for (at_a, at_b) in paired.kept() {
@@ -249,35 +300,6 @@ impl OutputDiff {
             shown.entered = ids(b, &mut paired.entered());
         }
         differs
-    }
-}
-
-impl Shown {
-    fn fail(&mut self, code: &'static str, is_second: bool) -> bool {
-        (self.overlap, self.rbo, self.failed) = (0.0, 0.0, Some((code, is_second)));
-        true
-    }
-
-    /// A command that says why an item is missing from one of the plans, or where it came from.
-    fn why(&self, plans: &[String; 2]) -> Option<String> {
-        let (plan, id) = match (self.left.first(), self.entered.first()) {
-            (Some(id), _) => (&plans[1], id),
-            (None, Some(id)) => (&plans[0], id),
-            (None, None) => return None,
-        };
-        let id = match id {
-            Id::Int(id) => id.to_string(),
-            Id::Text(text) => quoted(text),
-        };
-        Some(format!("echo {} | rankd why {} --item {id}", quoted(&self.request), quoted(plan)))
-    }
-}
-
-/// A word of a shell.
-fn quoted(text: &str) -> String {
-    match !text.is_empty() && text.chars().all(|at| at.is_ascii_alphanumeric() || "_-./".contains(at)) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The report for a terminal.
 
 use super::labels::QUALITIES;
-use super::{BARS, PlanDiff};
+use super::{BARS, PlanDiff, RowGroups};
 use crate::answer::shown_text;
 use crate::listing::Listing;
 
@@ -38,6 +38,9 @@ impl PlanDiff {
                 out += &format!("{}: {count} requests failed with {code}\n", shown_text(plan));
             }
         }
+        for line in self.left_out_lines() {
+            out += &format!("{}\n", line.replace(char::is_control, " "));
+        }
         for (at, output) in self.outputs.iter().enumerate().filter(|(_, output)| output.requests > 0) {
             if self.outputs.len() > 1 {
                 let mean = output.overlap / output.requests as f64;
@@ -50,18 +53,9 @@ impl PlanDiff {
                 let width = (count * BAR_WIDTH).div_ceil(most);
                 out += &format!("{:>5} %  {} {count}\n", 100 * bar / BARS, "█".repeat(width as usize));
             }
-            if let (Some(key), false) = (&self.asked.group, output.groups.is_empty()) {
-                let mut groups: Vec<_> = output.groups.iter().collect();
-                groups.sort_by_key(|(_, [entered, left])| std::cmp::Reverse(entered + left));
-                let mut listing = Listing::new(&[key, "entered", "left"]);
-                (1..=2).for_each(|column| listing.align_right(column));
-                for (group, [entered, left]) in groups.iter().take(GROUPS_SHOWN) {
-                    listing.row(vec![shown_text(group), entered.to_string(), left.to_string()]);
-                }
-                out += &format!("\n{}", listing.render());
-                if groups.len() > GROUPS_SHOWN {
-                    out += &format!("and {} more\n", groups.len() - GROUPS_SHOWN);
-                }
+            out += &grouped("source", &output.sources);
+            if let Some(key) = &self.asked.group {
+                out += &grouped(key, &output.groups);
             }
         }
         if !self.shown.is_empty() {
@@ -74,11 +68,33 @@ impl PlanDiff {
                 }
                 None => format!("overlap {:.0} %, rbo {:.3}", 100.0 * shown.overlap, shown.rbo),
             };
-            out += &format!("  request {}: {what}\n", shown.number);
-            if let Some(why) = shown.why(&self.asked.plans) {
+            let number = shown.number;
+            out += &match &shown.captured_id {
+                Some(id) => format!("  request {number}, {}: {what}\n", shown_text(id)),
+                None => format!("  request {number}: {what}\n"),
+            };
+            if let Some(why) = shown.why(&self.asked) {
                 out += &format!("    {}\n", why.replace(char::is_control, " "));
             }
         }
         out
+    }
+}
+
+/// Rows that entered and left, the largest groups first; nothing where there are none.
+fn grouped(by: &str, groups: &RowGroups) -> String {
+    let mut groups: Vec<_> = groups.iter().collect();
+    if groups.is_empty() {
+        return String::new();
+    }
+    groups.sort_by_key(|(_, [entered, left])| std::cmp::Reverse(entered + left));
+    let mut listing = Listing::new(&[by, "entered", "left"]);
+    (1..=2).for_each(|column| listing.align_right(column));
+    for (group, [entered, left]) in groups.iter().take(GROUPS_SHOWN) {
+        listing.row(vec![shown_text(group), entered.to_string(), left.to_string()]);
+    }
+    match groups.len().saturating_sub(GROUPS_SHOWN) {
+        0 => format!("\n{}", listing.render()),
+        more => format!("\n{}and {more} more\n", listing.render()),
     }
 }

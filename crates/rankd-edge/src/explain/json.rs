@@ -36,6 +36,7 @@ impl Explanation<'_> {
                     w.object(|w| self.step(steps.step(*ix), w));
                 }
             });
+            self.write_experiments(w);
             if let Some(outcome) = self.analyzed {
                 w.field("analyzed").object(|w| self.run(outcome, w));
             }

@@ -1,8 +1,9 @@
 //! A linked plan explained to people and programs: as it was written, as it runs, and what one run of it was like.
 //!
-//! Reading order: this file (what is shown of a step), `json`, `tree` (for a terminal), `graph` (DOT and Mermaid), `picture` (SVG
+//! Reading order: this file (what is shown of a step), `experiments`, `json`, `tree` (for a terminal), `graph` (DOT and Mermaid), `picture` (SVG
 //! and HTML). Nothing here runs anything or prints.
 
+mod experiments;
 mod graph;
 mod json;
 mod picture;
@@ -10,6 +11,7 @@ mod picture;
 mod tests;
 mod tree;
 
+use crate::experiments::PlanExperiments;
 use rankd_engine::degraded::{Degraded, StandIn, fallback_name};
 use rankd_engine::learned_times::UsualTimes;
 use rankd_engine::place::{self, Expected, Way};
@@ -17,6 +19,7 @@ use rankd_engine::steps::{Step, Steps};
 use rankd_engine::task::Task;
 use rankd_engine::trace::NodeTrace;
 use rankd_engine::{Linked, Outcome, Policy, Scheduler};
+use rankd_plan::Registry;
 use rankd_plan::plan::NodeIx;
 use std::time::Duration;
 
@@ -37,6 +40,8 @@ pub struct Explanation<'a> {
     pub limits_nodes: bool,
     /// Its run, where there was one.
     pub analyzed: Option<&'a Outcome>,
+    /// The experiments that can change its answers, and the registry that names parameters.
+    pub experiments: Option<(&'a PlanExperiments, &'a Registry)>,
 }
 
 impl Explanation<'_> {

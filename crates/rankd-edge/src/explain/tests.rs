@@ -7,7 +7,7 @@ use rankd_engine::{Linked, Outcome, Policy, Scheduler};
 fn explain<T>(analyzed: Option<&Outcome>, told: impl Fn(&Explanation<'_>) -> T) -> T {
     let plan: Linked = plan(&registry());
     let (scheduler, policy) = (Scheduler::Async, &Policy::default());
-    told(&Explanation { plan: &plan, scheduler, policy, limits_nodes: false, analyzed })
+    told(&Explanation { plan: &plan, scheduler, policy, limits_nodes: false, analyzed, experiments: None })
 }
 
 fn has(text: &str, parts: &[&str]) {
@@ -66,7 +66,7 @@ fn outputs_are_told_by_their_names() {
     let mut plan: Linked = plan(&registry());
     plan.output_names = Some(["main", "ads"].map(str::to_owned).into());
     let (scheduler, policy) = (Scheduler::Async, &Policy::default());
-    let told = Explanation { plan: &plan, scheduler, policy, limits_nodes: false, analyzed: None };
+    let told = Explanation { plan: &plan, scheduler, policy, limits_nodes: false, analyzed: None, experiments: None };
     has(&told.to_json(), &[r#""outputs":{"main":"kept","ads":"other"},"#]);
     has(&told.to_tree(), &["plan feed: 5 nodes, 2 outputs (main kept, ads other); scheduler"]);
     has(&told.to_dot(), &["output ads"]);

@@ -64,6 +64,7 @@ impl Explanation<'_> {
             },
         );
         out.push_str(&runs.render());
+        out.push_str(&self.experiments_table());
         out.push_str(&self.summary());
         out
     }

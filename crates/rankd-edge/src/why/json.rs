@@ -1,7 +1,7 @@
 //! The answer for programs.
 
 use super::{WhyAnswer, write_node, write_value};
-use crate::answer::{write_degraded, write_error};
+use crate::answer::{write_arms, write_degraded, write_error};
 use rankd_column::{Key, Value};
 use rankd_engine::why::{
     AskedItem, DropReason, Dropped, Named, OtherRow, Part, PartKind, PathStep, RowStory, SourceRow, StoryEnd, Verdict,
@@ -26,6 +26,7 @@ impl WhyAnswer<'_> {
             if !self.outcome.degraded.is_empty() {
                 write_degraded(self.plan, &self.outcome.degraded, w.field("degraded"));
             }
+            write_arms(self.outcome.arms.as_deref(), w);
             w.field("items").array(|w| self.items.iter().for_each(|item| self.item(item, w)));
         });
         writer.finish()

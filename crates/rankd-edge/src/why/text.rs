@@ -48,8 +48,13 @@ impl WhyAnswer<'_> {
         if let Err(error) = &self.outcome.result {
             let _ = writeln!(out, "{}", style.bad(&format!("the run failed: {error}")));
         }
+        if let Some(arms) = self.outcome.arms.as_ref().filter(|arms| !arms.is_empty()) {
+            let names = arms.names().map(|(experiment, arm)| format!("{experiment} {arm}"));
+            let chosen = if arms.is_forced { ", as chosen" } else { "" };
+            let _ = writeln!(out, "in the arms of experiments: {}{chosen}", names.collect::<Vec<_>>().join(", "));
+        }
         for (at, item) in self.items.iter().enumerate() {
-            if at > 0 || self.outcome.result.is_err() {
+            if at > 0 || !out.is_empty() {
                 out.push('\n');
             }
             self.item_text(item, &style, &mut out);

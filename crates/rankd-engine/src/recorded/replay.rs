@@ -1,6 +1,7 @@
 //! Answers reads from what another run recorded.
 //!
-//! A smaller limit and fewer fields are served from what was recorded, and so is a larger limit where the recorded list was whole. Anything more is
+//! A smaller limit and fewer fields are served from what was recorded, and so is a larger limit where the recorded list was whole, and the place of an
+//! element in a list as far as the list was recorded. Anything more is
 //! missing: it is counted, and the read fails with a code of its own or, where the replay may ask stores, goes to the store.
 
 use super::read::{RecordedCall, RecordedFault, RecordedKeys, RecordedRead};
@@ -197,6 +198,7 @@ impl Replay {
             let chain = self.chain(hash, endpoint, family, &key);
             match chain.map_or(Found::Missing, |chain| self.serve(chain.first, read, &mut found)) {
                 Found::Given => {}
+                Found::Missing if self.look_up(endpoint, read, &key, &mut found) => {}
                 Found::Failed(fault) => return Err(Unrecorded::Failed(fault)),
                 Found::Missing => {
                     found.end_reply();
@@ -274,6 +276,25 @@ impl Replay {
         push_all(values, into)
     }
 
+    /// Adds where an element stands, by a list that was recorded; false where that does not say it.
+    fn look_up(&self, endpoint: &str, read: &KeyedRead<'_>, key: &[u8], into: &mut Replies) -> bool {
+        let KeyedRead::Position { of, element } = *read else { return false };
+        let families: &[Family] = match of {
+            PositionIn::List => &[Family::Ids, Family::List],
+            PositionIn::SortedSet { descending: false } => &[Family::SortedSet { descending: false }],
+            PositionIn::SortedSet { descending: true } => &[Family::SortedSet { descending: true }],
+        };
+        let chains = families
+            .iter()
+            .filter_map(|family| self.chain(self.hasher.hash_one((endpoint, *family, key)), endpoint, *family, key));
+        let place =
+            chains.flat_map(|chain| self.each(chain.first)).find_map(|(batch, at)| place_of(batch, at, element));
+        let Some(place) = place else { return false };
+        into.push_item(place.map(|place| place.to_string()).as_deref().map(str::as_bytes));
+        into.end_reply();
+        true
+    }
+
     fn gather_members(&self, first: u32, members: WrittenKeys<'_>, into: &mut Replies) -> bool {
         let mut known: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
         for (batch, at) in self.each(first) {
@@ -309,6 +330,32 @@ fn push_all(values: Option<Vec<Option<&[u8]>>>, into: &mut Replies) -> bool {
     values.into_iter().for_each(|value| into.push_item(value));
     into.end_reply();
     true
+}
+
+/// Where an element stands in a list, or that it is not in it; nothing where what was read of the list does not say.
+fn place_of(batch: &RecordedKeys, at: usize, element: &[u8]) -> Option<Option<usize>> {
+    let given = batch.given.as_ref().ok().filter(|given| !given.is_wrong_type(at))?;
+    let is_it = |item: Option<&[u8]>| item == Some(element);
+    let (place, is_whole) = match batch.read {
+        // Where elements were left out, it is not known where they stood.
+        RecordedRead::ListHead(limit) if given.skipped() == 0 => {
+            let ids = given.ids(at);
+            (ids.iter().position(|id| is_it(Some(id.to_string().as_bytes()))), ids.len() < limit)
+        }
+        RecordedRead::List(limit) => (given.items(at).position(is_it), given.items(at).len() < limit),
+        // Members and scores in turn.
+        RecordedRead::SortedSet { count, .. } => {
+            (given.items(at).step_by(2).position(is_it), given.items(at).len() / 2 < count)
+        }
+        RecordedRead::ListHead(_)
+        | RecordedRead::HashAll
+        | RecordedRead::HashFields(_)
+        | RecordedRead::Set
+        | RecordedRead::Text
+        | RecordedRead::Members { .. }
+        | RecordedRead::Position { .. } => return None,
+    };
+    (place.is_some() || is_whole).then_some(place)
 }
 
 /// Adds an answer for a key from one recorded read of it; false where that is not enough.

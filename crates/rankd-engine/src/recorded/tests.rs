@@ -4,7 +4,7 @@ use super::*;
 use crate::codes;
 use crate::store::memory::{Data, MemoryEndpoint};
 use crate::store::{
-    Call, CallMethod, KeyBuffer, KeyedRead, Keys, MemberOf, Open, ReadBatch, Replies, StoreError, parse_id,
+    Call, CallMethod, KeyBuffer, KeyedRead, Keys, MemberOf, Open, PositionIn, ReadBatch, Replies, StoreError, parse_id,
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -58,7 +58,7 @@ fn what_is_served_is_what_the_store_would_have_given() {
         let mut any_read = || {
             let (count, from) = (1 + rng.below(7), rng.below(4));
             let to = from + 1 + rng.below(fields.len() - from);
-            let read = match rng.below(8) {
+            let read = match rng.below(9) {
                 0 => KeyedRead::HashAll,
                 1 => KeyedRead::HashFields(&fields[from..to]),
                 2 => KeyedRead::ListHead(count),
@@ -66,6 +66,12 @@ fn what_is_served_is_what_the_store_would_have_given() {
                 4 => KeyedRead::Set,
                 5 => KeyedRead::SortedSet { count, descending: from < 2 },
                 6 => KeyedRead::Text,
+                7 => {
+                    let sorted = |descending| PositionIn::SortedSet { descending };
+                    let of = [PositionIn::List, sorted(false), sorted(true)][from % 3];
+                    let element: &[u8] = [&b"3"[..], b"x", b"n", b"q", b"1", b"y", b"o"][count - 1];
+                    KeyedRead::Position { of, element }
+                }
                 _ => {
                     let of = [MemberOf::Set, MemberOf::SortedSet][from % 2];
                     let Keys::Written(members) = members.keys().part(from..members.len().min(to + 1)) else {
@@ -122,6 +128,23 @@ fn a_smaller_limit_and_fewer_fields_are_served_and_more_is_missing() {
     assert!(!is_served(KeyedRead::SortedSet { count: 1, descending: false }, "z"));
     assert!(replay.read("other", &KeyedRead::ListHead(3), &keys(&["l"]).keys()).is_err());
     assert_eq!(replay.missing(), 6);
+    // Each read by itself: what is left out is counted over all keys of a read.
+    let lists = record(&[
+        (KeyedRead::ListHead(3), &["l"]),
+        (KeyedRead::ListHead(3), &["odd"]),
+        (KeyedRead::SortedSet { count: 9, descending: true }, &["z"]),
+    ]);
+    let place = |of: PositionIn, element: &str, name: &str| {
+        let read = KeyedRead::Position { of, element: element.as_bytes() };
+        let found = lists.read("e", &read, &keys(&[name]).keys()).ok()?;
+        Some(found.items(0).next().flatten().map(<[u8]>::to_vec))
+    };
+    assert_eq!(place(PositionIn::List, "3", "l"), Some(Some(b"2".to_vec())));
+    assert_eq!(place(PositionIn::List, "1", "l"), None, "it may stand behind what was read");
+    assert_eq!(place(PositionIn::List, "5", "odd"), None, "an element was left out");
+    assert_eq!(place(PositionIn::SortedSet { descending: true }, "n", "z"), Some(Some(b"1".to_vec())));
+    assert_eq!(place(PositionIn::SortedSet { descending: true }, "q", "z"), Some(None), "all of it was read");
+    assert_eq!(place(PositionIn::SortedSet { descending: false }, "n", "z"), None);
     let whole = record(&[(KeyedRead::HashAll, &["h", "gone"])]);
     assert!(whole.read("e", &KeyedRead::HashFields(&bc), &keys(&["h", "gone"]).keys()).is_ok());
     let found = whole.read("e", &KeyedRead::HashFields(&d), &keys(&["h"]).keys()).unwrap();

@@ -1,13 +1,14 @@
 //! One number whose change alone brings an item into the answer: a parameter of the request, a constant of an expression, or a number of a
 //! node on the item's way.
 //!
-//! Each number that is tried is tried by a run on what the first run has read ([`super::replay`]), so what is told has been seen to work. It is not
+//! Each number that is tried is tried by a run on what the first run has read ([`super::changed_runs`]), so what is told has been seen to work. It is not
 //! proven to be the smallest change. Where the node that dropped the row says by how much it was missed, that is tried; numbers inside
 //! expressions are searched for ([`search`]).
 
-use super::replay::KeptReplay;
+use super::changed_runs::ChangedRuns;
 use super::trail::{Drop, RowAt, Trail, TrailEnd, Walked, positions_of};
 use crate::clock::{self, Instant};
+use crate::recorded::Replay;
 use crate::request::Request;
 use crate::task::Lost;
 use crate::tasks::Tasks;
@@ -200,7 +201,7 @@ fn search(current: f64, whole: bool, most: f64, mut holds: impl FnMut(f64) -> Op
 pub(super) struct ChangeFinder<'a> {
     walked: &'a Walked<'a>,
     registry: &'a Registry,
-    replay: KeptReplay<'a>,
+    runs: ChangedRuns<'a>,
     tries_left: usize,
     until: Instant,
 }
@@ -214,19 +215,20 @@ struct Sightings {
 }
 
 impl<'a> ChangeFinder<'a> {
-    /// Nothing where no run can be tried.
-    pub(super) fn new(walked: &'a Walked<'a>, registry: &'a Registry, tasks: &'a Tasks) -> Option<ChangeFinder<'a>> {
+    /// Nothing where no run can be tried. `replay` is what the run has read.
+    pub(super) fn new(
+        walked: &'a Walked<'a>,
+        registry: &'a Registry,
+        tasks: &'a Tasks,
+        replay: &'a Arc<Replay>,
+    ) -> Option<ChangeFinder<'a>> {
         // Where a runtime cannot be made, the question is answered without this part.
-        let replay = KeptReplay::new(tasks, registry, &walked.calls, &walked.taken).ok()?;
-        Some(ChangeFinder { walked, registry, replay, tries_left: TRIES_MAX, until: clock::now() + CHANGES_TIME_MAX })
+        let runs = ChangedRuns::new(tasks, registry, replay, &walked.taken).ok()?;
+        Some(ChangeFinder { walked, registry, runs, tries_left: TRIES_MAX, until: clock::now() + CHANGES_TIME_MAX })
     }
 
     /// A change for an item whose rows were all dropped, given their ways.
     pub(super) fn find(&mut self, id: &Id, trails: &[Trail]) -> Result<Change, NoChange> {
-        // What was struck by weather cannot be run again as it was.
-        if !self.walked.outcome.degraded.is_empty() {
-            return Err(NoChange::NotRead);
-        }
         let dropped = trails.iter().filter_map(|trail| match &trail.end {
             TrailEnd::Dropped { by, input, why: Drop::Task(lost) } => {
                 Some((trail.places.as_slice(), *by, *input, lost))
@@ -265,9 +267,10 @@ impl<'a> ChangeFinder<'a> {
             }
         }
         best.ok_or(match seen {
+            // Then it is not known whether there is a number.
+            Sightings { out_of_time: true, .. } => NoChange::OutOfTime,
             Sightings { passed: true, .. } => NoChange::TwoDrops,
             Sightings { missing: true, .. } => NoChange::NotRead,
-            Sightings { out_of_time: true, .. } => NoChange::OutOfTime,
             Sightings { .. } => NoChange::NotFound,
         })
     }
@@ -283,7 +286,7 @@ impl<'a> ChangeFinder<'a> {
             Some(changed) => changed,
             None => return Some(false),
         };
-        let Some(ran) = self.replay.run(&plan, &request, self.until) else { return Some(false) };
+        let Some(ran) = self.runs.run(&plan, &request, self.until) else { return Some(false) };
         seen.missing |= ran.is_missing;
         let has = |rows: &rankd_column::RowSet| positions_of(rows, id).next().is_some();
         seen.passed |= ran.calls.get(&by).and_then(|call| call.given.as_ref()).is_some_and(has);

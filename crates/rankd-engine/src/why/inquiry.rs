@@ -8,6 +8,7 @@ use super::never::{AbsentReason, StoredFinding};
 use super::story::AskedItem;
 use crate::error::TaskError;
 use crate::link::Linked;
+use crate::recorded::Reads;
 use crate::request::Request;
 use crate::store::{KeyBuffer, KeyedEndpoint, KeyedRead, MemberOf, PositionIn, Replies};
 use crate::task::{Elements, Fetch, FetchContext, Task};
@@ -79,10 +80,14 @@ impl Inquiry {
         Some(Inquiry { linked: Arc::new(linked.of_one("why", Task::Fetch(Arc::new(task)))), answers, places })
     }
 
-    /// The request that it runs for, made of the one that the question is about.
+    /// The request that it runs for, made of the one that the question is about. What another run recorded is asked in place of stores.
     pub fn request(&self, asked: &Request) -> Request {
+        let reads = match &asked.reads {
+            Reads::Live | Reads::Recorded(_) => Reads::Live,
+            Reads::Replayed(replay) => Reads::Replayed(replay.clone()),
+        };
         // It has no dials.
-        Request { asked_dials: Vec::new(), candidates: None, ..asked.clone() }
+        Request { asked_dials: Vec::new(), candidates: None, reads, ..asked.clone() }
     }
 
     /// What runs, once.

@@ -5,15 +5,16 @@
 //! What dropped a row is told by its task and filled in from the rows that were kept (`dropped`), a score or a predicate is taken apart
 //! (`parts`, `words`), and what a model gave by what each feature adds to it (`scored`). For an item that was in no source, each source says why
 //! (`never`), and stores are asked for it (`inquiry`). For one that was dropped, a number is looked for whose change would bring it into the answer
-//! (`change`), by runs on what was read (`replay`). Nothing is printed here.
+//! (`change`), by runs on what was read (`changed_runs`). What was read is recorded, or the run is itself one on what another run recorded
+//! ([`crate::recorded`]). Nothing is printed here.
 
 mod change;
+mod changed_runs;
 mod dropped;
 mod inquiry;
 mod keep;
 mod never;
 mod parts;
-mod replay;
 mod scored;
 mod story;
 mod trail;
@@ -31,14 +32,16 @@ pub use words::expression_text;
 
 use crate::error::RunError;
 use crate::link::Linked;
+use crate::recorded::{Reads, Replay, RunRecorder};
 use crate::request::Request;
 use crate::run::Outcome;
 use crate::run_limit::TIME_MAX;
 use crate::tasks::Tasks;
 use change::ChangeFinder;
+use keep::KeptRun;
 use rankd_column::Id;
 use rankd_plan::Registry;
-use rankd_plan::plan::Plan;
+use rankd_plan::plan::{NodeIx, Plan};
 use std::sync::Arc;
 use trail::Walked;
 
@@ -49,6 +52,8 @@ pub const ITEMS_MAX: usize = 20;
 pub struct AskedPlan {
     linked: Arc<Linked>,
     kept: Arc<Kept>,
+    /// What the run reads, where it reads from stores.
+    recorder: Arc<RunRecorder>,
     tasks: Tasks,
 }
 
@@ -57,7 +62,7 @@ impl AskedPlan {
     pub fn link(plan: &Plan, tasks: &Tasks, registry: &Registry) -> Result<AskedPlan, Box<RunError>> {
         let kept = Arc::<Kept>::default();
         let linked = Arc::new(Linked::link_wrapped(plan, tasks, registry, Some(&kept))?);
-        Ok(AskedPlan { linked, kept, tasks: tasks.clone() })
+        Ok(AskedPlan { linked, kept, recorder: Arc::default(), tasks: tasks.clone() })
     }
 
     /// What runs, once.
@@ -66,11 +71,26 @@ impl AskedPlan {
     }
 
     /// A request as such a run takes it: it has its time from the start, so that it can be told what the run saw, and no limits of its own but
-    /// the one of all such runs.
+    /// the one of all such runs. Its reads are recorded. A request for what another run recorded keeps its reads and how hard that run was pressed.
     pub fn request(&self, request: Request) -> Request {
         let mut request = request;
         request.now_ms.get_or_insert_with(crate::clock::since_1970_ms);
-        Request { deadline: Some(TIME_MAX), node_timeout: None, pressure: 0, trace: false, ..request }
+        if !matches!(request.reads, Reads::Replayed(_)) {
+            (request.reads, request.pressure) = (Reads::Recorded(self.recorder.clone()), 0);
+        }
+        Request { deadline: Some(TIME_MAX), node_timeout: None, trace: false, ..request }
+    }
+
+    /// What the run has read, for other runs; nothing where that is not all, or where it contradicts itself.
+    fn reads(&self, request: &Request) -> Option<Arc<Replay>> {
+        match &request.reads {
+            Reads::Replayed(replay) => Some(replay.clone()),
+            Reads::Live | Reads::Recorded(_) => {
+                let record = self.recorder.take();
+                let replay = (!record.is_cut).then(|| Arc::new(Replay::new(record)));
+                replay.filter(|replay| replay.conflicts() == 0)
+            }
+        }
     }
 
     /// What became of items in the run, which is over: `request` is what it was asked, and `outcome` what came of it. Where stores are to be asked about
@@ -83,18 +103,39 @@ impl AskedPlan {
         outcome: &Outcome,
         items: &[Id],
     ) -> (Vec<AskedItem>, Option<Inquiry>) {
+        let reads = self.reads(request);
+        let (request, kept) = self.ran(request);
+        let walked = Walked::new(plan, &self.linked, &request, kept, outcome);
+        let mut changes = reads.as_ref().and_then(|reads| ChangeFinder::new(&walked, registry, &self.tasks, reads));
+        let items = items.iter().take(ITEMS_MAX).map(|id| AskedItem::of(&walked, registry, id, changes.as_mut()));
+        let items: Vec<AskedItem> = items.collect();
+        let inquiry = Inquiry::of(&self.linked, &items);
+        (items, inquiry)
+    }
+
+    /// The nodes that brought in rows of the answer, of which each is given by its output and its id: of several rows with an id, the first. Nothing for
+    /// what is not in the answer.
+    pub fn sources(
+        &self,
+        plan: &Plan,
+        request: &Request,
+        outcome: &Outcome,
+        rows: &[(usize, Id)],
+    ) -> Vec<Option<NodeIx>> {
+        let (request, kept) = self.ran(request);
+        let walked = Walked::new(plan, &self.linked, &request, kept, outcome);
+        rows.iter().map(|(output, id)| walked.source_of(*output, id)).collect()
+    }
+
+    /// The request as the run had it, and what the run left behind.
+    fn ran(&self, request: &Request) -> (Arc<Request>, KeptRun) {
         // The run's own has more, such as its tables; what is needed of it here is the same.
-        let mut request = self.linked.begin(request.clone(), None);
+        let mut request = self.linked.begin(Request { reads: Reads::Live, ..request.clone() }, None);
         let kept = self.kept.take();
         if let (Some(models), Some(request)) = (&kept.taken.models, Arc::get_mut(&mut request)) {
             // Those that the run scored with, whatever is in use by now.
             request.models = Some(models.clone());
         }
-        let walked = Walked::new(plan, &self.linked, &request, kept, outcome);
-        let mut changes = ChangeFinder::new(&walked, registry, &self.tasks);
-        let items = items.iter().take(ITEMS_MAX).map(|id| AskedItem::of(&walked, registry, id, changes.as_mut()));
-        let items: Vec<AskedItem> = items.collect();
-        let inquiry = Inquiry::of(&self.linked, &items);
-        (items, inquiry)
+        (request, kept)
     }
 }

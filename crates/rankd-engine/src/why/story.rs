@@ -139,7 +139,8 @@ impl AskedItem {
             Verdict::Never => NotGiven::by_all(walked, registry, &id),
             Verdict::Answered | Verdict::Dropped | Verdict::Expanded | Verdict::Grouped | Verdict::Failed => Vec::new(),
         };
-        let change = changes.filter(|_| verdict == Verdict::Dropped).map(|changes| changes.find(&id, &trails));
+        let change = (verdict == Verdict::Dropped)
+            .then(|| changes.map_or(Err(NoChange::NotRead), |changes| changes.find(&id, &trails)));
         AskedItem { id, verdict, rows, row_count: trails.len(), never, change }
     }
 }

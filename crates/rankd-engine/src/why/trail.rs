@@ -271,6 +271,14 @@ impl<'a> Walked<'a> {
         ends.into_iter().map(trail).collect()
     }
 
+    /// The node that brought in the first row of an output with an id; nothing where there is none.
+    pub(super) fn source_of(&self, output: usize, id: &Id) -> Option<NodeIx> {
+        let is_there = |trail: &Trail| matches!(trail.end, TrailEnd::Answered { output: of } if of == output);
+        let trails = self.trails(id).into_iter().filter(is_there);
+        let first = trails.min_by_key(|trail| trail.places.last().map(|at| at.position))?;
+        first.places.first().map(|at| at.node)
+    }
+
     /// What becomes of a row in the nodes that read it.
     fn onward(&self, at: RowAt) -> Vec<Onward> {
         let mut onward = Vec::new();

@@ -57,10 +57,11 @@ impl Page for Explain {
             Ok(Err(error)) | Err(error) => return Reply::error(scope.id(), None, &error),
         };
         let catalog = loop_state.app.catalog.load_full();
-        let served = match loop_state.app.find_plan(&catalog, &plan) {
-            Ok(served) => served,
+        let entry = match loop_state.app.find_entry(&catalog, &plan) {
+            Ok(entry) => entry,
             Err(error) => return Reply::error(scope.id(), None, &error),
         };
+        let served = &entry.plan;
         let good = match served.version() {
             Ok(good) => good,
             Err(error) => return Reply::error(scope.id(), Some(&plan), &error),
@@ -91,6 +92,7 @@ impl Page for Explain {
             policy: &settings.policy,
             limits_nodes: settings.node_timeout.is_some(),
             analyzed: outcome.as_ref(),
+            experiments: entry.experiments.as_ref().map(|of| (of, &*served.registry)),
         };
         Reply::json(explanation.to_json())
     }

@@ -149,12 +149,14 @@ const QUESTION: &str = r##"{"type":"object","required":["user_id","items"],"addi
   "seed":{"oneOf":[{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},{"type":"string","maxLength":32,"description":"At most 128 bytes"}],"description":"As for /rank"},
   "strict":{"type":["boolean","null"],"description":"As for /rank"},
   "dials":{"type":"object","additionalProperties":{"type":"integer"},"description":"Where dials of the plan stand; those that are not given stand at their first value"},
-  "arms":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string"},"description":"As for /rank"}}}"##;
+  "arms":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string"},"description":"Arms by experiment, in place of those that the user is in"}}}"##;
 
 const ANSWER: &str = r##"{"type":"object","required":["request_id","plan","items"],"properties":{
   "request_id":{"type":"string"},"plan":{"type":"string"},
   "error":{"type":"object","description":"Why the run failed, where it did"},
   "degraded":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Degraded"}},
+  "arms":{"type":"object","minProperties":1,"additionalProperties":{"type":"string"},"description":"As for /rank"},
+  "forced":{"const":true,"description":"As for /rank"},
   "items":{"type":"array","items":{"type":"object","required":["id","verdict","rows","row_count"],"properties":{
     "id":{"$ref":"#/components/schemas/Id"},
     "verdict":{"enum":["answered","dropped","expanded","grouped","never","failed"],"description":"What became of its best row"},

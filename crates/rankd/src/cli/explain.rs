@@ -60,6 +60,8 @@ pub(crate) fn run(args: &ExplainArgs, library: &Library) -> u8 {
         policy: &settings.policy,
         limits_nodes: settings.node_timeout.is_some(),
         analyzed: outcome.as_ref(),
+        // Where another plan answers, they are not its own.
+        experiments: running.experiments().filter(|_| Arc::ptr_eq(plan, &running.plan)).map(|of| (of, registry)),
     };
     match args {
         ExplainArgs { svg: true, .. } => say::to_programs(&explanation.to_svg(checked, registry)),

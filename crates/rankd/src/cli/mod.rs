@@ -133,7 +133,7 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Tell what became of an item in a run, and why
     #[command(
-        after_help = "Examples: rankd why complex_dag --user 1 --item 44\n          echo '{\"user_id\": 1}' | rankd why complex_dag --item 44 --item 99999 --json"
+        after_help = "Examples: rankd why complex_dag --user 1 --item 44\n          echo '{\"user_id\": 1}' | rankd why complex_dag --item 44 --item 99999 --json\n          rankd why --capture captures --request_id 0192f3a1 --item 44"
     )]
     Why(why::WhyArgs),
     /// Run captured requests again, on what they read then, and compare the answers
@@ -143,7 +143,7 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Run two plans for the same requests and compare their answers
     #[command(
-        after_help = "Examples: rankd diff feed feed_next --users 1..1000\n          rankd diff feed feed_next --requests requests.ndjson --labels clicks.csv --html diff.html --fail_if 'overlap@20 < 0.9'"
+        after_help = "Examples: rankd diff feed feed_next --users 1..1000\n          rankd diff feed feed_next --requests requests.ndjson --labels clicks.csv --html diff.html --fail_if 'overlap@20 < 0.9'\n          rankd diff feed feed_next --capture captures"
     )]
     Diff(diff::DiffArgs),
     /// Load-test a plan or a server and report latencies

@@ -12,7 +12,7 @@ use rankd_edge::library::{self, Library, PlanFile};
 use rankd_edge::prepare::{Prepared, Tracing, prepare_in_arms};
 use rankd_edge::registry_files::LoadedRegistry;
 use rankd_edge::tables::TableFiles;
-use rankd_engine::{Engine, Linked, Scheduler, Settings};
+use rankd_engine::{Engine, Linked, Request, Scheduler, Settings};
 use rankd_plan::Registry;
 use rankd_plan::diagnostic::{nearest, quoted};
 use std::path::{Path, PathBuf};
@@ -78,13 +78,34 @@ impl RunArgs {
         RunArgs { plan_name: name, plan: path, ..self.clone() }
     }
 
-    fn settings(&self) -> Settings {
+    /// The same for questions: whoever asks may choose the arms, since nothing but the answer depends on it.
+    pub(crate) fn with_forced_arms(self) -> RunArgs {
+        RunArgs { force_arms: true, ..self }
+    }
+
+    /// The artifact of the plan that the flags name, for runs on what was captured. Where there is none, the reason has been printed.
+    pub(crate) fn artifact(&self, library: &Library) -> Option<String> {
+        let loaded = load_registry(self, library)?;
+        load_tables(&loaded.registry)?;
+        let (_, file) = load_plan(&plan_path(self)?, self.plan.is_none(), library, &loaded)?;
+        file.artifact_text().map(str::to_owned)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
         let scheduler = match self.scheduler {
             _ if self.within_request_parallelism => Scheduler::Pools,
             scheduler => scheduler.scheduler(),
         };
         self.engine.settings(scheduler)
     }
+}
+
+/// Where the reads of runs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadsFrom {
+    Stores,
+    /// What other runs recorded: no store is opened.
+    Records,
 }
 
 /// A plan that can run.
@@ -107,25 +128,22 @@ struct PlanArms {
 impl PlanEngine {
     /// Loads the plan that the flags name and starts an engine for it. Where that is not possible, the reason has been printed.
     pub(crate) fn start(args: &RunArgs, library: &Library) -> Option<PlanEngine> {
-        let loaded = library.load_registry(&args.places.registry, &args.places.env);
-        print_registry_problems(&loaded);
-        if loaded.has_errors() {
-            return None;
-        }
+        PlanEngine::start_on(args, library, ReadsFrom::Stores)
+    }
+
+    /// The same, where runs read from stores or what others recorded.
+    pub(crate) fn start_on(args: &RunArgs, library: &Library, reads: ReadsFrom) -> Option<PlanEngine> {
+        let loaded = load_registry(args, library)?;
         let path = plan_path(args)?;
-        let tables = TableFiles::new(&loaded.registry);
         // First, because plans are checked against the columns that tables have.
-        if let Some(Err(error)) = tables.as_ref().map(|tables| tables.load_all(&loaded.registry, &mut say::note)) {
-            CommandError::from(EndpointError::Table(error)).report();
-            return None;
-        }
+        let tables = load_tables(&loaded.registry)?;
         let models = args.models.files(library, &loaded.registry);
         if let Some(Err(error)) = models.map(|models| models.load_all(&loaded.registry)) {
             CommandError::from(EndpointError::Model(error)).report();
             return None;
         }
         let (plan, file) = load_plan(&path, args.plan.is_none(), library, &loaded)?;
-        match start_engine(args, tables.as_ref(), &loaded.registry) {
+        match start_engine(args, tables.as_ref(), &loaded.registry, reads) {
             Ok(engine) => {
                 let arms = PlanArms::load(args, &plan, library, &loaded);
                 if let Some(tables) = engine.tables() {
@@ -165,13 +183,26 @@ impl PlanEngine {
         std::iter::once((&self.plan, &self.file)).chain(others)
     }
 
+    /// Puts a request into its arms of experiments that sets no parameter itself. Gives the plan that answers.
+    pub(crate) fn take_arms(&self, request: &mut Request) -> &Arc<Linked> {
+        let PlanArms { experiments, others, .. } = &self.arms;
+        let other = experiments.as_ref().and_then(|experiments| experiments.assign(request, &[], &[]));
+        let other = other.and_then(|name| others.iter().find(|(other, _)| other.name == name));
+        other.map_or(&self.plan, |(plan, _)| plan)
+    }
+
+    /// The experiments that can change the answers of the plan.
+    pub(crate) fn experiments(&self) -> Option<&PlanExperiments> {
+        self.arms.experiments.as_ref()
+    }
+
     /// Another plan for the same engine. Where there is none, the reason has been printed.
-    pub(crate) fn also(&self, args: &RunArgs, library: &Library) -> Option<Arc<Linked>> {
-        let (plan, _) = load_plan(&plan_path(args)?, args.plan.is_none(), library, &self.loaded)?;
+    pub(crate) fn also(&self, args: &RunArgs, library: &Library) -> Option<(Arc<Linked>, PlanFile)> {
+        let (plan, file) = load_plan(&plan_path(args)?, args.plan.is_none(), library, &self.loaded)?;
         if let Some(tables) = self.engine.tables() {
             tables.prepare(&plan);
         }
-        Some(plan)
+        Some((plan, file))
     }
 }
 
@@ -198,8 +229,32 @@ impl PlanArms {
     }
 }
 
-fn start_engine(args: &RunArgs, tables: Option<&TableFiles>, registry: &Registry) -> Result<Engine, CommandError> {
-    let stores = endpoints::open_beside(tables, registry, &mut say::note)?;
+fn load_registry(args: &RunArgs, library: &Library) -> Option<LoadedRegistry> {
+    let loaded = library.load_registry(&args.places.registry, &args.places.env);
+    print_registry_problems(&loaded);
+    (!loaded.has_errors()).then_some(loaded)
+}
+
+/// The tables of a registry, read. Where one cannot be read, the reason has been printed.
+fn load_tables(registry: &Registry) -> Option<Option<TableFiles>> {
+    let tables = TableFiles::new(registry);
+    if let Some(Err(error)) = tables.as_ref().map(|tables| tables.load_all(registry, &mut say::note)) {
+        CommandError::from(EndpointError::Table(error)).report();
+        return None;
+    }
+    Some(tables)
+}
+
+fn start_engine(
+    args: &RunArgs,
+    tables: Option<&TableFiles>,
+    registry: &Registry,
+    reads: ReadsFrom,
+) -> Result<Engine, CommandError> {
+    let stores = match reads {
+        ReadsFrom::Stores => endpoints::open_beside(tables, registry, &mut say::note)?,
+        ReadsFrom::Records => endpoints::closed(tables, registry),
+    };
     Engine::start(args.settings(), stores).map_err(CommandError::with("cannot start threads"))
 }
 

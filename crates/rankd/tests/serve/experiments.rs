@@ -159,6 +159,26 @@ fn requests_choose_arms_only_where_that_is_allowed() {
 }
 
 #[test]
+fn questions_are_in_arms_and_may_choose_them_and_count_for_none() {
+    let arms = "{ name = \"nobody\", weight = 0, set = { weight = 7 } }, { name = \"arm5\"";
+    let (plans, registry) = (Folder::new(), registry(&weight(5).replace("{ name = \"arm5\"", arms)));
+    write_plan(&plans, "feed", 0.0);
+    let server = start(&plans, &registry, &["--why", "on"]);
+    let ask = |more: &str| post(&server.url("/why/feed"), &format!(r#"{{"user_id":1,"items":[1]{more}}}"#));
+    let told = ask("");
+    assert!(told.status == 200 && told.body.contains(r#""arms":{"w":"arm5"}"#), "{}", told.body);
+    assert!(told.body.contains(r#""score":5.0"#) && !told.body.contains("forced"), "{}", told.body);
+    let told = ask(r#","arms":{"w":"nobody"}"#);
+    assert!(told.status == 200 && told.body.contains(r#""arms":{"w":"nobody"},"forced":true"#), "{}", told.body);
+    assert!(told.body.contains(r#""score":7.0"#), "{}", told.body);
+    let metrics = get(&server.url("/metrics")).body;
+    assert_eq!(metric(&metrics, "rankd_arm_requests_total{experiment=\"w\",arm=\"arm5\"}"), 0.0);
+    let explained = post(&server.url("/explain"), r#"{"plan":"feed"}"#).json();
+    let experiment = &explained.list("experiments")[0];
+    assert_eq!((experiment.text("experiment"), experiment.texts("overrides")), ("w", vec!["weight"]));
+}
+
+#[test]
 fn a_registry_is_renewed_with_the_experiments_that_fit_it() {
     let (plans, registry) = (Folder::new(), registry(&weight(5)));
     write_plan(&plans, "feed", 0.0);

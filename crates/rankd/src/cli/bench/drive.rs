@@ -2,14 +2,14 @@
 
 use crate::cli::bench::load::{Ends, Load, Requests};
 use crate::cli::command_error::CommandError;
+use crate::cli::plan_engine::PlanEngine;
 use crate::cli::say;
 use crossbeam_channel::{RecvTimeoutError, unbounded};
 use hdrhistogram::Histogram;
 use rankd_column::Id;
 use rankd_edge::prepare::{Prepared, Tracing, prepare};
 use rankd_engine::trace::Trace;
-use rankd_engine::{Engine, Linked, Outcome, Request, Scheduler, clock};
-use rankd_plan::Registry;
+use rankd_engine::{Linked, Outcome, Request, Scheduler, clock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,27 +28,34 @@ pub(crate) struct Tally {
     pub(crate) degraded: u64,
     /// The nodes that those fallbacks stood for, by id, and in how many of those requests.
     pub(crate) degraded_nodes: BTreeMap<String, u64>,
-    /// By node: traced runs, and their run and queue times.
+    /// By node: traced runs, and their run and queue times. Runs of plans that answer in place of the one that is asked are not among them.
     pub(crate) nodes: BTreeMap<u32, (u64, u64, u64)>,
+    /// By experiment and arm: the requests that were in it.
+    pub(crate) arms: BTreeMap<(String, String), u64>,
 }
 
 impl Default for Tally {
     fn default() -> Tally {
         // Three digits over the range that is given always make a histogram.
         let nanos = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constants that are known to be good");
-        let (errors, nodes, degraded_nodes) = Default::default();
-        Tally { nanos, errors, degraded: 0, degraded_nodes, nodes }
+        let (errors, nodes, degraded_nodes, arms) = Default::default();
+        Tally { nanos, errors, degraded: 0, degraded_nodes, nodes, arms }
     }
 }
 
 impl Tally {
-    fn add(&mut self, took: Duration, plan: &Linked, outcome: &Outcome) {
+    /// Counts what came of a request: which plan ran, and whether that is the one that was asked.
+    fn add(&mut self, took: Duration, (plan, is_asked): (&Linked, bool), outcome: &Outcome) {
         self.nanos.saturating_record(took.as_nanos() as u64);
         match &outcome.result {
             Ok(_) => self.add_degraded(outcome.degraded.iter().map(|one| plan.node(one.node).id.to_string())),
             Err(error) => *self.errors.entry(error.code.kind.name()).or_default() += 1,
         }
-        for node in outcome.trace.iter().flat_map(|Trace { nodes, .. }| nodes) {
+        for (experiment, arm) in outcome.arms.iter().flat_map(|arms| arms.names()) {
+            *self.arms.entry((experiment.to_owned(), arm.to_owned())).or_default() += 1;
+        }
+        let trace = outcome.trace.iter().filter(|_| is_asked);
+        for node in trace.flat_map(|Trace { nodes, .. }| nodes) {
             let (runs, run_ns, queue_ns) = self.nodes.entry(node.node).or_default();
             *runs += 1;
             *run_ns += node.end_ns - node.start_ns;
@@ -72,6 +79,9 @@ impl Tally {
         self.degraded += other.degraded;
         for (node, count) in &other.degraded_nodes {
             *self.degraded_nodes.entry(node.clone()).or_default() += count;
+        }
+        for (arm, count) in &other.arms {
+            *self.arms.entry(arm.clone()).or_default() += count;
         }
         for (node, (runs, run_ns, queue_ns)) in &other.nodes {
             let ours = self.nodes.entry(*node).or_default();
@@ -101,10 +111,9 @@ impl Tally {
 
 /// A plan, who runs it and for whom.
 pub(crate) struct PlanTarget<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) plan: &'a Arc<Linked>,
-    /// The listed requests, read, or one that is the same for every user.
-    pub(crate) requests: &'a [Prepared],
+    pub(crate) running: &'a PlanEngine,
+    /// The listed requests, read, each with the plan that answers it, or one that is the same for every user.
+    pub(crate) requests: &'a [(Prepared, &'a Arc<Linked>)],
 }
 
 impl PlanTarget<'_> {
@@ -112,7 +121,7 @@ impl PlanTarget<'_> {
     pub(crate) fn run(&self, load: &Load, ends: Ends, what: &str) -> Tally {
         let ends = ends.at_rate(load.rate);
         let mut bar = say::Progress::new(what, ends.whole());
-        let tally = match (self.engine.settings().scheduler, load.rate) {
+        let tally = match (self.running.engine.settings().scheduler, load.rate) {
             (Scheduler::Async, _) | (_, Some(_)) => self.drive(load, ends, &mut bar),
             _ => self.crowd(load, ends, &mut bar),
         };
@@ -120,11 +129,20 @@ impl PlanTarget<'_> {
         tally
     }
 
-    /// The `at`th request; some are traced.
-    fn request(&self, load: &Load, at: u64) -> Request {
-        let request = &self.requests[(at % self.requests.len() as u64) as usize];
+    /// The `at`th request, in its arms of experiments, and the plan that answers it; some are traced.
+    fn request(&self, load: &Load, at: u64) -> (Request, &Arc<Linked>) {
+        let (request, plan) = &self.requests[(at % self.requests.len() as u64) as usize];
         let tracing = if at.is_multiple_of(TRACED_EVERY) { Tracing::Recorded } else { Tracing::AsAsked };
-        request.repeat(load.requests.user(at).map(Id::Int), tracing)
+        let user = load.requests.user(at).map(Id::Int);
+        let is_other = user.is_some();
+        let mut request = request.repeat(user, tracing);
+        // Those that are listed were put into theirs when they were read.
+        let plan = if is_other { self.running.take_arms(&mut request) } else { plan };
+        (request, plan)
+    }
+
+    fn is_asked(&self, plan: &Arc<Linked>) -> bool {
+        Arc::ptr_eq(plan, &self.running.plan)
     }
 
     /// One thread that starts requests and takes answers as they come.
@@ -150,9 +168,11 @@ impl PlanTarget<'_> {
             };
             if let Some(open) = sink.clone().filter(|_| may_start) {
                 let from = due(started).unwrap_or_else(clock::now);
-                self.engine.start_run_then(self.plan, self.request(load, started), move |outcome| {
+                let (request, plan) = self.request(load, started);
+                let ran = plan.clone();
+                self.running.engine.start_run_then(plan, request, move |outcome| {
                     // The receiver lives until every answer is in.
-                    let _ = open.send((from, clock::now(), outcome));
+                    let _ = open.send((from, clock::now(), ran, outcome));
                 });
                 started += 1;
                 continue;
@@ -162,9 +182,9 @@ impl PlanTarget<'_> {
                 None => answers.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match answer {
-                Ok((from, to, outcome)) => {
+                Ok((from, to, plan, outcome)) => {
                     ended += 1;
-                    tally.add(to.saturating_duration_since(from), self.plan, &outcome);
+                    tally.add(to.saturating_duration_since(from), (&plan, self.is_asked(&plan)), &outcome);
                     if to.saturating_duration_since(shown) >= TICK {
                         shown = to;
                         bar.at(ends.progress(ended, to.saturating_duration_since(began)));
@@ -187,8 +207,9 @@ impl PlanTarget<'_> {
                 if !ends.go_on(at, began, clock::now) {
                     return tally;
                 }
-                let outcome = self.engine.run(self.plan, self.request(load, at));
-                tally.add(outcome.took, self.plan, &outcome);
+                let (request, plan) = self.request(load, at);
+                let outcome = self.running.engine.run(plan, request);
+                tally.add(outcome.took, (plan, self.is_asked(plan)), &outcome);
             }
         };
         let mut tally = Tally::default();
@@ -215,20 +236,27 @@ impl PlanTarget<'_> {
     }
 }
 
-/// The requests for a plan as the engine takes them; at least one.
-pub(crate) fn read_requests(
+/// The requests for a plan as the engine takes them, in their arms of experiments, each with the plan that answers; at least one.
+pub(crate) fn read_requests<'a>(
     requests: &Requests,
-    registry: &Registry,
-    plan: &str,
-) -> Result<Vec<Prepared>, CommandError> {
+    running: &'a PlanEngine,
+) -> Result<Vec<(Prepared, &'a Arc<Linked>)>, CommandError> {
     let texts: Vec<_> = match requests {
         Requests::Listed(texts) => (0..texts.len() as u64).map(|at| requests.text(at)).collect(),
         Requests::Users(..) => vec![requests.text(0)],
     };
+    let (registry, plan) = (&running.loaded.registry, &running.plan);
     let read = texts.iter().enumerate().map(|(at, text)| {
-        let prepared = prepare(text.as_bytes(), registry, plan, Tracing::AsAsked);
-        let wrong = |why: &str| CommandError::Wrong(format!("request {}: {why}", at + 1));
-        prepared.map_err(|refused| wrong(&refused.error.message))
+        let read = match requests {
+            Requests::Listed(_) => {
+                running.prepare(text.as_bytes(), Tracing::AsAsked).map(|(prepared, plan, _)| (prepared, plan))
+            }
+            // It is repeated for users, each of whom is in arms of their own.
+            Requests::Users(..) => {
+                prepare(text.as_bytes(), registry, &plan.name, Tracing::AsAsked).map(|prepared| (prepared, plan))
+            }
+        };
+        read.map_err(|refused| CommandError::Wrong(format!("request {}: {}", at + 1, refused.error.message)))
     });
     read.collect()
 }

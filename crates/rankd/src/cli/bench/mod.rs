@@ -114,14 +114,14 @@ impl BenchArgs {
 pub(crate) fn bench(args: &RunArgs, library: &Library, load: &Load, wanted: &Wanted) -> u8 {
     let Some(running) = PlanEngine::start(args, library) else { return WRONG };
     let PlanEngine { loaded, plan, engine, .. } = &running;
-    let requests = match drive::read_requests(&load.requests, &loaded.registry, &plan.name) {
+    let requests = match drive::read_requests(&load.requests, &running) {
         Ok(requests) => requests,
         Err(error) => {
             error.report();
             return WRONG;
         }
     };
-    let target = PlanTarget { engine, plan, requests: &requests };
+    let target = PlanTarget { running: &running, requests: &requests };
     if let Some(warmup) = load.warmup {
         target.run(load, warmup, "warmup");
     }

@@ -192,6 +192,10 @@ impl PlanReport<'_> {
             counted.chained,
             counted.offloads
         );
+        if !tally.arms.is_empty() {
+            let arms = tally.arms.iter().map(|((experiment, arm), count)| format!("{experiment} {arm}: {count}"));
+            out += &format!("requests in arms of experiments: {}\n", arms.collect::<Vec<_>>().join(", "));
+        }
         if counted.late > 0 {
             let share = 100.0 * self.wasted_share();
             out += &format!(
@@ -233,6 +237,16 @@ impl PlanReport<'_> {
             });
             write_load(w, self.load, tally);
             write_troubles(w, tally);
+            if !tally.arms.is_empty() {
+                w.field("arms").array(|w| {
+                    for ((experiment, arm), count) in &tally.arms {
+                        w.object(|w| {
+                            w.field("experiment").string(experiment).field("arm").string(arm);
+                            w.field("requests").int(*count as i64);
+                        });
+                    }
+                });
+            }
             w.field("wall_s").float(self.wall.as_secs_f64());
             w.field("throughput_per_s").float(self.a_second(tally.ended()));
             w.field("goodput_per_s").float(self.a_second(tally.ended() - tally.failed()));

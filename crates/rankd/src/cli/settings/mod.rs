@@ -29,6 +29,10 @@ const ONE_CALL: &[(&str, &str)] = &[
     ("", "param"),
     ("", "names"),
     ("seed", "env"),
+    ("diff", "capture"),
+    ("diff", "captured_plan"),
+    ("why", "capture"),
+    ("why", "request_id"),
 ];
 
 /// What variables are called: `RANKD_` and the flag's name.

@@ -2,34 +2,31 @@
 //!
 //! Each request is answered by both plans with the same time and the same seed, and the second plan is given what the first one read where it reads
 //! the same, so that what differs is the plans' doing. What a plan costs is taken from the first requests, which each plan answers once more by itself,
-//! with reads of its own.
+//! with reads of its own. Requests that were captured are run by both plans on what was read then (`captured`).
+
+mod captured;
+mod compare;
+mod keys;
 
 use crate::cli::bench::{self, Requests};
 use crate::cli::command_error::CommandError;
 use crate::cli::condition::{Condition, FigureSeen, Unit};
-use crate::cli::plan_engine::{PlanEngine, RunArgs};
+use crate::cli::plan_engine::{PlanEngine, ReadsFrom, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use clap::Args;
-use rankd_column::{Id, Key, Type};
+use compare::{COSTED, ComparedPlan, Comparing, DiffRequest, GROUP};
+use keys::CompareKeys;
 use rankd_edge::diff::labels::Labels;
-use rankd_edge::diff::lists::ranked_rows;
-use rankd_edge::diff::{Answered, Asked, Cost, Figure, FigureUnit, PlanDiff};
+use rankd_edge::diff::{Asked, Figure, FigureUnit, PlanDiff};
 use rankd_edge::files;
 use rankd_edge::input;
-use rankd_edge::library::Library;
-use rankd_edge::process;
-use rankd_engine::recorded::{Reads, Replay, RunRecorder};
-use rankd_engine::{Engine, Linked, Outcome, Request, clock};
+use rankd_edge::library::{Library, PlanFile};
+use rankd_engine::{Linked, clock};
 use rankd_plan::Registry;
-use rankd_plan::diagnostic::nearest;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many requests are in flight at a time, all of one plan.
-const GROUP: u64 = 32;
-/// How many requests tell what a plan costs.
-const COSTED: u64 = 256;
 /// The largest file of labels.
 const LABELS_BYTES_MAX: usize = 256 << 20;
 
@@ -42,11 +39,17 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "PLAN_B")]
     second: String,
     /// A file of requests, one JSON document per line
-    #[arg(long, value_name = "FILE", required_unless_present = "users")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["users", "capture"])]
     requests: Option<PathBuf>,
     /// One request for each of these users: 1..1000 is 1 to 1000
     #[arg(long, value_name = "FROM..TO", value_parser = bench::users, conflicts_with = "requests")]
     users: Option<(u64, u64)>,
+    /// Captured requests: files, or folders with them. Both plans read what was captured, and nothing from stores
+    #[arg(long, value_name = "FILES", num_args = 1.., conflicts_with_all = ["requests", "users"])]
+    capture: Vec<PathBuf>,
+    /// Take the requests that were captured for this plan [default: for either of the two]
+    #[arg(long, value_name = "NAME", requires = "capture")]
+    captured_plan: Option<String>,
     /// How many rows from the top are compared
     #[arg(short, long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     k: u64,
@@ -73,9 +76,11 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs, library: &Library) -> u8 {
-    let Some(running) = PlanEngine::start(&args.run.with_plan(Some(&args.first)), library) else { return WRONG };
+    let reads = if args.capture.is_empty() { ReadsFrom::Stores } else { ReadsFrom::Records };
+    let first = args.run.with_plan(Some(&args.first));
+    let Some(running) = PlanEngine::start_on(&first, library, reads) else { return WRONG };
     let Some(second) = running.also(&args.run.with_plan(Some(&args.second)), library) else { return WRONG };
-    let code = match compare(args, &running, &second) {
+    let code = match compare(args, library, &running, &second) {
         Ok(code) => code,
         Err(error) => {
             error.report();
@@ -86,55 +91,45 @@ pub(crate) fn run(args: &DiffArgs, library: &Library) -> u8 {
     code
 }
 
-fn compare(args: &DiffArgs, running: &PlanEngine, second: &Arc<Linked>) -> Result<u8, CommandError> {
+fn compare(
+    args: &DiffArgs,
+    library: &Library,
+    running: &PlanEngine,
+    (second, file): &(Arc<Linked>, PlanFile),
+) -> Result<u8, CommandError> {
     let registry = &running.loaded.registry;
-    let plans = [&running.plan, second];
-    let requests = Requests::read(args.requests.as_deref(), args.users)?;
+    let checked = [&running.file, file].map(|file| file.checked.plan.as_ref());
+    // They are there, or they could not have been linked.
+    let [Some(plan_a), Some(plan_b)] = checked else { return Ok(WRONG) };
+    let plans = [ComparedPlan { plan: plan_a, linked: &running.plan }, ComparedPlan { plan: plan_b, linked: second }];
     let keys = CompareKeys::find(args, registry)?;
     let labels = args.labels.as_ref().map(|path| {
         let text = files::read_named_text(path, LABELS_BYTES_MAX).map_err(CommandError::with(path.display()))?;
         Labels::read(&text, registry.has_text_ids()).map_err(CommandError::with(path.display()))
     });
-    let mut diff = PlanDiff::new(Asked {
+    let captures = args.capture.iter().map(|path| path.display().to_string()).collect();
+    let diff = PlanDiff::new(Asked {
         plans: [args.first.clone(), args.second.clone()],
         k: args.k as usize,
-        outputs: output_names(plans),
+        outputs: output_names([&running.plan, second]),
         score: keys.score.map(|key| registry.key(key).name.clone()),
         group: args.by.clone(),
         labels: labels.transpose()?,
+        captures: (!args.capture.is_empty()).then_some(captures),
     });
     let conditions = conditions(&args.fail_if, &diff.figures())?;
-    let count = requests.count();
-    let group = |from: u64, to: u64| {
-        (from..to.min(from + GROUP)).map(|at| read(&requests.text(at), at, registry)).collect::<Result<Vec<_>, _>>()
-    };
-    let costed = count.min(COSTED);
-    for from in (0..costed).step_by(GROUP as usize) {
-        let group = group(from, costed)?;
-        for (side, plan) in plans.into_iter().enumerate() {
-            let (cpu, commands) = (process::cpu_seconds(), commands(&running.engine));
-            answer(&running.engine, plan, group.clone());
-            diff.add_cost(side, cost_since(&running.engine, cpu, commands, group.len()));
+    let mut comparing =
+        Comparing { engine: &running.engine, registry, tasks: library.tasks(), plans, keys, diff, costed: 0 };
+    match (&args.captured_plan, args.capture.is_empty()) {
+        (_, true) => compare_requests(&mut comparing, &Requests::read(args.requests.as_deref(), args.users)?)?,
+        (Some(name), false) => captured::compare(&mut comparing, &args.capture, &[name.as_str()])?,
+        (None, false) => {
+            let mut names = vec![&*running.plan.name, &*second.name];
+            names.dedup();
+            captured::compare(&mut comparing, &args.capture, &names)?;
         }
     }
-    let mut bar = say::Progress::new("diff", count as usize);
-    for from in (0..count).step_by(GROUP as usize) {
-        let group = group(from, count)?;
-        let users: Vec<Id> = group.iter().map(|request| request.user_id.clone()).collect();
-        let recorders: Vec<Arc<RunRecorder>> = group.iter().map(|_| Arc::default()).collect();
-        let with_reads = |reads: &dyn Fn(&Arc<RunRecorder>) -> Reads| -> Vec<Request> {
-            let requests = group.iter().zip(&recorders);
-            requests.map(|(request, recorder)| Request { reads: reads(recorder), ..request.clone() }).collect()
-        };
-        let first = answer(&running.engine, plans[0], with_reads(&|recorder| Reads::Recorded(recorder.clone())));
-        let second = answer(&running.engine, plans[1], with_reads(&|recorder| same_reads(recorder)));
-        for (at, (a, b)) in first.iter().zip(&second).enumerate() {
-            let answers = [a, b].map(|outcome| keys.answered(outcome));
-            let text = requests.text(from + at as u64);
-            diff.add(&users[at], &text, [&answers[0], &answers[1]]);
-        }
-        bar.at((from as usize + users.len()).min(count as usize));
-    }
+    let diff = comparing.diff;
     if let Some(path) = &args.html {
         files::write(path, &diff.to_html()).map_err(CommandError::with(path.display()))?;
     }
@@ -148,37 +143,33 @@ fn compare(args: &DiffArgs, running: &PlanEngine, second: &Arc<Linked>) -> Resul
     Ok(if failures.is_empty() { DONE } else { FAILED })
 }
 
+/// Compares the plans for requests that are answered now.
+fn compare_requests(comparing: &mut Comparing<'_>, requests: &Requests) -> Result<(), CommandError> {
+    let (count, registry) = (requests.count(), comparing.registry);
+    let group = |from: u64, to: u64| {
+        (from..to.min(from + GROUP as u64))
+            .map(|at| read(&requests.text(at), at, registry))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let costed = count.min(COSTED);
+    for from in (0..costed).step_by(GROUP) {
+        comparing.cost(&group(from, costed)?);
+    }
+    let mut bar = say::Progress::new("diff", count as usize);
+    for from in (0..count).step_by(GROUP) {
+        comparing.compare(&group(from, count)?);
+        bar.at((from as usize + GROUP).min(count as usize));
+    }
+    Ok(())
+}
+
 /// A request for either plan. Where it says neither its time nor its seed, both plans get the same.
-fn read(text: &str, at: u64, registry: &Registry) -> Result<Request, CommandError> {
+fn read(text: &str, at: u64, registry: &Registry) -> Result<DiffRequest, CommandError> {
     let read = input::read(text.as_bytes(), registry);
     let read = read.map_err(|refused| CommandError::Wrong(format!("request {}: {}", at + 1, refused.error.message)))?;
     let mut request = read.request;
     request.now_ms.get_or_insert_with(clock::since_1970_ms);
-    Ok(request)
-}
-
-/// What the first plan's run has read, and the stores for everything else.
-fn same_reads(recorder: &RunRecorder) -> Reads {
-    let record = recorder.take();
-    match record.is_cut {
-        true => Reads::Live,
-        false => Reads::Replayed(Arc::new(Replay::of(record.reads, record.calls).or_live())),
-    }
-}
-
-/// Runs a plan for all of them at once.
-fn answer(engine: &Engine, plan: &Arc<Linked>, requests: Vec<Request>) -> Vec<Outcome> {
-    let tickets: Vec<_> = requests.into_iter().map(|request| engine.start_run(plan, request)).collect();
-    tickets.into_iter().map(|ticket| ticket.wait()).collect()
-}
-
-fn commands(engine: &Engine) -> u64 {
-    engine.stats().commands().sum()
-}
-
-fn cost_since(engine: &Engine, cpu: f64, before: u64, requests: usize) -> Cost {
-    let commands = commands(engine).saturating_sub(before);
-    Cost { requests: requests as u64, cpu_seconds: process::cpu_seconds() - cpu, commands }
+    Ok(DiffRequest { request, text: text.to_owned(), captured: None })
 }
 
 /// What outputs are called, of whichever plan has more.
@@ -188,47 +179,6 @@ fn output_names(plans: [&Arc<Linked>; 2]) -> Vec<String> {
     match &longer.output_names {
         Some(names) => names.to_vec(),
         None => (0..longer.outputs.len()).map(|at| at.to_string()).collect(),
-    }
-}
-
-/// The keys that rows are compared by.
-struct CompareKeys {
-    score: Option<Key>,
-    group: Option<Key>,
-}
-
-impl CompareKeys {
-    fn find(args: &DiffArgs, registry: &Registry) -> Result<CompareKeys, CommandError> {
-        let find = |name: &str| match registry.keys.named(name) {
-            Some(at) => Ok(Key(at)),
-            None => {
-                let near = nearest(name, registry.keys.list().iter().map(|entry| &*entry.name));
-                let hint = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
-                Err(CommandError::Wrong(format!("there is no key {name:?}{hint}")))
-            }
-        };
-        let is_number = |key: &Key| matches!(registry.key(*key).type_of, Type::Int | Type::Float);
-        let score = match &args.score {
-            Some(name) => {
-                let key = find(name)?;
-                if !is_number(&key) {
-                    return Err(CommandError::Wrong(format!(
-                        "--score takes a key that is a number, which {name} is not"
-                    )));
-                }
-                Some(key)
-            }
-            None => registry.keys.named("score").map(Key).filter(is_number),
-        };
-        Ok(CompareKeys { score, group: args.by.as_deref().map(find).transpose()? })
-    }
-
-    fn answered(&self, outcome: &Outcome) -> Answered {
-        let outputs = match &outcome.result {
-            Ok(outputs) => Ok(outputs.iter().map(|rows| ranked_rows(rows, self.score, self.group)).collect()),
-            Err(error) => Err(error.code.id),
-        };
-        Answered { outputs, is_degraded: !outcome.degraded.is_empty() }
     }
 }
 
