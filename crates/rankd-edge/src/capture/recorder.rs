@@ -44,6 +44,8 @@ impl Capture {
         let mut writer = CaptureWriter::new(into, queued.clone(), counts.clone(), Box::new(tell));
         let thread = thread::Builder::new().name("rankd-capture".to_owned()).spawn(move || {
             writer.run(&inbox);
+            // First, so that whoever hears of the end can hand nothing over any more.
+            drop(inbox);
             drop(alive);
         });
         let thread = thread.map_err(|error| FolderError { path: folder.to_owned(), error })?;
