@@ -1,7 +1,7 @@
 //! Captures and replays: whether captured answers come out again, with every scheduler and with less of the processor, and what capturing costs a server.
 //!
-//! `target/release/rankd` must be built; `wrk` is needed for the cost. Arguments: how many requests to capture (100,000 without), and which parts to run, of `again`
-//! and `cost`; all without any.
+//! `target/release/rankd` must be built; `wrk` is needed for the cost. Arguments: how many requests to capture (100,000 without; with fewer, the cost is
+//! measured in one round, which says only that it works), and which parts to run, of `again` and `cost`; all without any.
 
 use rankd_bench::http::load::{CONNECTIONS, Rounds, Users, race};
 use rankd_bench::http::server::{Server, repository};
@@ -30,7 +30,7 @@ fn main() {
         again(count);
     }
     if is_wanted("cost") {
-        cost();
+        cost(if count < REQUESTS { 1 } else { ROUNDS });
     }
 }
 
@@ -74,8 +74,7 @@ fn again(count: usize) {
     }
     let bytes = bytes_of(&captures.0) as f64;
     println!(
-        "{count} requests for {} from the embedded store, {} of which failed, by {CLIENTS} clients; {:.0} MB of captures, {:.1} KB a request.\n",
-        PLANS[..2].join(" and "),
+        "{count} requests for three plans from the embedded store, {} of which failed, by {CLIENTS} clients; {:.0} MB of captures, {:.1} KB a request.\n",
         failed.into_inner(),
         bytes / 1e6,
         bytes / 1e3 / count as f64
@@ -153,9 +152,9 @@ fn bytes_of(folder: &Path) -> u64 {
 }
 
 /// What capturing costs: the same load on servers that capture none, one in a hundred, and all.
-fn cost() {
+fn cost(count: usize) {
     println!(
-        "wrk, one thread, {CONNECTIONS} connections, {ROUNDS} alternating rounds of 2 s, one loop, embedded store; CPU is the server's, the thread that writes included.\n"
+        "wrk, one thread, {CONNECTIONS} connections, {count} alternating rounds of 2 s, one loop, embedded store; CPU is the server's, the thread that writes included.\n"
     );
     println!(
         "| plan | captured | requests/s, best | median | CPU µs a request, best | median | ÷ none, best | median |"
@@ -169,7 +168,7 @@ fn cost() {
     let every = start(&["--capture", all.text()]);
     for plan in ["simple_viewer", "complex_dag"] {
         let contenders = [(&none, plan), (&one_in_a_hundred, plan), (&every, plan)];
-        let rounds = race(&contenders, Users::Many(USERS as i64), ROUNDS);
+        let rounds = race(&contenders, Users::Many(USERS as i64), count);
         for (share, Rounds { best, median }) in ["none", "1 %", "all"].iter().zip(&rounds) {
             let ratio = |of: fn(&Rounds) -> f64, own: f64| own / of(&rounds[0]);
             println!(
