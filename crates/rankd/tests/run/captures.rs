@@ -67,10 +67,11 @@ fn a_damaged_capture_is_an_error_and_a_cut_one_is_read_up_to_its_end() {
     let captures = capture(&folder, "complex_dag", "async");
     let [path] = &files(&captures)[..] else { unreachable!("one file") };
     let bytes = std::fs::read(path).expect("it can be read");
-    // The first batch has 64 requests.
+    // The first batch has at most 64 requests, and fewer on a machine that is busy: it is closed after a second.
     std::fs::write(path, &bytes[..bytes.len() - 100]).expect("it can be written");
-    let ran = replay(&captures, &[]);
-    assert_eq!((ran.code, ran.answers()[0].number("same"), ran.answers()[0].number("cut_files")), (0, 64.0, 1.0));
+    let (ran, all) = (replay(&captures, &[]), requests().lines().count() as f64);
+    let [same, cut] = ["same", "cut_files"].map(|name| ran.answers()[0].number(name));
+    assert!(ran.code == 0 && cut == 1.0 && 0.0 < same && same < all, "{} of {all}: {}", same, ran.stdout);
     for step in 0..40 {
         let mut damaged = bytes.clone();
         let at = step * bytes.len() / 40;
