@@ -170,10 +170,15 @@ impl PlanFile {
         if let Some(source) = self.sources.iter().find(is_meant) {
             return Some(source.text.clone());
         }
-        let path = self.path.parent().unwrap_or(Path::new("")).join(&span.path);
-        let text = files::read_text(&path, FILE_BYTES_MAX).ok()?;
-        (sha256(&text) == span.sha256).then_some(text)
+        source_beside(&self.path, span)
     }
+}
+
+/// The text of a source that the artifact in this file names, if it is still what was compiled: any other file has another digest.
+pub fn source_beside(artifact: &Path, span: &SourceSpan) -> Option<String> {
+    let path = artifact.parent().unwrap_or(Path::new("")).join(&span.path);
+    let text = files::read_text(&path, FILE_BYTES_MAX).ok()?;
+    (sha256(&text) == span.sha256).then_some(text)
 }
 
 /// What keeps a plan from being used.

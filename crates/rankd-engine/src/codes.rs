@@ -4,7 +4,7 @@
 //! A number is never used again. Codes that only the server raises are in this table as well, so that no number has two meanings.
 //! A task of another program may bring rows of its own: an [`ErrorCode`] constant, with a number that does not start with E.
 //!
-//! E1 the request · E2 the plan · E3 time limits · E4 endpoints · E5 tasks · E6 overload · E7 cancelled · E9 bugs.
+//! E1 the request · E2 the plan · E3 time limits · E4 endpoints · E5 tasks and the console · E6 overload · E7 cancelled · E9 bugs.
 
 use std::fmt;
 
@@ -415,10 +415,22 @@ codes! {
         "a step has more rows to search a table for than a step may have"
         "Keep fewer rows before `nearest`, for example with `take({ count: 16 })`, or search once for a vector that stands for all of them."
         "17 rows are searched for, and a step searches for at most 16"
+    E512 NO_CONSOLE_TOKEN BadRequest Mistake false
+        "the console wants a token that the request does not have"
+        "Open the console with #token=… behind its address, where … is the text of the file of --console_token; a program sends the header `authorization: Bearer …`."
+        "the console wants its token in the header authorization"
     E513 MODEL_FAILED Task Mistake false
         "the library behind a model failed while it scored rows"
         "Run the model with the same rows in its own library: the message is what that says. Only ONNX models can fail in this way."
         "the model could not score the rows: indices element out of data bounds, idx=7 must be within the inclusive range [-4,3]"
+    E514 FOREIGN_PAGE BadRequest Mistake false
+        "a page that is not the console asks the console"
+        "Use the console's own page. A program sends the header `origin` with the console's own address, such as http://127.0.0.1:8081."
+        "this request does not come from the console's own page"
+    E515 ROWS_HIDDEN BadRequest Mistake false
+        "the console does not show the values of rows"
+        "Start the server without --console_rows off, or use `rankd why`."
+        "the console does not show what became of rows: the server was started with --console_rows off"
 
     E601 OVERLOADED Overloaded Weather true
         "the server has more requests than it can answer in time"

@@ -7,6 +7,7 @@
 use crate::app::App;
 use crate::connection::{Connection, LoopExecutor, protocol};
 use crate::connection_state::ConnectionClass;
+use crate::console::keep_figures;
 use crate::listen::stop_new_connections;
 use crate::loop_state::{LoopState, ShutdownStage};
 use futures_util::future::{Either, join_all, select};
@@ -48,16 +49,25 @@ impl Acceptor {
     /// Serves on one loop until `stop` is set and the requests in flight then are done.
     pub(crate) fn open(app: Arc<App>, loop_handle: LoopHandle, stop: watch::Receiver<Option<Instant>>) -> LoopService {
         let listener = app.take_listener(loop_handle.number());
-        let admin = if loop_handle.number() == 0 { app.take_admin() } else { None };
+        let (admin, console) = match loop_handle.number() {
+            0 => (app.take_admin(), app.take_console()),
+            _ => (None, None),
+        };
         let protocol = protocol(&loop_handle);
         let acceptor = Acceptor { state: Rc::new(LoopState::new(app, loop_handle)), protocol };
         Box::pin(async move {
             // Only a second service on the same loop would find none.
             let Some(listener) = listener else { return };
-            let listeners = TcpListener::from_std(listener)
-                .and_then(|listener| Ok((listener, admin.map(TcpListener::from_std).transpose()?)));
+            let of = |listener: Option<std::net::TcpListener>| listener.map(TcpListener::from_std).transpose();
+            let listeners = TcpListener::from_std(listener).and_then(|listener| {
+                Ok([
+                    (Some(listener), &PUBLIC_CLASSES[..]),
+                    (of(admin)?, &[ConnectionClass::Admin]),
+                    (of(console)?, &[ConnectionClass::Console]),
+                ])
+            });
             match listeners {
-                Ok((listener, admin)) => acceptor.serve(listener, admin, stop).await,
+                Ok(listeners) => acceptor.serve(listeners, stop).await,
                 Err(error) => acceptor.state.app.log.event("error", &format!("a listener cannot be used: {error}")),
             }
         })
@@ -65,19 +75,23 @@ impl Acceptor {
 
     async fn serve(
         &self,
-        listener: TcpListener,
-        admin: Option<TcpListener>,
+        listeners: [(Option<TcpListener>, &'static [ConnectionClass]); 3],
         mut stop: watch::Receiver<Option<Instant>>,
     ) {
         let listeners: Vec<(TcpListener, &[ConnectionClass])> =
-            [(Some(listener), &PUBLIC_CLASSES[..]), (admin, &[ConnectionClass::Admin])]
-                .into_iter()
-                .filter_map(|(listener, classes)| Some((listener?, classes)))
-                .collect();
+            listeners.into_iter().filter_map(|(listener, classes)| Some((listener?, classes))).collect();
+        let has_console = listeners.iter().any(|(_, classes)| classes.contains(&ConnectionClass::Console));
         {
-            let accepting = join_all(listeners.iter().map(|(listener, classes)| self.accept(listener, classes)));
+            let accepting = pin!(join_all(listeners.iter().map(|(listener, classes)| self.accept(listener, classes))));
+            let figures = pin!(async {
+                match self.state.app.console.as_ref().filter(|_| has_console) {
+                    Some(console) => keep_figures(console, &self.state.app.catalog).await,
+                    None => std::future::pending().await,
+                }
+            });
+            let accepting = select(accepting, figures);
             let told = pin!(stop.wait_for(Option::is_some));
-            if let Either::Left(_) = select(pin!(accepting), told).await {
+            if let Either::Left(_) = select(accepting, told).await {
                 return;
             }
         }

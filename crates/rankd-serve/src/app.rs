@@ -4,6 +4,7 @@ use crate::audience::{Listener, WhyServed};
 use crate::catalog::{Catalog, CatalogEntry, ServedPlan};
 use crate::collector::Collector;
 use crate::connection_state::{ClientTimeouts, ConnectionClass};
+use crate::console::Console;
 use crate::hosts::Hosts;
 use crate::limiter::AdmissionSettings;
 use crate::log::Log;
@@ -84,6 +85,8 @@ pub(crate) struct App {
     pub(crate) listeners: Mutex<Vec<Option<TcpListener>>>,
     /// The listener for operators, until the first loop's acceptor takes it.
     pub(crate) admin: Mutex<Option<TcpListener>>,
+    /// What the console knows, where there is one.
+    pub(crate) console: Option<Console>,
     /// The names of the registry's endpoints, in its order.
     pub(crate) endpoints: Vec<String>,
     /// The tables among them.
@@ -120,6 +123,9 @@ impl App {
     /// The listener of connections of this class, and the hosts that it answers for.
     pub(crate) fn listener(&self, class: ConnectionClass) -> (Listener, &Hosts) {
         match (class, &self.settings.admin_hosts) {
+            (ConnectionClass::Console, _) => {
+                (Listener::Console, self.console.as_ref().map_or(&self.settings.hosts, |console| &console.hosts))
+            }
             (ConnectionClass::Admin, Some(hosts)) => (Listener::Admin, hosts),
             (ConnectionClass::Clients | ConnectionClass::Health, Some(_)) => (Listener::Public, &self.settings.hosts),
             (ConnectionClass::Clients | ConnectionClass::Health | ConnectionClass::Admin, None) => {
@@ -130,6 +136,11 @@ impl App {
 
     pub(crate) fn take_admin(&self) -> Option<TcpListener> {
         self.admin.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn take_console(&self) -> Option<TcpListener> {
+        let console = self.console.as_ref()?;
+        console.listener.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn take_listener(&self, number: usize) -> Option<TcpListener> {

@@ -10,6 +10,10 @@ pub(crate) enum Audience {
     /// Those who ask what became of items: it shows rows and what a plan made of them. The server's settings say where ([`WhyServed`]).
     Askers,
     Everyone,
+    /// Those who look at the console: only its own listener has this.
+    Console,
+    /// The files of the console's page, which a browser asks for before it can show who asks.
+    ConsoleFiles,
     /// Everyone, for any host and however many connections there are: it only says whether the process is well.
     Probes,
 }
@@ -34,13 +38,17 @@ pub(crate) enum Listener {
     /// The one for callers, beside one for operators.
     Public,
     Admin,
+    /// The one for the console, beside any of the others.
+    Console,
 }
 
 impl Listener {
-    pub(crate) const ALL: [Listener; 3] = [Listener::Only, Listener::Public, Listener::Admin];
+    pub(crate) const ALL: [Listener; 4] = [Listener::Only, Listener::Public, Listener::Admin, Listener::Console];
 
     pub(crate) fn can_serve(self, audience: Audience, why: WhyServed) -> bool {
         match (self, audience) {
+            (Listener::Console, Audience::Console | Audience::ConsoleFiles | Audience::Everyone) => true,
+            (Listener::Console, _) | (_, Audience::Console | Audience::ConsoleFiles) => false,
             (_, Audience::Askers) => match why {
                 WhyServed::OnAdmin => self == Listener::Admin,
                 WhyServed::Everywhere => true,

@@ -36,11 +36,13 @@ pub(crate) enum ConnectionClass {
     Health,
     /// To the listener for operators.
     Admin,
+    /// To the listener of the console.
+    Console,
 }
 
 impl ConnectionClass {
-    pub(crate) const ALL: [ConnectionClass; 3] =
-        [ConnectionClass::Clients, ConnectionClass::Health, ConnectionClass::Admin];
+    pub(crate) const ALL: [ConnectionClass; 4] =
+        [ConnectionClass::Clients, ConnectionClass::Health, ConnectionClass::Admin, ConnectionClass::Console];
 }
 
 pub(crate) struct ConnectionState {

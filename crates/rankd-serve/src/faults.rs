@@ -156,6 +156,7 @@ fn start() -> (Engine, watch::Sender<Option<rankd_engine::clock::Instant>>, Sock
         open: Default::default(),
         listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
         admin: Mutex::default(),
+        console: None,
         tables: None,
         models: None,
         endpoints: Vec::new(),

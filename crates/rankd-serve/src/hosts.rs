@@ -18,6 +18,8 @@ pub enum Hosts {
     Loopback(IpAddr),
     /// In lower case, without ports.
     Listed(Vec<String>),
+    /// What means loopback, the address that is listened on, and those that are listed: what the console answers to.
+    LoopbackOr(IpAddr, Vec<String>),
 }
 
 impl Hosts {
@@ -29,7 +31,8 @@ impl Hosts {
     fn allow(&self, name: &str) -> bool {
         match self {
             Hosts::All => true,
-            Hosts::Listed(names) => names.iter().any(|known| known.eq_ignore_ascii_case(name)),
+            Hosts::Listed(names) => is_listed(names, name),
+            Hosts::LoopbackOr(own, names) => is_listed(names, name) || Hosts::Loopback(*own).allow(name),
             Hosts::Loopback(own) => {
                 let local = name.eq_ignore_ascii_case("localhost")
                     || name.len() > ".localhost".len()
@@ -69,10 +72,15 @@ impl Hosts {
         if any || self.allow(name) {
             return Ok(());
         }
+        let flag = if matches!(self, Hosts::LoopbackOr(..)) { "--console_host" } else { "--hosts" };
         let message =
-            format!("this server does not answer for the host {}; --hosts sets which it answers for", quoted(name));
+            format!("this server does not answer for the host {}; {flag} sets which it answers for", quoted(name));
         Err(refused(codes::OTHER_HOST, message))
     }
+}
+
+fn is_listed(names: &[String], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// The name in `name`, `name:port`, `[address]` or `[address]:port`, without a dot at its end.
@@ -209,6 +217,16 @@ mod tests {
             [("rank.example.COM:8080", 200), ("rank.example.com.", 200), ("[2001:db8::1]:80", 200), ("localhost", 421)]
         {
             assert_eq!(status(&hosts, "/", Version::HTTP_11, &[given]), expected, "{given}");
+        }
+        let console = Hosts::LoopbackOr("10.1.2.3".parse().unwrap(), vec![listed("console.example.com").unwrap()]);
+        for (given, expected) in [
+            ("console.example.com:8081", 200),
+            ("localhost:8081", 200),
+            ("10.1.2.3:8081", 200),
+            ("10.1.2.4:8081", 421),
+            ("evil.example", 421),
+        ] {
+            assert_eq!(status(&console, "/", Version::HTTP_11, &[given]), expected, "{given}");
         }
         for bad in ["", "a:80", "a b", "http://a", "[::1]:80"] {
             assert!(listed(bad).is_err(), "{bad}");

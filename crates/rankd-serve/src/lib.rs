@@ -18,6 +18,7 @@
 //! | [`verdict`], [`probation`] | whether a new version is worse than the one before |
 //! | [`reload_tables`], [`watched_tables`], [`reload_models`], [`give_back`] | the tables and models that they read |
 //! | [`reload_experiments`] | the experiments that change their answers |
+//! | [`mod@console`], `pages/console` | the console: a page in the browser, on a listener of its own |
 //! | [`shadow`], [`shadow_pair`], [`shadow_engine`] | plans that run beside others, after the answer has left |
 //! | [`metrics`], [`degraded_counts`], [`arm_counts`], [`exposition`], [`metrics_text`], [`capture_metrics`], [`shadow_metrics`], [`time_slice`], [`log`], [`spans`], [`collector`] | what operators see |
 
@@ -38,6 +39,7 @@ mod client_stream;
 mod collector;
 mod connection;
 mod connection_state;
+mod console;
 mod content_headers;
 mod degraded_counts;
 pub mod degraded_header;
@@ -101,12 +103,13 @@ pub use app::ServeSettings;
 pub use audience::WhyServed;
 pub use collector::{BadDestination, CollectorSettings, Destination};
 pub use connection_state::ClientTimeouts;
+pub use console::{ConsoleSettings, ConsoleToken, UnusableToken};
 pub use hosts::{Hosts, NotAHost, listed as listed_host};
 pub use limiter::AdmissionSettings;
 pub use listen::listen;
 pub use load_plan::{Compiled, PlanCompiler};
 pub use log::{Log, LogTarget};
-pub use loop_state::{ADMIN_CONNECTIONS, HEALTH_CONNECTIONS};
+pub use loop_state::{ADMIN_CONNECTIONS, CONSOLE_CONNECTIONS, HEALTH_CONNECTIONS};
 use rankd_edge::capture::Capture;
 use rankd_edge::endpoints::EndpointError;
 use rankd_edge::feature_log::FeatureLog;
@@ -124,6 +127,7 @@ use arc_swap::ArcSwap;
 use audience::Listener;
 use catalog::{Catalog, CatalogBase};
 use collector::Collector;
+use console::Console;
 use metrics::Metrics;
 use rankd_edge::date;
 use rankd_engine::Engine;
@@ -157,6 +161,8 @@ pub struct Start {
     pub listeners: Vec<TcpListener>,
     /// The one for operators; `None` where they use the same as everybody.
     pub admin: Option<TcpListener>,
+    /// The console's listener and settings; `None` where there is no console.
+    pub console: Option<(TcpListener, ConsoleSettings)>,
     /// The registry that plans and requests are read with.
     pub loaded: LoadedRegistry,
     /// Data files that are read before the plans.
@@ -224,6 +230,7 @@ impl Server {
         let Start {
             listeners,
             admin,
+            console,
             loaded,
             late,
             engine,
@@ -244,6 +251,8 @@ impl Server {
         let address = listeners.first().and_then(|first| first.local_addr().ok());
         let address = address.ok_or(StartError::NoListener)?;
         let admin_address = admin.as_ref().and_then(|listener| listener.local_addr().ok());
+        let console_address = console.as_ref().and_then(|(listener, _)| listener.local_addr().ok());
+        let console = console.map(|(listener, settings)| Console::new(listener, settings));
         let endpoints = loaded.registry.endpoints.list().iter().map(|endpoint| endpoint.name.clone()).collect();
         let has_text_ids = loaded.registry.has_text_ids();
         let why = settings.why;
@@ -275,6 +284,7 @@ impl Server {
             open: Default::default(),
             listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
             admin: Mutex::new(admin),
+            console,
             endpoints,
             tables: late.tables().cloned(),
             models: late.models().cloned(),
@@ -293,7 +303,9 @@ impl Server {
         let reload = reloader.start(late, watch, move |started| {
             report(match started {
                 StartProgress::Note(note) => StartupReport::Note(note),
-                StartProgress::Ready => StartupReport::Ready(greeting(&greeted, address, admin_address)),
+                StartProgress::Ready => {
+                    StartupReport::Ready(greeting(&greeted, address, admin_address, console_address))
+                }
                 StartProgress::Failed(why) => StartupReport::Failed(why),
                 StartProgress::NoShadow(why) => StartupReport::NoShadow(why),
             });
@@ -343,7 +355,7 @@ impl Server {
 }
 
 /// What is served and where, and how to ask.
-fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>) -> String {
+fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>, console: Option<SocketAddr>) -> String {
     let catalog = app.catalog.load();
     let plans = catalog.list();
     let good: Vec<&str> = plans.iter().filter(|plan| plan.good.is_some()).map(|plan| &*plan.name).collect();
@@ -357,6 +369,13 @@ fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>) -> String
     );
     if let Some(admin) = admin {
         text += &format!("plans, tasks, explain and metrics: http://{admin}\n");
+    }
+    if let Some(console) = console {
+        let token = app.console.as_ref().is_some_and(|console| console.guard.needs_token());
+        text += &format!(
+            "console: http://{console}/{}\n",
+            if token { "#token=…, with that of --console_token" } else { "" }
+        );
     }
     if let Some(plan) = good.first() {
         text += &format!(

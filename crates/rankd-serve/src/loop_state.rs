@@ -23,6 +23,8 @@ use tokio::sync::{Notify, Semaphore};
 pub const HEALTH_CONNECTIONS: usize = 16;
 /// Connections to the listener for operators.
 pub const ADMIN_CONNECTIONS: usize = 32;
+/// Connections to the listener of the console: a browser opens six.
+pub const CONSOLE_CONNECTIONS: usize = 32;
 /// One connection may leave this part of the memory for answers unread.
 const SHARE: usize = 4;
 /// An answer this short is sent even where there is no memory left for answers: health checks and refusals.
@@ -180,6 +182,7 @@ impl LoopState {
                 here < (HEALTH_CONNECTIONS / self.app.metrics.loops().len()).max(1)
             }
             ConnectionClass::Admin => self.app.open(class) < ADMIN_CONNECTIONS,
+            ConnectionClass::Console => self.app.open(class) < CONSOLE_CONNECTIONS,
         };
         classes.iter().copied().find(|class| free(*class) || self.evict(*class))
     }

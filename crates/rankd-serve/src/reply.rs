@@ -5,7 +5,7 @@ use crate::plan_header;
 use crate::request_outcome::RequestOutcome;
 use crate::status;
 use bytes::Bytes;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use rankd_edge::answer;
 use rankd_engine::degraded::Degraded;
@@ -25,6 +25,8 @@ pub(crate) struct Reply {
     degraded: Option<HeaderValue>,
     /// The version of the plan that gave it, if one did.
     plan: Option<HeaderValue>,
+    /// Which version of the body it is, for clients that ask whether theirs is still the same.
+    etag: Option<HeaderValue>,
     pub(crate) outcome: RequestOutcome,
 }
 
@@ -32,7 +34,17 @@ impl Reply {
     pub(crate) fn of(content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         let (status, body) = (StatusCode::OK, body.into());
         let outcome = RequestOutcome::Ok;
-        Reply { status, content_type, body, allow: None, retry_after: false, degraded: None, plan: None, outcome }
+        Reply {
+            status,
+            content_type,
+            body,
+            allow: None,
+            retry_after: false,
+            degraded: None,
+            plan: None,
+            etag: None,
+            outcome,
+        }
     }
 
     pub(crate) fn json(body: impl Into<Bytes>) -> Reply {
@@ -74,6 +86,17 @@ impl Reply {
         Reply { outcome, ..self }
     }
 
+    /// The same with its version, in quotation marks.
+    pub(crate) fn with_etag(self, etag: &str) -> Reply {
+        // One that is no header goes without: the client then has no version to ask about.
+        Reply { etag: HeaderValue::from_str(etag).ok(), ..self }
+    }
+
+    /// That the client has this version already.
+    pub(crate) fn not_modified(etag: &str) -> Reply {
+        Reply { status: StatusCode::NOT_MODIFIED, ..Reply::json("") }.with_etag(etag)
+    }
+
     pub(crate) fn allowing(self, methods: &'static str) -> Reply {
         Reply { allow: Some(methods), ..self }
     }
@@ -104,6 +127,9 @@ impl Reply {
         }
         if let Some(version) = self.plan {
             headers.insert(plan_header::NAME, version);
+        }
+        if let Some(etag) = self.etag {
+            headers.insert(ETAG, etag);
         }
         if self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

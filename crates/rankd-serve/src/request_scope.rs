@@ -4,6 +4,7 @@ use crate::answer_body::AnswerBody;
 use crate::arm_counts::ArmCounts;
 use crate::catalog::{Catalog, CatalogEntry, ServedPlan};
 use crate::connection_state::{ConnectionClass, ConnectionState};
+use crate::console;
 use crate::loop_state::{LoopState, ShutdownStage};
 use crate::reply::Reply;
 use crate::request_outcome::RequestOutcome;
@@ -185,7 +186,12 @@ impl RequestScope {
         let close = loop_state.stage.get() != ShutdownStage::Open || state.class == ConnectionClass::Health;
         let now = state.end();
         let only_head = self.method == Method::HEAD;
-        reply.into_response(close, only_head, |bytes| AnswerBody::new(bytes, loop_state, state, now))
+        let mut response =
+            reply.into_response(close, only_head, |bytes| AnswerBody::new(bytes, loop_state, state, now));
+        if state.class == ConnectionClass::Console {
+            console::headers::add(response.headers_mut());
+        }
+        response
     }
 
     fn record(&mut self, status: u16, outcome: RequestOutcome, bytes_out: usize) {

@@ -43,6 +43,14 @@ impl Service<Request<Incoming>> for Responder {
             let reply = Reply::error(scope.id(), None, &error);
             return refuse(scope, body, reply);
         }
+        if let (Some(console), Listener::Console) = (&self.loop_state.app.console, listener) {
+            let audience =
+                if let RouteMatch::Route(at, _) = found { ROUTES[at].about.audience } else { Audience::Console };
+            if let Err(error) = console.guard.check(&head, audience) {
+                let reply = Reply::error(scope.id(), None, &error);
+                return refuse(scope, body, reply);
+            }
+        }
         match found {
             _ if self.state.class == ConnectionClass::Health && !is_probe => {
                 let reply = scope.no_connection();
@@ -60,6 +68,9 @@ impl Service<Request<Incoming>> for Responder {
             RouteMatch::OtherListener | RouteMatch::NotServed | RouteMatch::Nowhere => {
                 let hint = match (found, listener) {
                     (RouteMatch::OtherListener, Listener::Admin) => "; it is served on the address of --listen",
+                    (RouteMatch::OtherListener, Listener::Console) => {
+                        "; it is served on the address of --listen or --admin"
+                    }
                     (RouteMatch::OtherListener, _) => "; it is served on the address of --admin",
                     (RouteMatch::NotServed, _) => "; --admin and --why say where it is served",
                     _ => "",

@@ -76,6 +76,12 @@ impl Call {
         Call { head, body, name_at }
     }
 
+    /// What the part of the path after `?` sets this to, as it came.
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        let pairs = self.head.uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(known, _)| *known == name).map(|(_, value)| value).next()
+    }
+
     /// What stands for `{name}`, as it came; empty for a page without.
     pub(crate) fn name(&self) -> &str {
         self.head.uri.path().get(self.name_at..).unwrap_or_default()

@@ -1,6 +1,17 @@
 //! Every page that the server has: one list, from which requests are routed and the OpenAPI document and the metrics are written.
 
 use crate::audience::{Audience, Listener, WhyServed};
+use crate::pages::console::about::AboutPage;
+use crate::pages::console::ask::AskPage;
+use crate::pages::console::file::FilePage;
+use crate::pages::console::index::IndexPage;
+use crate::pages::console::node_figures::NodeFiguresPage;
+use crate::pages::console::picture::PicturePage;
+use crate::pages::console::plan::PlanStatePage;
+use crate::pages::console::plans::PlanFiguresPage;
+use crate::pages::console::source::SourcePage;
+use crate::pages::console::stores::StoresPage;
+use crate::pages::console::why::AskWhyPage;
 use crate::pages::explain::Explain;
 use crate::pages::healthz::Healthz;
 use crate::pages::metrics::MetricsPage;
@@ -34,6 +45,17 @@ pub(crate) static ROUTES: &[Route] = &[
     Route::of::<MetricsPage>(),
     Route::of::<OpenApi>(),
     Route::of::<VersionPage>(),
+    Route::of::<IndexPage>(),
+    Route::of::<FilePage>(),
+    Route::of::<AboutPage>(),
+    Route::of::<PlanFiguresPage>(),
+    Route::of::<PlanStatePage>(),
+    Route::of::<PicturePage>(),
+    Route::of::<NodeFiguresPage>(),
+    Route::of::<SourcePage>(),
+    Route::of::<AskPage>(),
+    Route::of::<AskWhyPage>(),
+    Route::of::<StoresPage>(),
 ];
 
 /// What a method and a path lead to.
@@ -62,6 +84,9 @@ pub(crate) fn find(listener: Listener, why: WhyServed, method: &Method, path: &s
         let audience = route.about.audience;
         if !listener.can_serve(audience, why) {
             found = match (audience, why, listener) {
+                // No other listener has anything of the console, not even a hint of it.
+                (Audience::Console | Audience::ConsoleFiles, ..) => continue,
+                (_, _, Listener::Console) => RouteMatch::OtherListener,
                 (Audience::Askers, WhyServed::Nowhere, _) | (Audience::Askers, _, Listener::Only) => {
                     RouteMatch::NotServed
                 }
@@ -96,7 +121,7 @@ mod tests {
         assert_eq!(find(&Method::HEAD, "/healthz"), RouteMatch::Route(at("/healthz"), "/healthz".len()));
         assert_eq!(find(&Method::GET, "/rank"), RouteMatch::OtherMethod("POST"));
         assert_eq!(find(&Method::DELETE, "/plans/feed"), RouteMatch::OtherMethod("GET, HEAD"));
-        for nowhere in ["/", "/rank/", "/rank/a/b", "/plans/", "", "/Rank", "//rank"] {
+        for nowhere in ["/", "/api/plans", "/static/app.js", "/rank/", "/rank/a/b", "/plans/", "", "/Rank", "//rank"] {
             assert_eq!(find(&Method::POST, nowhere), RouteMatch::Nowhere, "{nowhere}");
         }
     }
@@ -118,8 +143,13 @@ mod tests {
         for why in [on_admin, everywhere] {
             assert_eq!(served(Listener::Admin, why), [&admin[..1], &["/why/{plan}"], &admin[1..], &both[2..]].concat());
         }
-        let without_why: Vec<&str> = paths().into_iter().filter(|path| *path != "/why/{plan}").collect();
-        assert_eq!(served(Listener::Only, everywhere), paths());
+        let is_of_console = |path: &&str| *path == "/" || path.starts_with("/static/") || path.starts_with("/api/");
+        let console: Vec<&str> = paths().into_iter().filter(is_of_console).collect();
+        assert_eq!(console.len(), 11);
+        assert_eq!(served(Listener::Console, nowhere), [&both[2..], &console].concat());
+        let others: Vec<&str> = paths().into_iter().filter(|path| !is_of_console(path)).collect();
+        let without_why: Vec<&str> = others.iter().copied().filter(|path| *path != "/why/{plan}").collect();
+        assert_eq!(served(Listener::Only, everywhere), others);
         assert_eq!(
             (served(Listener::Only, on_admin), served(Listener::Only, nowhere)),
             (without_why.clone(), without_why)
@@ -129,6 +159,8 @@ mod tests {
         assert_eq!(find(Listener::Admin, on_admin, "/rank/feed"), RouteMatch::OtherListener);
         assert_eq!(find(Listener::Admin, on_admin, "/nowhere"), RouteMatch::Nowhere);
         assert_eq!(find(Listener::Public, on_admin, "/why/feed"), RouteMatch::OtherListener);
+        assert_eq!(find(Listener::Console, on_admin, "/rank/feed"), RouteMatch::OtherListener);
+        assert_eq!(find(Listener::Admin, on_admin, "/api/ask/feed"), RouteMatch::Nowhere);
         for (listener, why) in [(Listener::Only, on_admin), (Listener::Only, nowhere), (Listener::Admin, nowhere)] {
             assert_eq!(find(listener, why, "/why/feed"), RouteMatch::NotServed);
         }

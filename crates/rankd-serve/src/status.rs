@@ -19,6 +19,9 @@ const MORE_SPECIFIC: &[(&ErrorCode, StatusCode)] = &[
     (codes::UNKNOWN_VERSION, StatusCode::NOT_FOUND),
     (codes::NO_EARLIER_VERSION, StatusCode::CONFLICT),
     (codes::PLAN_PINNED, StatusCode::CONFLICT),
+    (codes::NO_CONSOLE_TOKEN, StatusCode::UNAUTHORIZED),
+    (codes::FOREIGN_PAGE, StatusCode::FORBIDDEN),
+    (codes::ROWS_HIDDEN, StatusCode::FORBIDDEN),
 ];
 
 /// The status of an answer with this code.

@@ -9,6 +9,9 @@ use rankd_plan::json::Writer;
 pub(crate) fn record(scope: &RequestScope, plan: &Linked, outcome: &Outcome) {
     let Some(trace) = &outcome.trace else { return };
     scope.loop_state.metrics.count_trace(plan, trace);
+    if let Some(console) = &scope.loop_state.app.console {
+        console.nodes.record(plan, trace);
+    }
     let log = &scope.loop_state.app.log;
     if !log.audit {
         return;

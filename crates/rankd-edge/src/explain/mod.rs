@@ -1,7 +1,7 @@
 //! A linked plan explained to people and programs: as it was written, as it runs, and what one run of it was like.
 //!
-//! Reading order: this file (what is shown of a step), `experiments`, `json`, `tree` (for a terminal), `graph` (DOT and Mermaid), `picture` (SVG
-//! and HTML). Nothing here runs anything or prints.
+//! Reading order: this file (what is shown of a step), `experiments`, `json`, `tree` (for a terminal), `graph` (DOT and Mermaid), `picture` (SVG,
+//! HTML and data for a page that draws by itself). Nothing here runs anything or prints.
 
 mod experiments;
 mod graph;
@@ -10,6 +10,8 @@ mod picture;
 #[cfg(test)]
 mod tests;
 mod tree;
+
+pub use picture::Form;
 
 use crate::experiments::PlanExperiments;
 use rankd_engine::degraded::{Degraded, StandIn, fallback_name};

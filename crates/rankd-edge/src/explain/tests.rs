@@ -1,6 +1,6 @@
 //! What an explanation says of fallbacks, conditions and lazy nodes. How plans run is explained to the tests of the program.
 
-use crate::explain::Explanation;
+use crate::explain::{Explanation, Form};
 use crate::test_plan::{checked, outcome, plan, registry};
 use rankd_engine::{Linked, Outcome, Policy, Scheduler};
 
@@ -113,4 +113,25 @@ fn pictures_mark_what_went_wrong() {
     has(&svg, &["node computes failed degraded", "fallback taken", "did not start", "3 rows after 50.0 µs"]);
     let html = explain(Some(&outcome), |told| told.to_html(&checked, &registry));
     has(&html, &[r#"["degraded","fallback taken"]"#, r#"["ran on","loop"]"#, r#"["label","the \u0007 first"]"#]);
+}
+
+#[test]
+fn a_scene_has_every_node_with_its_texts_and_lines() {
+    let registry = registry();
+    let checked = checked(&registry);
+    for form in [Form::Written, Form::Running] {
+        let scene = explain(None, |told| told.to_scene(&checked, &registry, form));
+        has(
+            &scene,
+            &[
+                r#"{"id":"stand in","op":"source","box":["#,
+                r#""is":["computes","lazy"],"text":[["remark","runs when it is needed"]],"inputs":[]"#,
+                r#"["label","the \u0007 first"]"#,
+                r#"[1,2,1,0,"#,
+                r#""frames":[]"#,
+                r#""direct":[]"#,
+            ],
+        );
+        assert_eq!(scene.matches(r#""box":["#).count(), 5, "{scene}");
+    }
 }

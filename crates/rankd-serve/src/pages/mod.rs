@@ -1,5 +1,6 @@
 //! The pages of the server, one file each. A page names its path and its schema and answers requests; `routes` lists them.
 
+pub(crate) mod console;
 pub(crate) mod explain;
 pub(crate) mod healthz;
 pub(crate) mod metrics;

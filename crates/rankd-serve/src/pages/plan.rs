@@ -57,14 +57,19 @@ pub(super) fn describe(plan: &ServedPlan, catalog: &Catalog, warnings: &Warnings
                 }
             });
         }
-        w.field("versions").array(|w| {
-            plan.history.list().iter().rev().for_each(|version| write_version(plan, version, w));
-        });
-        if let Some(problem) = &plan.problem {
-            w.field("diagnostics").raw(&problem.diagnostics);
-        }
+        write_history(plan, w);
     });
     writer.finish()
+}
+
+/// The versions of a plan, and what is wrong with its newest one.
+pub(crate) fn write_history(plan: &ServedPlan, w: &mut Writer) {
+    w.field("versions").array(|w| {
+        plan.history.list().iter().rev().for_each(|version| write_version(plan, version, w));
+    });
+    if let Some(problem) = &plan.problem {
+        w.field("diagnostics").raw(&problem.diagnostics);
+    }
 }
 
 /// One version that there was, the newest first.

@@ -50,7 +50,7 @@ impl Page for PlansPage {
 }
 
 /// What the listing says about a plan.
-pub(super) fn summarize(plan: &ServedPlan, catalog: &Catalog, warnings: &Warnings, w: &mut Writer) {
+pub(crate) fn summarize(plan: &ServedPlan, catalog: &Catalog, warnings: &Warnings, w: &mut Writer) {
     w.field("plan").string(&plan.name);
     w.field("file").string(&plan.file);
     let held = plan.held();

@@ -51,7 +51,7 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
             return refused;
         }
         // The memory is given back when there is an answer.
-        let (prepared, plan, linked, _memory) = match prepare(scope, call).await {
+        let (prepared, plan, linked, _memory) = match prepare(scope, call, false).await {
             Ok(prepared) => prepared,
             Err(reply) => return *reply,
         };
@@ -83,10 +83,12 @@ impl<const IN_PATH: bool> Page for RankPage<IN_PATH> {
     }
 }
 
-/// Everything up to the run: the body, the request in it, the plan that it is for.
-async fn prepare(
+/// Everything up to the run: the body, the request in it, the plan that it is for. With `shown`, the answer has the trace in any
+/// case, and nothing is captured.
+pub(crate) async fn prepare(
     scope: &mut RequestScope,
     call: &mut Call,
+    shown: bool,
 ) -> Result<(Prepared, Arc<ServedPlan>, Arc<Linked>, BodyMemory), Box<Reply>> {
     let failed = |id: &str, plan: Option<&str>, error: &RunError| Box::new(Reply::error(id, plan, error));
     let read = call.body.read().await;
@@ -119,11 +121,19 @@ async fn prepare(
     let plan = &answering.plan;
     let version = plan.version().map_err(|error| failed(id, Some(&plan.name), &error))?;
     let linked = version.linked.clone();
-    scope.recording = RunRecording::begin(&loop_state, &catalog, answering, &mut input.request, &bytes);
+    // What is tried out on the console is no traffic to replay or to shadow.
+    if !shown {
+        scope.recording = RunRecording::begin(&loop_state, &catalog, answering, &mut input.request, &bytes);
+    }
     drop(bytes);
     let every = loop_state.app.settings.trace_every;
-    let recorded = loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled;
-    let tracing = if recorded { Tracing::Recorded } else { Tracing::AsAsked };
+    let tracing = match shown {
+        true => Tracing::Shown,
+        false if loop_state.metrics.should_trace_next(every) || loop_state.app.log.audit || scope.sampled => {
+            Tracing::Recorded
+        }
+        false => Tracing::AsAsked,
+    };
     Ok((Prepared::new(input, tracing), plan.clone(), linked, memory))
 }
 

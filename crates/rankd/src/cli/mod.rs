@@ -73,7 +73,7 @@ enum Command {
     Run(run::RunCommand),
     /// Answer requests over HTTP
     #[command(after_help = "Example: rankd serve --listen 127.0.0.1:8080 --loops 2 --deadline_ms 100")]
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     /// Check whether a server is ready for requests
     #[command(after_help = "Example: rankd healthcheck --listen 127.0.0.1:8080")]
     Healthcheck(healthcheck::HealthcheckArgs),

@@ -10,20 +10,23 @@ use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
 use clap::{Args, ValueEnum};
 use rankd_edge::library::{self, Library};
-use rankd_edge::{endpoints, late_data};
+use rankd_edge::{endpoints, files, late_data};
 use rankd_engine::{Engine, Scheduler};
 use rankd_serve::{
-    ADMIN_CONNECTIONS, AdmissionSettings, ClientTimeouts, CollectorSettings, Destination, HEALTH_CONNECTIONS, Hosts,
-    Log, LogTarget, ReloadSettings, ServeSettings, Server, ShadowSettings, Start, StartupReport, VersionSettings,
-    WhyServed, listed_host, listen, shadow_engine_settings,
+    ADMIN_CONNECTIONS, AdmissionSettings, CONSOLE_CONNECTIONS, ClientTimeouts, CollectorSettings, ConsoleSettings,
+    ConsoleToken, Destination, HEALTH_CONNECTIONS, Hosts, Log, LogTarget, ReloadSettings, ServeSettings, Server,
+    ShadowSettings, Start, StartupReport, VersionSettings, WhyServed, listed_host, listen, shadow_engine_settings,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Descriptors for what has no connection to do with: stores, logs, plans, listeners.
 const DESCRIPTORS_KEPT: u64 = 64;
+/// A token file has at most so many bytes.
+const TOKEN_BYTES_MAX: usize = 4096;
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
@@ -37,6 +40,18 @@ pub(crate) struct ServeArgs {
     /// with their values
     #[arg(long, value_name = "WHERE", value_enum, default_value = "admin")]
     why: WhyWhere,
+    /// Serve the console on this address: a page for browsers that shows plans, runs and stores
+    #[arg(long, help_heading = "Console", value_name = "ADDR")]
+    console: Option<SocketAddr>,
+    /// Answer the console only to those who have the token in this file; needed where --console is not on loopback
+    #[arg(long, help_heading = "Console", value_name = "FILE", requires = "console")]
+    console_token: Option<PathBuf>,
+    /// Answer on --console also requests whose host header names one of these hosts, besides loopback and the address itself
+    #[arg(long, help_heading = "Console", value_name = "HOST,…", value_delimiter = ',', value_parser = listed_host, requires = "console")]
+    console_host: Vec<String>,
+    /// Whether the console shows the values of rows, and what became of them
+    #[arg(long, help_heading = "Console", value_name = "WHETHER", value_enum, default_value = "on")]
+    console_rows: ConsoleRows,
     /// Answer on --listen only requests whose host header names one of these hosts; health checks are always answered [default: on
     /// loopback the names of loopback, elsewhere any host]
     #[arg(long, value_name = "HOST,…", value_delimiter = ',', value_parser = listed_host)]
@@ -132,6 +147,13 @@ enum WhyWhere {
     Off,
 }
 
+/// Whether the console shows the values of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ConsoleRows {
+    On,
+    Off,
+}
+
 fn plan_limit(text: &str) -> Result<(String, usize), BadArgument> {
     let (plan, limit) = text.split_once('=').ok_or(BadArgument::from("write it as PLAN=N"))?;
     let limit = limit.parse().ok().filter(|limit| *limit > 0);
@@ -170,7 +192,8 @@ impl ServeArgs {
             stall: ms(self.stall_ms),
         };
         let admin_connections = if self.admin.is_some() { ADMIN_CONNECTIONS } else { 0 };
-        let kept = DESCRIPTORS_KEPT + (HEALTH_CONNECTIONS + admin_connections) as u64;
+        let console_connections = if self.console.is_some() { CONSOLE_CONNECTIONS } else { 0 };
+        let kept = DESCRIPTORS_KEPT + (HEALTH_CONNECTIONS + admin_connections + console_connections) as u64;
         ServeSettings {
             timeouts,
             admission: AdmissionSettings { queue: self.queue_ms.map(ms), limit_max: f64::from(self.runs_max) },
@@ -194,6 +217,29 @@ impl ServeArgs {
             versions: VersionSettings { allow_rollback: self.allow_rollback, auto_rollback: self.auto_rollback },
         }
     }
+}
+
+/// The console's listener and settings, where there is to be one.
+fn open_console(args: &ServeArgs) -> Result<Option<(TcpListener, ConsoleSettings)>, CommandError> {
+    let Some(address) = args.console else { return Ok(None) };
+    let token = match &args.console_token {
+        Some(file) => {
+            let text = files::read_text(file, TOKEN_BYTES_MAX).map_err(CommandError::with(file.display()))?;
+            Some(ConsoleToken::parse(&text).map_err(CommandError::with(file.display()))?)
+        }
+        None if address.ip().is_loopback() => None,
+        None => {
+            let message = format!(
+                "--console {address} can be reached from other machines, so it needs --console_token FILE: without a token it is \
+                 served on loopback only"
+            );
+            return Err(CommandError::Wrong(message));
+        }
+    };
+    let hosts = Hosts::LoopbackOr(address.ip(), args.console_host.clone());
+    let mut listeners = listen(address, 1).map_err(|error| cannot_listen(address, &error))?;
+    let settings = ConsoleSettings { hosts, token, rows: args.console_rows == ConsoleRows::On };
+    Ok(listeners.pop().map(|listener| (listener, settings)))
 }
 
 pub(crate) fn run(args: &ServeArgs, library: &Library) -> u8 {
@@ -224,6 +270,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     let loops = settings.loops;
     let listeners = listen(args.listen, loops)?;
     let admin = args.admin.map(|address| listen(address, 1)).transpose()?.and_then(|mut only| only.pop());
+    let console = open_console(args)?;
     let loaded = library.load_registry(&args.places.registry, &args.places.env);
     print_registry_problems(&loaded);
     if loaded.has_errors() {
@@ -248,6 +295,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
     let start = Start {
         listeners,
         admin,
+        console,
         loaded,
         late,
         engine,

@@ -41,7 +41,7 @@ pub(crate) fn once(root: &Path, name: &str, make: impl FnOnce(&Path) -> Result<(
 }
 
 /// Runs a program to its end; the last line that it complains with, where it fails.
-fn run(command: &mut Command) -> Result<(), String> {
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().display().to_string();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);

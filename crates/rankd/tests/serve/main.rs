@@ -11,11 +11,14 @@ mod admin;
 mod admission;
 mod arrow;
 mod bench;
+mod browser;
 mod capture_disks;
 mod capture_weather;
 mod captures;
 mod client;
 mod confined;
+mod console;
+mod console_pages;
 mod degraded;
 mod details;
 #[path = "../downloads/mod.rs"]

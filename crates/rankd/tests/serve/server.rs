@@ -147,14 +147,23 @@ impl Server {
 
     /// The address of the listener for operators, of a server that was started with one.
     pub(crate) fn admin(&self) -> String {
+        self.said_address("plans, tasks, explain and metrics: http://")
+    }
+
+    /// The address of the console, of a server that was started with one.
+    pub(crate) fn console(&self) -> String {
+        let said = self.said_address("console: http://");
+        said.split('/').next().unwrap().to_owned()
+    }
+
+    /// What follows these words in a line that it says.
+    fn said_address(&self, words: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             let said = self.said();
             // It says so in the line after the one that its own address is in.
             let mut lines = said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-            if let Some(address) =
-                lines.find_map(|line| line.strip_prefix("plans, tasks, explain and metrics: http://"))
-            {
+            if let Some(address) = lines.find_map(|line| line.strip_prefix(words)) {
                 return address.to_owned();
             }
             assert!(Instant::now() < until, "{said}");

@@ -197,6 +197,11 @@ impl Card {
         self.classes.push(class);
     }
 
+    /// Makes room for one line of this width that is not known yet.
+    pub(super) fn make_room(&mut self, width: f64) {
+        self.size = BoxSize { width: self.size.width.max(width), height: self.size.height + LINE_HEIGHT };
+    }
+
     /// Cuts lines that are too long, and finds the size of the card.
     fn measure(&mut self, op: &str, id: &str) {
         let title = (cells(op) + cells(&cut(id, 16)) + 2) as f64 * TITLE_CELL;

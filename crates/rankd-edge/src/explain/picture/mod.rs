@@ -1,13 +1,14 @@
 //! An explanation as a picture of its own, without any other program: what is on it, and where.
 //!
 //! Reading order: this file (the picture), `cards` (what is said of each node), `arguments` (parameters as text), `svg` and `html` (how it is
-//! written), `markup` (text inside them). The nodes of a pass stand below each other in one frame, so that to the layout a pass is a box like any
+//! written), `markup` (text inside them), `scene` (the picture as data). The nodes of a pass stand below each other in one frame, so that to the layout a pass is a box like any
 //! other: its nodes are a line that nothing else joins or leaves. Times, where there are any, are those of one run.
 
 mod arguments;
 mod cards;
 mod html;
 mod markup;
+mod scene;
 mod svg;
 
 use crate::explain::Explanation;
@@ -27,6 +28,18 @@ const CAPTION: f64 = 18.0;
 
 /// Room above the picture for the name of the plan.
 const HEADING: f64 = 46.0;
+
+/// Which of a plan's pictures is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Every node by itself, as its author wrote it.
+    Written,
+    /// The nodes of a pass in one frame, as it runs.
+    Running,
+}
+
+/// The least width of a card that has room for figures, and how high the line for them is.
+const FIGURES_WIDTH: f64 = 196.0;
 
 /// Nodes that are one box of the layout: those of a pass, or one by itself.
 struct Group {
@@ -72,17 +85,24 @@ struct Ran<'a> {
 impl Explanation<'_> {
     /// The plan as it runs, as a picture. The plan is the checked one that this was linked from, with its registry.
     pub fn to_svg(&self, plan: &Plan, registry: &Registry) -> String {
-        Picture::new(self, plan, registry).to_svg()
+        Picture::new(self, plan, registry, Form::Running, false).to_svg()
     }
 
     /// The same as a page that needs nothing else, to look around in.
     pub fn to_html(&self, plan: &Plan, registry: &Registry) -> String {
-        Picture::new(self, plan, registry).to_html()
+        Picture::new(self, plan, registry, Form::Running, false).to_html()
     }
 }
 
 impl<'a> Picture<'a> {
-    fn new(told: &'a Explanation<'a>, plan: &'a Plan, registry: &'a Registry) -> Picture<'a> {
+    /// With `figures`, every card has an empty line for figures that come later.
+    fn new(
+        told: &'a Explanation<'a>,
+        plan: &'a Plan,
+        registry: &'a Registry,
+        form: Form,
+        figures: bool,
+    ) -> Picture<'a> {
         let arguments = Arguments::new(plan, registry);
         let ran = Ran::of(told);
         let mut outputs: HashMap<NodeIx, Vec<&str>> = HashMap::new();
@@ -92,7 +112,14 @@ impl<'a> Picture<'a> {
         }
         let card = |ix| Card::new(told, &arguments, &ran, outputs.get(&ix).map_or(&[], Vec::as_slice), ix);
         let mut cards: Vec<Card> = (0..told.plan.nodes.len() as NodeIx).map(card).collect();
-        let groups: Vec<Group> = told.groups().into_iter().map(|group| Group::new(told, group, &mut cards)).collect();
+        if figures {
+            cards.iter_mut().for_each(|card| card.make_room(FIGURES_WIDTH));
+        }
+        let groups = match form {
+            Form::Running => told.groups(),
+            Form::Written => (0..cards.len() as NodeIx).map(|ix| (None, vec![ix])).collect(),
+        };
+        let groups: Vec<Group> = groups.into_iter().map(|group| Group::new(told, group, &mut cards)).collect();
         let mut group_of = vec![0u32; cards.len()];
         for (at, group) in groups.iter().enumerate() {
             group.nodes.iter().for_each(|ix| group_of[*ix as usize] = at as u32);
