@@ -217,8 +217,20 @@ pub(crate) fn registry_digest(registry: &Registry) -> String {
     let mut text = String::new();
     for (what, entries) in [("key", &registry.keys), ("param", &registry.params)] {
         for entry in entries.list() {
-            let Entry { id, name, type_of, nullable, doc: _, default, status, replaced_by, allow_read, allow_write } =
-                entry;
+            // What is only said to people, and what is done with values outside of plans, is no part of it.
+            let Entry {
+                id,
+                name,
+                type_of,
+                nullable,
+                doc: _,
+                default,
+                status,
+                replaced_by,
+                allow_read,
+                allow_write,
+                pii: _,
+            } = entry;
             let _ = writeln!(
                 text,
                 "{what} {id} {name} {type_of} {nullable} {default:?} {status:?} {replaced_by:?} {allow_read} {allow_write}"

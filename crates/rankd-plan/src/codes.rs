@@ -295,6 +295,8 @@ codes! {
         "Name a key of type vector<N> that the table has a column for.";
     R025 NoOnnxRuntime Error "an ONNX model, but no ONNX Runtime to score rows with"
         "Build rankd with `cargo build --release --features onnx`, and name the shared library with --onnxruntime or RANKD_ONNXRUNTIME; docs/models.md says where to get it.";
+    R026 PrivateId Error "the key id is marked as personal"
+        "Remove `pii` from `id`: nothing that is written down can do without it.";
     R030 UnknownLayer Error "an experiment or a holdout of a layer that there is not"
         "Correct the name, or add the layer as [[layer]] to registry/experiments.toml.";
     R031 OverlappingBuckets Error "two experiments, or an experiment and a holdout, of one layer with the same buckets"

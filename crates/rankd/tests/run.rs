@@ -3,7 +3,7 @@
 //! How it ends is in `run/endings.rs`. What a refused request is told is in `run/refusals.rs`, traces are in `run/traces.rs`, `rankd explain` is in
 //! `run/explains.rs`, its pictures in `run/pictures.rs`, `rankd code` in `run/codes.rs`, captures and replays in `run/captures.rs`, `rankd diff` in `run/diffs.rs`,
 //! `rankd why` about captured runs in `run/whys.rs`, arms of experiments in
-//! `run/arms.rs`.
+//! `run/arms.rs`, the feature log in `run/feature_logs.rs`, values about persons in `run/personal.rs`.
 
 #[path = "run/arms.rs"]
 mod arms;
@@ -21,6 +21,8 @@ mod explains;
 mod feature_logs;
 #[path = "run/json.rs"]
 mod json;
+#[path = "run/personal.rs"]
+mod personal;
 #[path = "run/pictures.rs"]
 mod pictures;
 #[path = "run/program.rs"]

@@ -3,7 +3,8 @@
 use super::stream::{COLUMNS, LogField};
 use super::{LoggedPlan, LoggedRun};
 use crate::arrow::{ArrowField, Body, OptionalTexts, Table, TooLong, batch_message, field, schema_message};
-use rankd_column::{Column, Elements, Id, RowSet, Type};
+use crate::pii::Salt;
+use rankd_column::{Column, Elements, Id, Key, RowSet, Type};
 use rankd_plan::json::Writer;
 use std::io;
 
@@ -67,8 +68,13 @@ pub(super) fn batch(node: &str, ids: Type, fields: &[LogField<'_>], pieces: &[Ro
         Type::Str => body.text_ids(&row_sets).map_err(io::Error::other)?,
         _ => body.ids(&row_sets),
     }
-    for LogField { key, name, type_of } in fields {
-        body.add(&ArrowField { key: *key, name, type_of: *type_of }, &row_sets).map_err(io::Error::other)?;
+    for LogField { key, name, type_of, salt } in fields {
+        match salt {
+            None => {
+                body.add(&ArrowField { key: *key, name, type_of: *type_of }, &row_sets).map_err(io::Error::other)?
+            }
+            Some(salt) => fits &= body.texts(hashes(salt, *key, &row_sets)),
+        }
     }
     if !fits {
         return Err(io::Error::other(TooLong { key: COLUMNS[0].to_owned() }));
@@ -77,6 +83,17 @@ pub(super) fn batch(node: &str, ids: Type, fields: &[LogField<'_>], pieces: &[Ro
     let mut out = Vec::with_capacity(body.bytes() + 2048);
     batch_message(&mut out, rows, body);
     Ok(out)
+}
+
+/// The values of a key, hashed.
+fn hashes(salt: &Salt, key: Key, row_sets: &[RowSet]) -> OptionalTexts {
+    let mut texts = OptionalTexts::default();
+    for rows in row_sets {
+        for at in 0..rows.len() {
+            texts.push(salt.hash_value(&rows.value(key, at)).as_ref().map(String::as_bytes));
+        }
+    }
+    texts
 }
 
 /// Where ids are texts, an int is the id that its digits are.

@@ -10,6 +10,7 @@ mod tests;
 mod writer;
 
 use crate::date;
+use crate::pii::Pii;
 use crate::stream_files::{QueuedWriter, Sampling, StreamFolderError, StreamLimits, WriteCounts};
 use rankd_column::{Id, RowSet};
 use rankd_engine::arms::Arms;
@@ -104,14 +105,16 @@ pub struct FeatureLog {
     writer: QueuedWriter<LoggedRun>,
     /// Those of the registry that a plan was last made with: most plans share them.
     keys: Mutex<Option<Arc<LogKeys>>>,
+    pii: Pii,
 }
 
 impl FeatureLog {
-    /// Logs the rows of a share of the requests into a folder, which is made where it is not there. `tell` is told once of what cannot be written.
+    /// Logs the rows of a share of the requests into a folder, which is made where it is not there, values about persons as `pii` says. `tell` is told once of what cannot be written.
     pub fn start(
         folder: &Path,
         share: f64,
         limits: StreamLimits,
+        pii: Pii,
         tell: impl FnMut(String) + Send + 'static,
     ) -> Result<FeatureLog, StreamFolderError> {
         let writer = FeatureWriter::open(folder, limits)?;
@@ -121,6 +124,7 @@ impl FeatureLog {
             sampling: Sampling { share, salt: SALT },
             writer: writer.map_err(failed)?,
             keys: Mutex::default(),
+            pii,
         })
     }
 
@@ -129,7 +133,7 @@ impl FeatureLog {
         let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = match kept.take().filter(|keys| keys.registry == registry.id()) {
             Some(keys) => keys,
-            None => Arc::new(LogKeys::of(registry)),
+            None => Arc::new(LogKeys::of(registry, &self.pii)),
         };
         *kept = Some(keys.clone());
         Arc::new(LoggedPlan::new(plan, sha256, keys))

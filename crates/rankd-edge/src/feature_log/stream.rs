@@ -2,6 +2,7 @@
 //! outputs happen to have, so that weather may give it another file.
 
 use super::{LoggedPlan, LoggedRun};
+use crate::pii::{Pii, Salt};
 use rankd_column::{Key, RowSet, Type};
 use rankd_engine::link::LinkedNode;
 use rankd_plan::Registry;
@@ -60,8 +61,16 @@ pub(super) struct LogKeys {
     pub(super) registry: RegistryId,
     /// The type of ids.
     pub(super) ids: Type,
-    /// By position: the column of each.
-    columns: Vec<(String, Type)>,
+    /// By position: the column of each; nothing where it is left out.
+    columns: Vec<Option<LogColumn>>,
+}
+
+#[derive(Debug)]
+struct LogColumn {
+    name: String,
+    type_of: Type,
+    /// What its values are hashed with, where they are.
+    salt: Option<Salt>,
 }
 
 /// A column of a key.
@@ -69,17 +78,23 @@ pub(super) struct LogField<'k> {
     pub(super) key: Key,
     pub(super) name: &'k str,
     pub(super) type_of: Type,
+    /// What values are hashed with, where they are.
+    pub(super) salt: Option<&'k Salt>,
 }
 
 impl LogKeys {
-    /// A key that is named like a column that every file has gets another name, which no key can have.
-    pub(super) fn of(registry: &Registry) -> LogKeys {
-        let column = |entry: &Entry| {
-            let name = match COLUMNS.contains(&entry.name.as_str()) {
-                true => format!("key.{}", entry.name),
-                false => entry.name.clone(),
-            };
-            (name, entry.type_of)
+    /// A key that is named like a column that every file has gets another name, which no key can have, and so does a hash.
+    pub(super) fn of(registry: &Registry, pii: &Pii) -> LogKeys {
+        let column = |entry: &Entry| match (entry.pii, pii) {
+            (true, Pii::Omit) => None,
+            (true, Pii::Hash(salt)) => {
+                Some(LogColumn { name: format!("{}.hash", entry.name), type_of: Type::Str, salt: Some(salt.clone()) })
+            }
+            (false, _) => {
+                let is_taken = COLUMNS.contains(&entry.name.as_str());
+                let name = if is_taken { format!("key.{}", entry.name) } else { entry.name.clone() };
+                Some(LogColumn { name, type_of: entry.type_of, salt: None })
+            }
         };
         LogKeys {
             registry: registry.id(),
@@ -89,8 +104,12 @@ impl LogKeys {
     }
 
     /// The columns of these keys.
-    pub(super) fn fields(&self, keys: &[Key]) -> Vec<LogField<'_>> {
-        let known = keys.iter().filter_map(|key| Some((key, self.columns.get(key.0 as usize)?)));
-        known.map(|(key, (name, type_of))| LogField { key: *key, name, type_of: *type_of }).collect()
+    pub(super) fn fields<'k>(&'k self, keys: &[Key]) -> Vec<LogField<'k>> {
+        let shown = keys.iter().filter_map(|key| Some((key, self.columns.get(key.0 as usize)?.as_ref()?)));
+        let field = |(key, column): (&Key, &'k LogColumn)| {
+            let LogColumn { name, type_of, salt } = column;
+            LogField { key: *key, name, type_of: *type_of, salt: salt.as_ref() }
+        };
+        shown.map(field).collect()
     }
 }

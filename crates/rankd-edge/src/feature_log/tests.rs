@@ -105,7 +105,7 @@ fn request(id: &str) -> LoggedRequest {
 }
 
 fn start(folder: &Folder) -> FeatureLog {
-    FeatureLog::start(&folder.0, 1.0, StreamLimits::default(), |note| panic!("{note}")).unwrap()
+    FeatureLog::start(&folder.0, 1.0, StreamLimits::default(), Pii::Omit, |note| panic!("{note}")).unwrap()
 }
 
 #[test]
@@ -179,7 +179,9 @@ fn many_rows_are_several_batches_and_another_version_is_another_file() {
 fn what_does_not_fit_is_dropped_and_what_cannot_be_written_is_told_once() {
     let (folder, registry) = (Folder::new("faults"), registry());
     let (tell, told) = channel();
-    let log = FeatureLog::start(&folder.0, 1.0, StreamLimits::default(), move |note| tell.send(note).unwrap()).unwrap();
+    let log =
+        FeatureLog::start(&folder.0, 1.0, StreamLimits::default(), Pii::Omit, move |note| tell.send(note).unwrap())
+            .unwrap();
     let plan = log.plan(&test_plan::plan(&registry), "0123", &registry);
     // Ids and a column of eight bytes each.
     let large = rows(0..5 << 20, Some(1));
@@ -199,12 +201,36 @@ fn what_does_not_fit_is_dropped_and_what_cannot_be_written_is_told_once() {
 #[test]
 fn an_id_is_always_in_the_share_or_always_out() {
     let folder = Folder::new("share");
-    let log = FeatureLog::start(&folder.0, 0.25, StreamLimits::default(), drop).unwrap();
+    let log = FeatureLog::start(&folder.0, 0.25, StreamLimits::default(), Pii::Omit, drop).unwrap();
     let taken: Vec<u32> = (0..4000).filter(|id| log.takes(&format!("r{id}"))).collect();
     assert!((800..1200).contains(&taken.len()), "{}", taken.len());
     assert!(taken.iter().all(|id| log.takes(&format!("r{id}"))));
     let blocked = folder.0.join("file");
     crate::files::write(&blocked, "").unwrap();
-    let refused = FeatureLog::start(&blocked, 1.0, StreamLimits::default(), drop).err().unwrap().to_string();
+    let refused = FeatureLog::start(&blocked, 1.0, StreamLimits::default(), Pii::Omit, drop);
+    let refused = refused.err().unwrap().to_string();
     assert!(refused.starts_with("cannot write the feature log to "), "{refused}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test looks at what was written")]
+fn values_about_persons_are_left_out_or_hashed() {
+    let text = |text| Text { file: "", text };
+    let keys = "[[key]]\nname = \"id\"\ntype = \"int\"\nnullable = false\nallow_write = false\n\
+                [[key]]\nname = \"phone\"\ntype = \"int\"\nnullable = true\npii = true\n";
+    let registry = Registry::parse(text(keys), text(""), text("")).0;
+    let salt = crate::pii::Salt::new("pepper").unwrap();
+    for (pii, is_hashed) in [(Pii::Omit, false), (Pii::Hash(salt.clone()), true)] {
+        let folder = Folder::new(if is_hashed { "hash" } else { "omit" });
+        let log = FeatureLog::start(&folder.0, 1.0, StreamLimits::default(), pii, |note| panic!("{note}")).unwrap();
+        let plan = log.plan(&test_plan::plan(&registry), "0123", &registry);
+        log.keep(request("a"), &plan, &mut outcome(vec![rows(1..3, Some(1)), rows(0..0, None)]));
+        drop(log);
+        let [only] = &folder.files()[..] else { panic!("{:?}", folder.files()) };
+        let bytes = std::fs::read(only).unwrap();
+        let written = String::from_utf8_lossy(&bytes);
+        assert_eq!(written.contains("phone.hash"), is_hashed);
+        assert_eq!(written.contains(&salt.hash("10")) && written.contains(&salt.hash("20")), is_hashed);
+        assert!(!written.contains("pepper"));
+    }
 }

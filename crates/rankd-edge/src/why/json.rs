@@ -1,5 +1,6 @@
 //! The answer for programs.
 
+use super::personal::without_pii;
 use super::{WhyAnswer, write_node, write_value};
 use crate::answer::{write_arms, write_degraded, write_error};
 use rankd_column::{Key, Value};
@@ -27,7 +28,8 @@ impl WhyAnswer<'_> {
                 write_degraded(self.plan, &self.outcome.degraded, w.field("degraded"));
             }
             write_arms(self.outcome.arms.as_deref(), w);
-            w.field("items").array(|w| self.items.iter().for_each(|item| self.item(item, w)));
+            let items = without_pii(self.items, self.registry);
+            w.field("items").array(|w| items.iter().for_each(|item| self.item(item, w)));
         });
         writer.finish()
     }

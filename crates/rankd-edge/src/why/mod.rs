@@ -1,11 +1,12 @@
 //! What became of items in a run, told to people and programs. Nothing here runs anything or prints.
 //!
 //! Reading order: this file (what there is to tell), `json`, `text` (for a terminal), `reasons` (why a row was dropped, in words), `absence`
-//! (why a source did not give an item, for both), `change`.
+//! (why a source did not give an item, for both), `change`, `personal` (what is left out).
 
 mod absence;
 mod change;
 mod json;
+mod personal;
 mod reasons;
 mod text;
 

@@ -1,6 +1,7 @@
 //! The answer for people.
 
 use super::WhyAnswer;
+use super::personal::without_pii;
 use crate::answer::shown_text;
 use rankd_column::{Key, Value};
 use rankd_engine::why::{AskedItem, DropReason, Part, PartKind, PathStep, RowStory, StoryEnd, Verdict};
@@ -53,7 +54,7 @@ impl WhyAnswer<'_> {
             let chosen = if arms.is_forced { ", as chosen" } else { "" };
             let _ = writeln!(out, "in the arms of experiments: {}{chosen}", names.collect::<Vec<_>>().join(", "));
         }
-        for (at, item) in self.items.iter().enumerate() {
+        for (at, item) in without_pii(self.items, self.registry).iter().enumerate() {
             if at > 0 || !out.is_empty() {
                 out.push('\n');
             }

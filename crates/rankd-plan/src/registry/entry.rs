@@ -35,6 +35,8 @@ pub struct Entry {
     pub replaced_by: Option<String>,
     pub allow_read: bool,
     pub allow_write: bool,
+    /// Whether its values are about a person: the feature log, and what is shown to operators, go without them.
+    pub pii: bool,
 }
 
 /// What a cell of a key is where the task that writes the key has no value for the row; the same for a parameter of a request.
@@ -72,11 +74,11 @@ impl EntryKind {
     }
 }
 
-const FIELDS_KEY: [&str; 10] = fields("key_id");
-const FIELDS_PARAM: [&str; 10] = fields("param_id");
+const FIELDS_KEY: [&str; 11] = fields("key_id");
+const FIELDS_PARAM: [&str; 11] = fields("param_id");
 
-const fn fields(id: &'static str) -> [&'static str; 10] {
-    [id, "name", "type", "nullable", "doc", "default", "status", "replaced_by", "allow_read", "allow_write"]
+const fn fields(id: &'static str) -> [&'static str; 11] {
+    [id, "name", "type", "nullable", "doc", "default", "status", "replaced_by", "allow_read", "allow_write", "pii"]
 }
 
 pub(super) fn parse(text: &str, sort: EntryKind, found: &mut Diagnostics) -> Named<Entry> {
@@ -164,6 +166,7 @@ fn entry(
         replaced_by: table.text("replaced_by", found).map(str::to_owned),
         allow_read: table.bool("allow_read", found).unwrap_or(true),
         allow_write: table.bool("allow_write", found).unwrap_or(true),
+        pii: table.bool("pii", found).unwrap_or(false),
     })
 }
 

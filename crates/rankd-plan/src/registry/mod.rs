@@ -327,6 +327,10 @@ fn check_id_key(keys: &Named<Entry>, found: &mut Diagnostics) {
         let entry = "key_id = 1, name = \"id\", type = \"int\" or \"string\", nullable = false, allow_write = false";
         found.push(Diagnostic::new(Code::BadIdKey, "", wrong).help(format!("it must be: {entry}")));
     }
+    if keys.list().first().is_some_and(|key| key.name == "id" && key.pii) {
+        let message = "the key id cannot be personal: rows are told apart by it";
+        found.push(Diagnostic::new(Code::PrivateId, "", message).bytes(keys.place(0)));
+    }
     let (id, parent) = (keys.list().first(), keys.named("parent_id"));
     if let (Some(id), Some(at)) = (id.filter(|id| id.name == "id"), parent)
         && keys.get(at).type_of != id.type_of

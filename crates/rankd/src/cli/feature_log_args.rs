@@ -2,6 +2,7 @@
 
 use crate::cli::capture_args::share;
 use crate::cli::command_error::CommandError;
+use crate::cli::pii_args::PiiArgs;
 use crate::cli::say;
 use clap::Args;
 use rankd_edge::feature_log::FeatureLog;
@@ -29,14 +30,14 @@ pub(crate) struct FeatureLogArgs {
 
 impl FeatureLogArgs {
     /// Starts to log rows, where that is asked for.
-    pub(crate) fn start(&self) -> Result<Option<FeatureLog>, CommandError> {
+    pub(crate) fn start(&self, pii: &PiiArgs) -> Result<Option<FeatureLog>, CommandError> {
         let Some(folder) = &self.feature_log else { return Ok(None) };
         let limits = StreamLimits {
             file_bytes: self.feature_log_file_mb << 20,
             file_ms: self.feature_log_file_minutes * 60_000,
             folder_bytes: self.feature_log_keep_mb << 20,
         };
-        let started = FeatureLog::start(folder, self.feature_log_share, limits, say::note);
+        let started = FeatureLog::start(folder, self.feature_log_share, limits, pii.pii()?, say::note);
         started.map(Some).map_err(|error| CommandError::Caused(Box::new(error)))
     }
 }

@@ -21,6 +21,7 @@ mod import;
 mod init;
 mod models;
 pub(crate) mod onnx_trial;
+mod pii_args;
 mod plan_engine;
 mod plan_versions;
 mod plans;

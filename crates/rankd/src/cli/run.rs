@@ -5,6 +5,7 @@
 use crate::cli::bench::{self, Ends, Load, Requests, Wanted};
 use crate::cli::capture_args::CaptureArgs;
 use crate::cli::feature_log_args::FeatureLogArgs;
+use crate::cli::pii_args::PiiArgs;
 use crate::cli::plan_engine::{PlanEngine, RunArgs};
 use crate::cli::{DONE, FAILED, WRONG, say};
 use crate::signals::{SignalSettings, Signals};
@@ -55,6 +56,8 @@ pub(crate) struct RunCommand {
     capture: CaptureArgs,
     #[command(flatten)]
     feature_log: FeatureLogArgs,
+    #[command(flatten)]
+    pii: PiiArgs,
 }
 
 /// What captures a run.
@@ -117,7 +120,7 @@ pub(crate) fn run(command: &RunCommand, library: &Library) -> u8 {
             return WRONG;
         }
     };
-    let feature_log = match command.feature_log.start() {
+    let feature_log = match command.feature_log.start(&command.pii) {
         Ok(log) => log.map(|log| SessionFeatureLog { log, plans: Vec::new() }),
         Err(error) => {
             error.report();

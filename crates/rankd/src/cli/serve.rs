@@ -5,6 +5,7 @@ use crate::cli::check::print_registry_problems;
 use crate::cli::command_error::{BadArgument, CommandError};
 use crate::cli::engine::EngineArgs;
 use crate::cli::feature_log_args::FeatureLogArgs;
+use crate::cli::pii_args::PiiArgs;
 use crate::cli::{DONE, FAILED, ModelArgs, Places, WRONG, say};
 use crate::compile_child::CompileChild;
 use crate::signals::{SignalRequest, SignalSettings, Signals};
@@ -68,6 +69,8 @@ pub(crate) struct ServeArgs {
     models: ModelArgs,
     #[command(flatten)]
     feature_log: FeatureLogArgs,
+    #[command(flatten)]
+    pii: PiiArgs,
     /// Longest time a request with a deadline may queue before it is refused, in ms [default: a quarter of the time it has left]
     #[arg(long, help_heading = "Limits", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     queue_ms: Option<u64>,
@@ -277,7 +280,7 @@ fn try_run(args: &ServeArgs, library: &Library) -> Result<(), CommandError> {
         return Err(CommandError::Reported);
     }
     let target = |text: &Option<String>| text.as_deref().map(LogTarget::parse);
-    let feature_log = args.feature_log.start()?;
+    let feature_log = args.feature_log.start(&args.pii)?;
     let log = Log::start(target(&args.access_log).as_ref(), target(&args.audit_log).as_ref())?;
     let capture = args.capture.start(log.errors())?;
     let (stores, late) = late_data::open(&loaded.registry, args.models.files(library, &loaded.registry))?;

@@ -17,6 +17,9 @@ pub(super) struct CompareKeys {
 impl CompareKeys {
     pub(super) fn find(args: &DiffArgs, registry: &Registry) -> Result<CompareKeys, CommandError> {
         let find = |name: &str| match registry.keys.named(name) {
+            Some(at) if registry.keys.get(at).pii => {
+                Err(CommandError::Wrong(format!("rows are not compared by {name}: the registry marks it with pii")))
+            }
             Some(at) => Ok(Key(at)),
             None => {
                 let near = nearest(name, registry.keys.list().iter().map(|entry| &*entry.name));
@@ -35,7 +38,7 @@ impl CompareKeys {
                 }
                 Some(key)
             }
-            None => registry.keys.named("score").map(Key).filter(is_number),
+            None => registry.keys.named("score").map(Key).filter(|key| is_number(key) && !registry.key(*key).pii),
         };
         Ok(CompareKeys { score, group: args.by.as_deref().map(find).transpose()? })
     }

@@ -17,6 +17,9 @@ pub(crate) struct ConfigArgs {
     json: bool,
 }
 
+/// Settings whose values are not shown.
+const SECRETS: &[&str] = &["pii_salt"];
+
 /// A setting of one or more commands that have the same value for it, from the same place.
 struct Shown {
     name: String,
@@ -56,6 +59,9 @@ fn all(settings: &Settings) -> Vec<Shown> {
         for arg in command.get_arguments() {
             let Some(setting) = setting_name(&name, arg) else { continue };
             let (origin, mut values) = settings.value(&name, arg);
+            if SECRETS.contains(&setting.as_str()) {
+                values.iter_mut().for_each(|value| *value = "(set)".to_owned());
+            }
             if values.is_empty() && matches!(arg.get_action(), ArgAction::SetTrue) {
                 values.push("false".to_owned());
             }
