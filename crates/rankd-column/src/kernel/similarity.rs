@@ -40,7 +40,7 @@ impl Similarity {
         }
     }
 
-    /// Of the vectors of many rows, which `pair` gives. Call it under [`wide`](crate::kernel::wide::wide).
+    /// Of the vectors of many rows, which `pair` gives. Call it under [`wide`].
     #[inline(always)]
     pub fn of_rows<'v>(self, out: &mut [f64], pair: impl Fn(usize) -> (&'v [f32], &'v [f32]) + Copy) {
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
@@ -72,7 +72,7 @@ impl Similarity {
         }
     }
 
-    /// Of the vectors of many rows, which `row` gives, with one whose [`square`] is known. Call it under [`wide`](crate::kernel::wide::wide).
+    /// Of the vectors of many rows, which `row` gives, with one whose [`square`] is known. Call it under [`wide`].
     #[inline(always)]
     pub fn with_one<'v>(
         self,
