@@ -91,21 +91,7 @@ impl Picture<'_> {
         w.field("id").string(&node.id).field("op").string(node.op);
         w.field("x").float(corner.x).field("y").float(corner.y);
         w.field("width").float(card.size.width).field("height").float(card.size.height);
-        w.field("inputs").array(|w| {
-            for input in &node.inputs {
-                w.int(i64::from(*input));
-            }
-        });
-        let params = self.arguments.all(&self.arguments.plan.nodes[ix as usize]);
-        for (field, pairs) in [("params", &params), ("facts", &card.facts)] {
-            w.field(field).array(|w| {
-                for (name, value) in pairs {
-                    w.array(|w| {
-                        w.string(name).string(value);
-                    });
-                }
-            });
-        }
+        self.put_details(ix, w);
     }
 }
 

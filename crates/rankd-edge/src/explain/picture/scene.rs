@@ -53,6 +53,12 @@ impl Picture<'_> {
                 });
             }
         });
+        self.put_details(ix, w);
+    }
+
+    /// What the pages show of a node beside its place: what it reads, its parameters, and what is known of it.
+    pub(super) fn put_details(&self, ix: NodeIx, w: &mut Writer) {
+        let (node, card) = (self.told.plan.node(ix), &self.cards[ix as usize]);
         w.field("inputs").array(|w| {
             for input in &node.inputs {
                 w.int(i64::from(*input));
